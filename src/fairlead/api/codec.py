@@ -61,7 +61,7 @@ class DecodeError(ValueError):
     """An object does not have the form of its kind; has the field as evidence."""
 
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
-        """`field` is a path such as `spec.priority`, "" for the object as a whole."""
+        """`field` is the path of the wrong field, such as `spec.priority`; "" is the object."""
         super().__init__(
             f"{kind} {name}: {field}: {problem}" if field else f"{kind} {name}: {problem}"
         )
@@ -72,7 +72,7 @@ class DecodeError(ValueError):
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy of `value` without null members and elements, recursively."""
+    """Return a copy of `value` without null members and elements, recursively."""
     if isinstance(value, dict):
         return {
             key: without_nulls(item) if isinstance(item, _COMPOSITE) else item
@@ -137,12 +137,12 @@ def _view_of(obj: Any) -> type[objects.ApiObject]:
 
 
 def as_json(view: msgspec.Struct) -> Any:
-    """`view`, or a part of one, as a plain JSON value without fields at their defaults."""
+    """Return `view`, or a part of one, as a plain JSON value without fields at their defaults."""
     return msgspec.json.decode(msgspec.json.encode(view))
 
 
 def display_name(obj: Any) -> str:
-    """`namespace/name` of a JSON object for messages; missing parts are omitted."""
+    """Return `namespace/name` of a JSON object for messages; missing parts are omitted."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):
         return "(unnamed)"

@@ -23,7 +23,7 @@ Int64 = typing.Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
 
 class ProtocolError(ValueError):
-    """A message is malformed; says why in one line."""
+    """A message is malformed; the text is the reason in one line."""
 
 
 class NodeList(msgspec.Struct, frozen=True, rename="camel"):
@@ -137,7 +137,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _malformed(body: bytes, cause: Exception) -> str:
-    """The error message, in the words of Go's decoder where they are easily derived."""
+    """Return the error message, in the words of Go's decoder where they are easily derived."""
     text = body.strip()
     if not text:
         return "EOF"
@@ -148,7 +148,7 @@ def _malformed(body: bytes, cause: Exception) -> str:
 
 
 def _renamed(value: Any, form: Any) -> Any:
-    """`value` with the field names of `form` (case-insensitive) and without nulls."""
+    """Return `value` with the field names of `form` (case-insensitive) and without nulls."""
     form = _without_none(form)
     origin = typing.get_origin(form)
     if value is None:
@@ -177,7 +177,7 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 
 
 def _zero(form: Any, origin: Any) -> Any:
-    """What Go decodes a null as, outside struct fields."""
+    """Return what Go decodes a null as, outside struct fields."""
     if form is str:
         return ""
     return [] if origin in (list, tuple) else {}

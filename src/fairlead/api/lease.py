@@ -26,14 +26,14 @@ class Renewals:
     every: int = 0
 
     def last(self, now: int) -> int:
-        """The latest renewal at or before `now`; `first` if that is in the future."""
+        """Return the latest renewal at or before `now`; `first` if that is in the future."""
         if not self.every or now <= self.first:
             return self.first
         return now - (now - self.first) % self.every
 
 
 def renewals_of(lease: Lease) -> Renewals | None:
-    """The renewals of `lease`, None if it was never renewed.
+    """Return the renewals of `lease`, None if it was never renewed.
 
     Raises ValueError for an invalid renewTime or an annotation that is not a duration.
     """

@@ -80,7 +80,7 @@ def is_unmatchable(term: NodeSelectorTerm) -> bool:
 
 
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
-    """The only node names that can match, sorted; None for no restriction.
+    """Return the only node names that can match, sorted; None for no restriction.
 
     There is a restriction only if every required term has a `metadata.name In`. Empty means that
     the terms contradict themselves, so that no node can match.
@@ -99,12 +99,12 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
 
 
 def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | None:
-    """Upstream's error for the preferred term at `index`, None if it is valid."""
+    """Return upstream's error for the preferred term at `index`, None if it is valid."""
     return _aggregate(_preferred_problems(index, term))
 
 
 def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | None:
-    """Upstream's error for all preferred terms of a pod together, None if they are valid."""
+    """Return upstream's error for all preferred terms of a pod together, None if they are valid."""
     # upstream: nodeaffinity.go:NewPreferredSchedulingTerms
     return _aggregate(
         tuple(
@@ -116,7 +116,7 @@ def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | N
 
 
 def required_selector_error(selector: NodeSelector) -> str | None:
-    """Upstream's error for a selector that is parsed as a whole, None if it is valid."""
+    """Return upstream's error for a selector that is parsed as a whole, None if it is valid."""
     # upstream: nodeaffinity.go:NewNodeSelector
     return _aggregate(
         tuple(
@@ -154,7 +154,7 @@ def _preferred_problems(index: int, term: PreferredSchedulingTerm) -> tuple[str,
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _problems(term: NodeSelectorTerm) -> tuple[str, ...]:
-    """All parse errors of upstream for `term`, each with its path."""
+    """Return all parse errors of upstream for `term`, each with its path."""
     # upstream: nodeaffinity.go:newNodeSelectorTerm
     return tuple(
         f"matchExpressions[{index}]{problem}"

@@ -422,7 +422,7 @@ class _Object(_View, frozen=True):
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or `name` for cluster-scoped kinds."""
+        """The key `namespace/name`, or `name` for cluster-scoped kinds."""
         meta = self.metadata
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
@@ -910,7 +910,7 @@ class CSINodeSpec(_View, frozen=True):
 
 
 class CSINode(_Object, frozen=True):
-    """storage.k8s.io/v1 CSINode; its name is that of the node."""
+    """storage.k8s.io/v1 CSINode; it has the name of its Node."""
 
     spec: CSINodeSpec = CSINodeSpec()
 
@@ -1258,7 +1258,7 @@ class QueueSpec(_View, frozen=True):
 
 
 class QueueStatus(_View, frozen=True):
-    """status of a Queue; in Volcano the state says whether it is open or closed."""
+    """status of a Queue; in Volcano `state` is Open or Closed."""
 
     state: str = ""
 

@@ -121,25 +121,25 @@ def parse_quantity(text: QuantityText) -> Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def milli_value(text: QuantityText) -> int:
-    """`text` in thousandths, rounded up. Raises QuantityError."""
+    """Return `text` in thousandths, rounded up. Raises QuantityError."""
     return parse_quantity(text).milli
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def whole_value(text: QuantityText) -> int:
-    """`text` in whole units, rounded up. Raises QuantityError."""
+    """Return `text` in whole units, rounded up. Raises QuantityError."""
     return parse_quantity(text).whole
 
 
 def round_up(nano: int, unit: int) -> int:
-    """`nano` in whole `unit`s (of nanos), away from zero and within int64."""
+    """Return `nano` in whole `unit`s (of nanos), away from zero and within int64."""
     # upstream: amount.go:AsScaledInt64 stops at int64's bounds as well
     magnitude = min(-(-abs(nano) // unit), INT64_MAX)
     return magnitude if nano >= 0 else -magnitude
 
 
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
-    """`quantity` in the shortest form without a fraction, in `family` (None: its own).
+    """Return `quantity` in the shortest form without a fraction, in `family` (None: its own).
 
     The value is kept: a decimal form replaces a binary one below 1 Ki, for fractions and beyond
     int64.
@@ -157,7 +157,7 @@ def canonical(quantity: Quantity, family: Format | None = None) -> str:
 
 
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
-    """The factor and the power of ten for `suffix`, and its family."""
+    """Return the factor and the power of ten for `suffix`, and its family."""
     # upstream: suffix.go:interpret; the tables come first, which makes `E` exa
     if suffix in _DECIMAL_EXPONENTS:
         return 1, _DECIMAL_EXPONENTS[suffix], Format.DECIMAL_SI
@@ -200,7 +200,7 @@ def _has_digit(written: str) -> bool:
 
 
 def _nanos(mantissa: int, exponent: int) -> int:
-    """`mantissa` × 10^`exponent`, in nanos, rounded up."""
+    """Return `mantissa` × 10^`exponent`, in nanos, rounded up."""
     shift = exponent - NANO_EXPONENT
     scale: int = 10 ** abs(shift)
     return mantissa * scale if shift >= 0 else -(-mantissa // scale)

@@ -12,7 +12,7 @@ _BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def amount_text(name: str, amount: int) -> str:
-    """`amount` of resource `name` (cpu in milli) as a quantity, such as 250m or 1536Mi."""
+    """Return `amount` of resource `name` (cpu in milli) as a quantity, such as 250m or 1536Mi."""
     if name == "cpu":
         return canonical(Quantity(nano=amount * _NANOS_PER_MILLI))
     family = Format.BINARY_SI if name.startswith(_BINARY) else Format.DECIMAL_SI

@@ -33,7 +33,7 @@ def selector_matches(selector: LabelSelector | None, labels: Labels) -> bool:
 
 
 def map_selector(labels: Labels) -> LabelSelector:
-    """The selector that requires each of `labels`; without labels it matches everything."""
+    """Return the selector that requires each of `labels`; without labels it matches everything."""
     return LabelSelector(match_labels=dict(labels))
 
 

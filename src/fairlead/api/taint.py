@@ -42,7 +42,7 @@ def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 def find_untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: tuple[str, ...]
 ) -> Taint | None:
-    """The first of `taints` with one of `effects` that no toleration matches, or None."""
+    """Return the first of `taints` with one of `effects` that no toleration matches, or None."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:FindMatchingUntoleratedTaint
     for taint in taints:
         if taint.effect in effects and not is_tolerated(taint, tolerations):
@@ -53,7 +53,7 @@ def find_untolerated(
 def count_intolerable_prefer_no_schedule(
     taints: Iterable[Taint], tolerations: Iterable[Toleration]
 ) -> int:
-    """Number of PreferNoSchedule taints not tolerated; each lowers the node's score."""
+    """Return the number of PreferNoSchedule taints not tolerated; each lowers the node's score."""
     # upstream: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go:
     # getAllTolerationPreferNoSchedule, countIntolerableTaintsPreferNoSchedule
     considered = [one for one in tolerations if one.effect in ("", PREFER_NO_SCHEDULE)]

@@ -126,7 +126,7 @@ def _utc_second(instant: int) -> str:
 
 
 def _decimal(amount: int, unit: int) -> str:
-    """`amount` in `unit`s (a power of ten) with as many decimals as needed."""
+    """Return `amount` in `unit`s (a power of ten) with as many decimals as needed."""
     whole, rest = divmod(amount, unit)
     decimals = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
     return f"{whole}.{decimals}" if decimals else str(whole)

@@ -1,4 +1,4 @@
-"""status.conditions as a list with one entry per type."""
+"""Updates of status.conditions, a list with at most one condition of each type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_ITS_TIME: Final = ("reason", "message", "observedGeneration")
 def with_conditions(
     conditions: Iterable[Json], changes: Iterable[Mapping[str, Any]], timestamp: str
 ) -> list[Json]:
-    """`conditions` with each of `changes` (type, status, reason, message, ...) merged in by type.
+    """Return `conditions` with each of `changes` (type, status, reason, ...) merged in by type.
 
     lastTransitionTime becomes `timestamp` where the status is another one than before, or there
     was none; empty reasons and messages are left out.
@@ -32,7 +32,7 @@ def with_conditions(
 
 
 def _place(conditions: list[Json], condition_type: str) -> int:
-    """Where the condition of that type stands; behind the last one when there is none."""
+    """Return the index of the condition of that type; the list's length if there is none."""
     for place, condition in enumerate(conditions):
         if condition.get("type") == condition_type:
             return place

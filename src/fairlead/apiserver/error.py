@@ -60,7 +60,7 @@ class ApiError(Exception):
 
 
 def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
-    """404: there is no such object."""
+    """Return ApiError 404: there is no such object."""
     message = f"{kind.resource} {quoted(name)} not found"
     return ApiError("NotFound", 404, message, kind=kind, namespace=namespace, name=name)
 
@@ -68,7 +68,7 @@ def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
 def already_exists(
     kind: Kind, namespace: str, name: str, *, terminating: bool = False, is_generated: bool = False
 ) -> ApiError:
-    """409: the name is taken; with `terminating`, by an object that is being deleted.
+    """Return ApiError 409: the name is taken; `terminating`: by an object that is being deleted.
 
     `is_generated`: the client set generateName, whether or not it also set a name.
     """
@@ -90,7 +90,10 @@ def already_exists(
 
 
 def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
-    """409: the stored object differs from the request; `resource` replaces the kind's name."""
+    """Return ApiError 409: the stored object differs from the request.
+
+    `resource` replaces the kind's name.
+    """
     message = f"Operation cannot be fulfilled on {resource or kind.resource} {quoted(name)}: {why}"
     return ApiError(
         "Conflict", 409, message, kind=kind, namespace=namespace, name=name, resource=resource
@@ -98,13 +101,13 @@ def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str =
 
 
 def forbidden(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
-    """403: admission refuses; `resource` replaces the kind's name."""
+    """Return ApiError 403: admission refuses; `resource` replaces the kind's name."""
     message = f"{resource or kind.resource} {quoted(name)} is forbidden: {why}"
     return ApiError("Forbidden", 403, message, kind=kind, namespace=namespace, name=name)
 
 
 def invalid(kind: Kind, namespace: str, name: str, causes: tuple[Cause, ...]) -> ApiError:
-    """422: the object breaks its kind's rules; `causes` has at least one entry."""
+    """Return ApiError 422: the object breaks its kind's rules; `causes` has at least one entry."""
     stated = list(dict.fromkeys(map(str, causes)))
     text = stated[0] if len(stated) == 1 else f"[{', '.join(stated)}]"
     message = f"{kind.qualified} {quoted(name)} is invalid: {text}"
@@ -114,26 +117,26 @@ def invalid(kind: Kind, namespace: str, name: str, causes: tuple[Cause, ...]) ->
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the request is malformed."""
+    """Return ApiError 400: the request is malformed."""
     return ApiError("BadRequest", 400, message)
 
 
 def internal_error(message: str) -> ApiError:
-    """500: the server cannot handle the request."""
+    """Return ApiError 500: the server cannot handle the request."""
     return ApiError("InternalError", 500, message)
 
 
 def no_space() -> ApiError:
-    """500: there is no room for another write."""
+    """Return ApiError 500: there is no room for another write."""
     # upstream: etcd's api/v3rpc/rpctypes/error.go:ErrGRPCNoSpace, passed on unchanged
     return ApiError("", 500, "etcdserver: mvcc: database space exceeded")
 
 
 def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> ApiError:
-    """429: retry later."""
+    """Return ApiError 429: retry later."""
     return ApiError("TooManyRequests", 429, message, causes=(cause,), retry_after_s=retry_after_s)
 
 
 def expired(asked: int, oldest: int) -> ApiError:
-    """410: the log no longer reaches back to version `asked`; it starts after `oldest`."""
+    """Return ApiError 410: the log starts after `oldest`, which is later than version `asked`."""
     return ApiError("Expired", 410, f"too old resource version: {asked} ({oldest})")

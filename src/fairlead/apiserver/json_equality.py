@@ -15,12 +15,12 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def canonical_key(value: Any) -> str | bytes:
-    """Equal for values that are equal."""
+    """Return a key that is equal for equal values."""
     return value if isinstance(value, str) else _ENCODER.encode(value)
 
 
 def json_equal(value: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 1 is 1.0, but not true, at whatever depth."""
+    """Return whether two JSON values are equal: 1 equals 1.0 but not true, at any depth."""
     if value is other:
         return True
     if value != other:  # which takes 1 for true
@@ -29,7 +29,7 @@ def json_equal(value: Any, other: Any) -> bool:
 
 
 def _is_as_true(value: Any, other: Any) -> bool:
-    """Whether equal values have the same that is true or false."""
+    """Return whether two values that Python finds equal have booleans at the same places."""
     if isinstance(value, dict):
         return all(_is_as_true(item, other[key]) for key, item in value.items())
     if isinstance(value, list):

@@ -61,7 +61,7 @@ _SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
 
 
 def subresource(name: str, kind: str) -> Subresource:
-    """The subresource `name` of a `kind`. Raises KeyError if there is none."""
+    """Returns the subresource `name` of a `kind`. Raises KeyError if there is none."""
     row = _SUBRESOURCES_BY_NAME[name]
     return Subresource(name, row.kind.format(kind), row.verbs, row.group, row.version)
 
@@ -114,15 +114,15 @@ class DefinedType(Protocol):
         ...
 
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
-        """`obj` pruned and defaulted; unknown fields are noted. Raises TypeMismatchError."""
+        """Returns `obj` pruned and defaulted; notes unknown fields. Raises TypeMismatchError."""
         ...
 
     def pruned(self, obj: Json) -> Json:
-        """`obj` with unknown fields pruned."""
+        """Returns `obj` with unknown fields pruned."""
         ...
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
-        """Validates `obj`, which is new or replaces `old`."""
+        """Yields the validation errors of `obj`, which is new or replaces `old`."""
         ...
 
 
@@ -153,12 +153,12 @@ class Kind:
     all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
 
     def __hash__(self) -> int:
-        """The hash of a single string that distinguishes almost all kinds: lookups are frequent."""
+        """Returns the hash of one string, since lookups are frequent; few kinds share it."""
         return self.resource.__hash__()
 
     @cached_property
     def api_version(self) -> str:
-        """`group/version`, or `version` in the core group."""
+        """The apiVersion: `group/version`, or `version` in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
@@ -173,26 +173,26 @@ class Kind:
 
     @cached_property
     def resource(self) -> str:
-        """`pods`, `deployments.apps`: the name in most refusals, and the storage key."""
+        """The plural with its group (`pods`, `deployments.apps`): for refusals and storage keys."""
         return f"{self.plural}.{self.stored_group}" if self.stored_group else self.plural
 
     @cached_property
     def qualified(self) -> str:
-        """`Pod`, `Deployment.apps`: the name in refusals of invalid objects."""
+        """The kind with its group (`Pod`, `Deployment.apps`), for refusals of invalid objects."""
         return f"{self.kind}.{self.stored_group}" if self.stored_group else self.kind
 
     @cached_property
     def singular(self) -> str:
-        """`pod`; only custom resources and metrics kinds have a different one."""
+        """The singular, such as `pod`; custom resources and metrics kinds may have their own."""
         return self.kind.lower() if self.singular_name is None else self.singular_name
 
     @cached_property
     def list_kind(self) -> str:
-        """`PodList`; only the definition of a custom resource may set a different one."""
+        """The list's kind, such as `PodList`; custom resources may have their own."""
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:
-        """The subresource called `name`, None if the kind has none."""
+        """Returns the subresource called `name`, None if the kind has none."""
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
@@ -235,7 +235,7 @@ _BY_TYPE: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 
 
 def _by_name() -> dict[str, Kind]:
-    """Every name of every kind, in lower case, alone and with its group."""
+    """Returns every name of every kind, in lower case, alone and with its group."""
     names: dict[str, Kind] = {}
     for kind in KINDS:
         for name in (kind.plural, kind.kind.lower(), *kind.short_names):
@@ -292,12 +292,12 @@ CLUSTER_ROLE_BINDING: Final = _BY_NAME["clusterrolebinding"]
 
 
 def find_kind(name: str) -> Kind | None:
-    """The kind called `name`: its kind, plural or short name in any case, with `.group` or not."""
+    """Returns the kind for `name`: kind, plural or short name in any case, with group or not."""
     return _BY_NAME.get(name.lower())
 
 
 def kind_of(obj: Mapping[str, Any]) -> Kind:
-    """The kind of a JSON object; guessed from the object if it is not in the table."""
+    """Returns the kind of a JSON object; guessed from the object if it is not in the table."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     known = _BY_TYPE.get((api_version, kind))
     if known is not None:
@@ -308,7 +308,7 @@ def kind_of(obj: Mapping[str, Any]) -> Kind:
 
 
 def _plural(kind: str) -> str:
-    """The usual plural; a custom resource's definition may set a different one."""
+    """Returns the usual plural; the definition of a custom resource may set a different one."""
     # upstream: apimachinery/pkg/api/meta/restmapper.go:UnsafeGuessKindToResource
     singular = kind.lower()
     if singular.endswith("s"):
@@ -321,7 +321,7 @@ _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 
 def version_order(version: str) -> tuple[int, int, int, str]:
-    """A sort key: v2 before v1 before v1beta2 before v1beta1 before v1alpha1, then the rest."""
+    """Returns a sort key for versions: v2, v1, v1beta2, v1beta1, v1alpha1, then the rest."""
     # upstream: apimachinery/pkg/version/helpers.go:CompareKubeAwareVersionStrings
     match = _VERSION.fullmatch(version)
     if match is None:

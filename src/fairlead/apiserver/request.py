@@ -51,14 +51,14 @@ class Request(Struct, frozen=True):
     notes: dict[str, str] = field(default_factory=dict)
 
     def parameter(self, name: str) -> str:
-        """The first value of a query parameter, "" if it is absent."""
+        """Return the first value of a query parameter, "" if it is absent."""
         for key, value in self.query:
             if key == name:
                 return value
         return ""
 
     def has(self, name: str) -> bool:
-        """Whether a query parameter is present, even without a value (`?name`)."""
+        """Return whether a query parameter is present, even without a value (`?name`)."""
         return any(key == name for key, _ in self.query)
 
 

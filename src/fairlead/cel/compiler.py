@@ -75,7 +75,7 @@ def compiled(
 
 
 def _unreadable(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Constants that the function they are given to cannot read."""
+    """Yield an error for each constant that the function it is given to cannot read."""
     for node in nodes(found.root):
         if not isinstance(node, Call) or node.function not in _READERS or not node.arguments:
             continue
@@ -95,7 +95,7 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 
 
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Items of lists and maps that are of another type than those before them.
+    """Yield an error for each item of a list or map whose type differs from the items before it.
 
     What `format` prints may be of any types.
     """

@@ -38,7 +38,7 @@ class CelError(Exception):
     """An error value of the language: `&&`, `||`, `all` and `exists` may absorb it."""
 
     def __init__(self, message: str) -> None:
-        """`message` is what the API server prints."""
+        """`message` is printed by the API server."""
         super().__init__(message)
         self.message = message
 
@@ -48,12 +48,12 @@ class CostLimitError(Exception):
 
 
 def no_overload() -> CelError:
-    """Return the error of a function or operator that does not take values of these types."""
+    """Return the error of calling a function or operator with types that it does not take."""
     return CelError(NO_OVERLOAD)
 
 
 def no_such_key(key: Any) -> CelError:
-    """Return the error of a key that a map does not have."""
+    """Return the error of reading a key that a map does not have."""
     shown = {True: "true", False: "false", None: "null"}.get(key) if _is_word(key) else key
     return CelError(f"no such key: {shown}")
 

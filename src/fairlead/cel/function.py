@@ -19,7 +19,7 @@ Types = tuple[type, ...]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One overload.
+    """One overload of a function: its name, argument types, implementation and cost.
 
     `does` raises ValueError for an error of the language; if `is_metered`, the cost tracker is its
     first argument. `cost` takes the same arguments; None is a cost of one unit.
@@ -41,7 +41,7 @@ def free(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """`name(taken…)`."""
+    """Return an overload that is called as `name(taken…)`."""
     return Function(name, taken, does, cost, is_metered=is_metered)
 
 
@@ -53,7 +53,7 @@ def member(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """`taken[0].name(taken[1:]…)`."""
+    """Return an overload that is called as a method: `taken[0].name(taken[1:]…)`."""
     return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
 
 
@@ -63,12 +63,12 @@ class Overloads:
     __slots__ = ("_found", "_functions")
 
     def __init__(self, functions: Iterable[Function]) -> None:
-        """`functions` differ in the types that they take."""
+        """`functions` differ in their argument types."""
         self._functions = tuple(functions)
         self._found: dict[Types, Function | None] = {}
 
     def of(self, types: Types) -> Function | None:
-        """Return the one that takes arguments of these types; None if there is none."""
+        """Return the overload for arguments of these types; None if there is none."""
         try:
             return self._found[types]
         except KeyError:
@@ -87,7 +87,7 @@ def _is_taken(wanted: type, given: type) -> bool:
 
 
 def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return a function that tells whether `read` accepts a text."""
+    """Return a function that returns whether `read` accepts a text."""
 
     def answer(text: str) -> bool:
         try:
@@ -104,27 +104,27 @@ def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
 
 
 def scan(value: Any, *_: Any) -> int:
-    """Reading the first argument."""
+    """Return the cost of reading the first argument."""
     return reading(value)
 
 
 def scan_twice(value: Any, *_: Any) -> int:
-    """Reading the first argument and writing a result of its size."""
+    """Return the cost of reading the first argument and writing a result of its size."""
     return reading(value, 2 * TEXT_COST)
 
 
 def scan_second(_: Any, value: Any, *__: Any) -> int:
-    """Reading the second argument."""
+    """Return the cost of reading the second argument."""
     return reading(value)
 
 
 def search(text: str, pattern: str, *_: Any) -> int:
-    """Matching a pattern, which upstream takes to have a state for each four characters."""
+    """Return the cost of matching a pattern; upstream assumes a state per four characters."""
     return ceil((1 + len(text)) * TEXT_COST) * reading(pattern, PATTERN_COST)
 
 
 def traverse(value: Any, *_: Any) -> int:
-    """Reading a value with all its items.
+    """Return the cost of reading a value with all its items.
 
     upstream: apiserver/pkg/cel/library/cost.go:traversalCost
     """
@@ -138,7 +138,7 @@ def traverse(value: Any, *_: Any) -> int:
 
 
 def list_made(size: int, factor: float = 1) -> int:
-    """Making a list in so many steps.
+    """Return the cost of making a list in `size` steps, each of cost `factor`.
 
     upstream: cel-go's ext/lists.go:trackAllocatingListCall
     """
@@ -146,18 +146,18 @@ def list_made(size: int, factor: float = 1) -> int:
 
 
 def list_copied(items: list[Any], *_: Any) -> int:
-    """Making a list of the same size."""
+    """Return the cost of making a list of the same size."""
     return list_made(len(items))
 
 
 def list_compared(items: list[Any], *_: Any) -> int:
-    """Comparing each item with each."""
+    """Return the cost of comparing each item of a list with each."""
     is_text = bool(items) and isinstance(items[0], str | bytes)
     return list_made(len(items) ** 2, 2 + TEXT_COST if is_text else 2)
 
 
 def pairs(one: Any, other: Any, factor: int = 1) -> int:
-    """Comparing each item of one list with each of another.
+    """Return the cost of comparing each item of one list with each item of the other.
 
     upstream: cel-go's ext/sets.go
     """

@@ -85,10 +85,10 @@ class Program:
 
 
 class CelEnvironment:
-    """The variables and functions that expressions know."""
+    """The variables and functions that expressions can use."""
 
     def __init__(self, variables: Iterable[str], more: Iterable[Function] = ()) -> None:
-        """`more` are functions in addition to those of the library."""
+        """`more` are functions in addition to the library."""
         self._variables: dict[str, CelType] = dict.fromkeys(variables, DYN)
         functions = overloads_of((*FUNCTIONS, *more))
         self._planner = Planner(frozenset(self._variables), functions)

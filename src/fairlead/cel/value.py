@@ -67,11 +67,11 @@ class Timestamp:
 
     @property
     def as_datetime(self) -> datetime:
-        """The instant, without what is finer than a microsecond."""
+        """The time as a datetime, without digits below a microsecond."""
         return _EPOCH + timedelta(seconds=self.seconds, microseconds=self.nanos % NANOS // 1_000)
 
     def __str__(self) -> str:
-        """As RFC 3339 writes it, with as many digits of a second as it takes."""
+        """Return the time in RFC 3339, with as many digits of a second as necessary."""
         at = _EPOCH + timedelta(seconds=self.seconds)
         return f"{at.year:04}-{at:%m-%dT%H:%M:%S}{_fraction(self.nanos % NANOS)}Z"
 
@@ -84,7 +84,7 @@ class Duration:
     type_name: ClassVar[str] = "google.protobuf.Duration"
 
     def __str__(self) -> str:
-        """In seconds: `90s`, `-0.5s`."""
+        """Return the duration in seconds: `90s`, `-0.5s`."""
         whole, rest = divmod(abs(self.nanos), NANOS)
         return f"{'-' if self.nanos < 0 else ''}{whole}{_fraction(rest)}s"
 
@@ -149,7 +149,7 @@ def type_name(value: Any) -> str:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal. Values of different types are unequal, except numbers."""
+    """Return whether two values are equal; of different types, only numbers can be."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS and bool(one == other)
@@ -177,7 +177,7 @@ def is_ordered(one: Any, other: Any) -> bool:
 
 
 def double_text(value: float) -> str:
-    """The shortest text of a double, as Go's strconv.FormatFloat(value, 'g', -1, 64) writes it."""
+    """Return a double's shortest text, as Go's strconv.FormatFloat(value, 'g', -1, 64) does."""
     if not isfinite(value):
         return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"  # noqa: PLR0124
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
@@ -190,7 +190,7 @@ def double_text(value: float) -> str:
 
 
 def work_of(value: Any, limit: int) -> int:
-    """Return how many values there are in a value; counting ends beyond `limit`.
+    """Return the number of values in `value`, at all depths; counting stops beyond `limit`.
 
     Lists may hold the same list many times: `[[x, x], [x, x]]` has few lists and many places.
     """

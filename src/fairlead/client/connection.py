@@ -71,7 +71,7 @@ class ConnectionConfig:
 
 
 def in_cluster() -> ConnectionConfig:
-    """The connection of a pod's service account. Raises ConnectionConfigError outside a pod."""
+    """Return the connection of a pod's service account. Raises ConnectionConfigError elsewhere."""
     # upstream: client-go/rest/config.go:InClusterConfig
     source = "--in-cluster"
     host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
@@ -91,7 +91,10 @@ def in_cluster() -> ConnectionConfig:
 
 
 def read_text(source: str, field_path: str, path: str) -> str:
-    """The text of the file `path`, named by a field of `source`. Raises ConnectionConfigError."""
+    """Return the text of the file `path`. Raises ConnectionConfigError.
+
+    `source` and its field `field_path` name the file.
+    """
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as cause:
@@ -102,7 +105,7 @@ def read_text(source: str, field_path: str, path: str) -> str:
 def tls_context(
     config: ConnectionConfig, certificate: str = "", key: str = ""
 ) -> ssl.SSLContext | None:
-    """The TLS settings of a connection, None for plain HTTP.
+    """Return the TLS settings of a connection, None for plain HTTP.
 
     `certificate` and `key` replace those of `config`. Raises ConnectionConfigError.
     """

@@ -48,7 +48,7 @@ class Credentials:
         self._credential: Credential | None = None
 
     def headers(self) -> dict[str, str]:
-        """The headers that authenticate the next request. Raises ConnectionConfigError."""
+        """Return the headers that authenticate the next request. Raises ConnectionConfigError."""
         config, headers = self._config, _impersonate(self._config.impersonation)
         token = self._token()
         if token:
@@ -59,7 +59,7 @@ class Credentials:
         return headers
 
     def certificate(self) -> tuple[str, str]:
-        """The client certificate and key as PEM, "" if there are none."""
+        """Return the client certificate and key as PEM, "" if there are none."""
         if self._config.certificate or self._config.exec_plugin is None:
             return self._config.certificate, self._config.key
         credential = self._exec_credential(self._config.exec_plugin)
@@ -80,7 +80,7 @@ class Credentials:
         return self._exec_credential(config.exec_plugin).token
 
     def _token_of_file(self, path: str) -> str:
-        """The token in a file, read again every minute; the last one if that fails."""
+        """Return the token in a file, read again every minute; the last one if that fails."""
         now = self._clock()
         if now - self._file_read_at >= TOKEN_FILE_SECONDS:
             self._file_read_at = now

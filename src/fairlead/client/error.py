@@ -10,7 +10,7 @@ class ConnectionConfigError(ValueError):
     """
 
     def __init__(self, source: str, problem: str, field: str = "") -> None:
-        """Keep the parts; `str()` joins them with colons."""
+        """Keep the arguments; `str()` joins them with colons."""
         super().__init__(": ".join(part for part in (source, field, problem) if part))
         self.source = source
         self.field = field

@@ -124,7 +124,7 @@ class Kubeconfig:
             self._current = self._current or file.current_context
 
     def connection(self, context: str = "") -> ConnectionConfig:
-        """The connection of a context, "" is the current one. Raises ConnectionConfigError."""
+        """Return the connection of a context ("": the current). Raises ConnectionConfigError."""
         name = context or self._current
         if not name:
             problem = f"has no current context; {_known('contexts', self._contexts)}"
@@ -159,7 +159,7 @@ class Kubeconfig:
 
 
 def kubeconfig_paths(path: str = "") -> list[str]:
-    """The kubeconfig files to read: `path`, those in $KUBECONFIG, or ~/.kube/config.
+    """Return the kubeconfig files to read: `path`, those in $KUBECONFIG, or ~/.kube/config.
 
     Files in $KUBECONFIG need not exist. Raises ConnectionConfigError if none does.
     """
@@ -284,7 +284,7 @@ def _exec_plugin(
 
 
 def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
-    """The cluster as an exec plugin is told of it."""
+    """Return the cluster as `spec.cluster` of an ExecCredential, for an exec plugin."""
     info = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
@@ -296,7 +296,7 @@ def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
 
 
 def _data(path: str, place: str, data: str, file: str) -> str:
-    """The text of a field that is given as base64 or as a file; the former wins."""
+    """Return a field's text from base64 `data` or, if that is empty, from `file`."""
     if not data:
         return read_text(path, place, _located(path, file)) if file else ""
     try:
@@ -306,7 +306,7 @@ def _data(path: str, place: str, data: str, file: str) -> str:
 
 
 def _located(path: str, file: str) -> str:
-    """`file` relative to the folder of the kubeconfig `path`."""
+    """Return `file` relative to the folder of the kubeconfig `path`."""
     return str(Path(path).parent / Path(file)) if file else ""
 
 

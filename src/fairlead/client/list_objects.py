@@ -30,7 +30,7 @@ class _Page(Struct):
 async def list_objects(
     client: RestClient, path: str, query: Mapping[str, str] | None = None
 ) -> list[Raw]:
-    """The JSON texts of all objects of the collection at `path`, all of one version.
+    """Return the JSON texts of all objects of the collection at `path`, all of one version.
 
     Typed lists omit the kind and apiVersion of their items. If the version expires between two
     pages, the whole list is read again at once, as client-go does. Raises RequestError.

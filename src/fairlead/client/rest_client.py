@@ -38,7 +38,7 @@ _TEXT_MAX: Final = 200
 
 
 class _Status(Struct):
-    """The fields of a Status that tell why a request failed."""
+    """The fields of a Status that explain why a request failed."""
 
     message: str = ""
     reason: str = ""
@@ -59,7 +59,7 @@ class RestClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the session."""
+        """Open the HTTP session; return the client."""
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=READ_SECONDS_MAX
         )
@@ -81,7 +81,7 @@ class RestClient:
             await self._session.close()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
-        """The body of a GET. Raises RequestError, ConnectionConfigError."""
+        """Return the body of a GET. Raises RequestError, ConnectionConfigError."""
         is_renewed = False
         for number in range(1, TRIES_MAX + 1):
             try:
@@ -150,19 +150,19 @@ class RestClient:
 
 
 def _is_transient(cause: Exception) -> bool:
-    """Whether another try may succeed: a connection that ended, not one that was never there."""
+    """Return whether another try may succeed, because a connection existed and ended."""
     # upstream: client-go/rest/with_retry.go: retries of connection resets
     return isinstance(cause, aiohttp.ServerDisconnectedError | ConnectionResetError)
 
 
 def _pause_s(retry_after: str, number: int) -> float:
-    """Seconds until try `number` + 1."""
+    """Return the seconds until try `number` + 1."""
     asked = float(retry_after) if retry_after.isdecimal() else 0.1 * 2**number
     return min(asked, RETRY_SECONDS_MAX)
 
 
 def _system_proxy(server: str) -> str:
-    """The proxy that the environment names for `server`, "" for none."""
+    """Return the proxy that the environment names for `server`, "" for none."""
     parts = urlsplit(server)
     if not parts.hostname or proxy_bypass(parts.hostname):
         return ""

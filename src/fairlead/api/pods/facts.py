@@ -12,7 +12,7 @@ SOURCE_API: Final = "api"
 
 
 def pod_priority(pod: Pod) -> int:
-    """The pod's priority; 0 if admission has not set one."""
+    """Return the pod's priority; 0 if admission has not set one."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:PodPriority
     return pod.spec.priority or 0
 
@@ -33,13 +33,13 @@ def is_terminating(pod: Pod) -> bool:
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
-    """The owner that manages the object (at most one has `controller: true`), or None."""
+    """Return the owner that manages the object (at most one has `controller: true`), or None."""
     # upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go:GetControllerOf
     return next((owner for owner in meta.owner_references if owner.controller), None)
 
 
 def workload(pod: Pod) -> str:
-    """The workload a pod belongs to; the replacement of a pod has the same one.
+    """Return the workload a pod belongs to; the replacement of a pod has the same one.
 
     `Kind/namespace/name` of its controller, `Pod/namespace/name` for a pod without one.
     """
@@ -74,7 +74,7 @@ def is_sidecar(container: Container) -> bool:
 
 
 def condition(subject: Pod | Node, condition_type: str) -> PodCondition | None:
-    """The first condition of that type in the status, or None."""
+    """Return the first condition of type `condition_type` in the status, or None."""
     # upstream: pkg/api/v1/pod/util.go:GetPodConditionFromList
     for one in subject.status.conditions:
         if one.type == condition_type:

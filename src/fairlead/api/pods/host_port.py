@@ -14,7 +14,7 @@ HostPort = tuple[str, str, int]
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports of containers and sidecars, each once, in order of appearance.
+    """Return the host ports of containers and sidecars, each once, in order of appearance.
 
     Ordinary init containers have none: they end before another pod could use the port.
     """

@@ -6,7 +6,7 @@ from fairlead.api.objects import PodSpec
 
 
 def normalized_image_name(name: str) -> str:
-    """`name` with `:latest` appended if it has neither tag nor digest.
+    """Return `name` with `:latest` appended if it has neither tag nor digest.
 
     Registries are not added: `nginx` and `docker.io/library/nginx` stay different.
     """
@@ -16,7 +16,7 @@ def normalized_image_name(name: str) -> str:
 
 
 def pod_images(spec: PodSpec) -> tuple[str, ...]:
-    """Normalized names of all images of a pod: containers, init containers, image volumes.
+    """Return the normalized names of a pod's images: of containers, init containers and volumes.
 
     An image used twice is listed twice, because it counts twice.
     """

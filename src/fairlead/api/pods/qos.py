@@ -19,7 +19,7 @@ _CONTAINERS: Final = ("containers", "initContainers")
 
 
 def qos_class(spec: Json) -> str:
-    """Guaranteed, Burstable or BestEffort."""
+    """Return the QoS class of a pod: Guaranteed, Burstable or BestEffort."""
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     guaranteed = True
@@ -45,7 +45,7 @@ def _resources(spec: Json) -> Iterator[Json]:
 
 
 def _amounts(resources: Json, of: str) -> dict[str, int]:
-    """Amounts of cpu and memory, in nanos; a request of 0 counts as none."""
+    """Return the amounts of cpu and memory, in nanos; a request of 0 counts as none."""
     amounts = resources.get(of) or {}
     found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}
     return {name: nano for name, nano in found.items() if nano > 0}

@@ -40,7 +40,7 @@ _NO_DEFAULTS: Final[Nanos] = {}
 
 
 def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
-    """Effective requests: cpu in milli, every other resource in whole units, rounded up.
+    """Return the effective requests: cpu in milli, every other resource in whole units, rounded up.
 
     `existing` pods (bound ones) count with their status while they are resized in place. The result
     contains resources requested as 0, but not those without a request.
@@ -49,7 +49,7 @@ def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
 
 
 def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
-    """Cpu in milli and memory in bytes, with the defaults that scoring uses.
+    """Return the cpu in milli and memory in bytes, with the defaults that scoring uses.
 
     A container without one of these requests counts with 100m or 200 MiB; an explicit 0 stays 0.
     """
@@ -75,7 +75,7 @@ def _effective(pod: Pod, defaults: Nanos, *, existing: bool, pod_level: bool) ->
 
 
 def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults: Nanos) -> Nanos:
-    """The larger of the running phase and the maximum over the init phase."""
+    """Return the larger of the running phase and the maximum over the init phase."""
     running: Nanos = {}
     for container in pod.spec.containers:
         _add(running, defaults | requests_of(container))
@@ -98,7 +98,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 
 
 def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
-    """A function that returns a container's requests, which may depend on its status."""
+    """Return a function that returns a container's requests, which may depend on its status."""
     reported = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     statuses = {status.name: status for status in reported}
     if not statuses:
@@ -123,7 +123,7 @@ def _is_resize_infeasible(pod: Pod) -> bool:
 
 
 def _resized_pod_level(pod: Pod) -> Nanos:
-    """The pod-level requests, which may depend on the pod's status."""
+    """Return the pod-level requests, which may depend on the pod's status."""
     # upstream: helpers.go:PodRequests with InPlacePodLevelResourcesVerticalScaling, on in 1.36
     requests = _pod_level_requests(pod)
     if not requests or pod.status.resources is None:
@@ -134,7 +134,7 @@ def _resized_pod_level(pod: Pod) -> Nanos:
 
 
 def _pod_level_requests(pod: Pod) -> Nanos:
-    """The entries of spec.resources.requests that apply at pod level."""
+    """Return the entries of spec.resources.requests that apply at pod level."""
     if pod.spec.resources is None:
         return {}
     return {
@@ -165,7 +165,7 @@ def _largest(wanted: Nanos, actual: ResourceList, allocated: ResourceList) -> Na
 
 
 def _raise_to(total: Nanos, other: Mapping[str, int]) -> None:
-    """Raise every resource of `total` to at least that of `other`."""
+    """Raise every resource of `total` to at least its amount in `other`."""
     for name, nano in other.items():
         if name not in total or total[name] < nano:
             total[name] = nano

@@ -12,7 +12,7 @@ FOREVER: Final = "forever"
 
 
 def run_duration(pod: Pod) -> int | None:
-    """Nanoseconds from start to success; None for ever, without annotation, or if it is invalid."""
+    """Return ns from start to success; None for ever, without annotation, or if it is invalid."""
     text = pod.metadata.annotations.get(RUN_DURATION)
     if text is None or text == FOREVER:
         return None

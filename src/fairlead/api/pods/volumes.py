@@ -43,7 +43,7 @@ def is_placed(volume: Volume) -> bool:
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:
-    """Name of the claim of a volume that `is_claimed`; "" for a claim without a name."""
+    """Return the name of the claim of a volume that `is_claimed`; "" for a claim without a name."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeClaimName
@@ -51,14 +51,14 @@ def claim_name(pod: Pod, volume: Volume) -> str:
 
 
 def named_claims(pod: Pod) -> Iterator[str]:
-    """Names of the claims that the pod's spec names, in order; without ephemeral ones."""
+    """Yield the names of the claims that the pod's spec names, in order; without ephemeral ones."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name
 
 
 def all_claims(pod: Pod) -> Iterator[str]:
-    """Names of all claims of the pod, in order."""
+    """Yield the names of all claims of the pod, in order."""
     for volume in pod.spec.volumes:
         if is_claimed(volume):
             yield claim_name(pod, volume)

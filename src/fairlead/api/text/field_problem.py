@@ -12,29 +12,29 @@ import msgspec
 
 
 def invalid(value: Any, why: str = "") -> str:
-    """The value violates a rule."""
+    """Return the message for a value that violates a rule."""
     stated = f"Invalid value: {shown(value)}"
     return f"{stated}: {why}" if why else stated
 
 
 def required(why: str = "") -> str:
-    """The value is missing."""
+    """Return the message for a missing value."""
     return f"Required value: {why}" if why else "Required value"
 
 
 def not_supported(value: Any, supported: Iterable[str]) -> str:
-    """The value is not one of `supported`."""
+    """Return the message for a value that is not one of `supported`."""
     known = ", ".join(map(shown, supported))
     return f"Unsupported value: {shown(value)}: supported values: {known}"
 
 
 def duplicate(value: Any) -> str:
-    """The value occurs more than once."""
+    """Return the message for a value that occurs more than once."""
     return f"Duplicate value: {shown(value)}"
 
 
 def forbidden(why: str) -> str:
-    """The field must not be set."""
+    """Return the message for a field that must not be set."""
     return f"Forbidden: {why}"
 
 
@@ -49,7 +49,7 @@ def shown(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """`text` in double quotes, with unprintable characters escaped."""
+    """Return `text` in double quotes, with unprintable characters escaped."""
     # upstream: strconv/quote.go:Quote
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'

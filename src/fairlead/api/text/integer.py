@@ -24,7 +24,7 @@ def parse_int64(text: str) -> int | None:
 
 
 def capped_integer(digits: str, most: int) -> int:
-    """The value of decimal `digits`, capped at `most`; Python refuses thousands of digits."""
+    """Return decimal `digits` as a number, at most `most`; Python refuses thousands of digits."""
     significant = digits.lstrip("0")
     if len(significant) > len(str(most)):
         return most

@@ -14,7 +14,7 @@ TOO_DEEP: Final = "exceeded max depth"  # upstream: encoding/json scanner.go:pus
 
 
 def items_of(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    """The members of an object or a list."""
+    """Return the members of an object or a list."""
     return outer.values() if isinstance(outer, dict) else outer
 
 

@@ -17,7 +17,7 @@ _QUIET.log_errors = False
 
 
 def compiled_pattern(expression: str) -> Any:
-    """A pattern with the `search` and `finditer` of `re`. Raises ValueError if it is invalid.
+    """Return a pattern with the `search` and `finditer` of `re`. Raises ValueError if invalid.
 
     `programsize` is its number of states: with thousands, RE2 may try all of them at each letter.
     """

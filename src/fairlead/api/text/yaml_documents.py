@@ -192,7 +192,7 @@ class _Builder:
         return self._plain(event) if event.implicit[0] else text
 
     def _plain(self, event: ScalarEvent) -> Any:
-        """The value of an unquoted scalar; equal texts share one value."""
+        """Return the value of an unquoted scalar; equal texts share one value."""
         text = event.value
         if text not in self._scalars:
             try:
@@ -282,6 +282,6 @@ def _refusal(event: Any, problem: str, upstream: str = "") -> YamlError:
 
 
 def _line(event: Any) -> int:
-    """The line where an event begins, counted from 1."""
+    """Return the line where an event begins, counted from 1."""
     line: int = event.start_mark.line
     return line + 1

@@ -60,7 +60,7 @@ class _OtherLayoutError(Exception):
 
 
 def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
-    """The List `text` without its items, and their JSON texts; None for any other layout."""
+    """Return the List `text` without its items, and their JSON texts; None for any other layout."""
     if _UNUSUAL.search(text):
         return None
     lines = text.split("\n")
@@ -74,7 +74,7 @@ def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
 
 
 def _sections(lines: Sequence[str], first: int) -> tuple[dict[str, Any], Iterable[list[str]]]:
-    """The List without its items, and the lines of each item, without its dash."""
+    """Return the List without its items, and the lines of each item, without its dash."""
     starts = [at for at in range(first, len(lines)) if lines[at].startswith("- ")]
     if not starts or starts[0] != first:
         raise _OtherLayoutError
@@ -101,7 +101,7 @@ class _Scanner:
         self._known: dict[str, _Token | None] = {}
 
     def json_of(self, lines: list[str]) -> bytes:
-        """The JSON text of an item. Raises YamlError."""
+        """Return the JSON text of an item. Raises YamlError."""
         item = _ItemText()
         try:
             for line in lines:
@@ -164,7 +164,7 @@ class _ItemText:
             self._is_waiting = True
 
     def end(self) -> bytes:
-        """The text, after the last line."""
+        """Return the text, after the last line."""
         if self._is_waiting:
             self._pieces.append("null")
         self._pieces += ["]" if keys is None else "}" for _, keys in reversed(self._open)]
@@ -228,7 +228,7 @@ def _tokenized(line: str) -> _Token | None:
 
 
 def _scalar(text: str) -> str | None:
-    """The JSON of a scalar or an empty collection on one line; None for anything else."""
+    """Return the JSON of a scalar or an empty collection on one line; None for anything else."""
     if text in _EMPTY:
         return text
     quoted = _QUOTED.fullmatch(text)

@@ -51,7 +51,7 @@ class ScalarError(ValueError):
 
 
 def plain_scalar(text: str) -> Any:
-    """The value of an unquoted scalar. Raises ScalarError if JSON cannot represent it."""
+    """Return the value of an unquoted scalar. Raises ScalarError if JSON cannot represent it."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in _MAY_BE_A_NUMBER:
@@ -65,7 +65,7 @@ def plain_scalar(text: str) -> Any:
 
 
 def tagged_scalar(tag: str, text: str) -> Any:
-    """The value of a scalar tagged `int`, `float`, `bool` or `null`. Raises ScalarError."""
+    """Return the value of a scalar tagged `int`, `float`, `bool` or `null`. Raises ScalarError."""
     value = plain_scalar(text)
     found = _KINDS[type(value)]
     if found == tag:
@@ -77,7 +77,7 @@ def tagged_scalar(tag: str, text: str) -> Any:
 
 
 def key_text(text: str) -> str:
-    """An unquoted key as JSON has it. Raises ScalarError for invalid keys."""
+    """Return an unquoted key as JSON has it. Raises ScalarError for invalid keys."""
     if text not in _CONSTANTS and text[0] not in _MAY_BE_A_NUMBER:
         return text
     match plain_scalar(text):
@@ -116,7 +116,7 @@ def _integer(digits: str, base: int, text: str) -> Any:
 
 
 def _float(plain: str, text: str) -> float | str:
-    """The number, or `text` itself if it is too large (strconv.ParseFloat: ErrRange)."""
+    """Return the number, or `text` itself if it is too large (strconv.ParseFloat: ErrRange)."""
     value = float(plain)
     return text if math.isinf(value) else value
 

@@ -90,11 +90,11 @@ class CustomType:
         return self.schema.raw
 
     def pruned(self, obj: Json) -> Json:
-        """`obj` with unknown fields pruned."""
+        """Return `obj` with unknown fields pruned."""
         return pruned_object(self.schema, obj)
 
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
-        """`obj` as it is stored; unknown fields are dropped and reported to `notes`.
+        """Return `obj` as it is stored; unknown fields are dropped and reported to `notes`.
 
         Raises TypeMismatchError for malformed metadata.
         """
@@ -102,7 +102,7 @@ class CustomType:
         return pruned_and_defaulted(self.schema, with_metadata, notes.unknown)
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
-        """The validation errors of `obj`; `old` is the stored object of an update."""
+        """Yield the validation errors of `obj`; `old` is the stored object of an update."""
         before = ABSENT if old is None else _content(old)
         try:
             schema_causes = list(bounded(value_causes(self.schema, _content(obj), "", before)))
@@ -134,7 +134,7 @@ class CustomType:
 
 
 def _content(obj: Json) -> Json:
-    """`obj` without apiVersion, kind and metadata, which definitions do not describe."""
+    """Return `obj` without apiVersion, kind and metadata, which definitions do not describe."""
     return {key: value for key, value in obj.items() if key not in IDENTITY}
 
 
@@ -166,7 +166,7 @@ def _replica_causes(text: str, path: JsonPath, obj: Json) -> Iterator[Cause]:
 
 
 def embedded_object_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """The errors of all embedded objects in `value`, which is at `path`."""
+    """Yield the errors of all embedded objects in `value`, which is at `path`."""
     if isinstance(value, dict):
         if schema.is_embedded:
             yield from _object_causes(value, path)

@@ -30,7 +30,7 @@ LAST_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def kinds_of(definition: Json) -> tuple[Kind, ...]:
-    """The kinds of a valid, defaulted CustomResourceDefinition."""
+    """Return the kinds of a valid, defaulted CustomResourceDefinition."""
     spec = definition["spec"]
     storage_version = next(version["name"] for version in spec["versions"] if version["storage"])
     types = tuple((f"{spec['group']}/{one['name']}", custom_type(one)) for one in spec["versions"])
@@ -70,7 +70,7 @@ def _kind(
 
 
 def _deprecation(spec: Json, version: Json) -> str:
-    """The warning for users of a deprecated version; "" if it is not deprecated."""
+    """Return the warning for users of a deprecated version; "" if it is not deprecated."""
     # upstream: customresource_handler.go:defaultDeprecationWarning
     if not version.get("deprecated"):
         return ""
@@ -91,7 +91,7 @@ def _subresources(subresources: Json, kind: str) -> tuple[Subresource, ...]:
 
 
 def custom_type(version: Json) -> CustomType:
-    """The type that one version of a definition describes."""
+    """Return the type that one version of a definition describes."""
     schema = structural((version.get("schema") or {}).get("openAPIV3Schema") or {})
     subresources = version.get("subresources") or {}
     return CustomType(
@@ -130,7 +130,7 @@ _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTim
 
 
 def printer_of(columns: Sequence[Json]) -> Printer:
-    """The printer for `additionalPrinterColumns`, up to the first with an invalid path."""
+    """Return the printer for `additionalPrinterColumns`, up to the first with an invalid path."""
     printable = list(takewhile(_is_read, columns or (_AGE,)))
     return Printer((_NAME, *map(_column, printable)), _cells(printable))
 
@@ -168,7 +168,7 @@ def _cells(columns: Sequence[Json]) -> Cells:
 
 
 def _cell(values: list[Any], type_name: str, now: int) -> Cell:
-    """The first value, if it has the column's type; None otherwise."""
+    """Return the first value, if it has the column's type; None otherwise."""
     if not values:
         return None
     value = values[0]

@@ -1,4 +1,4 @@
-"""The authorizer interface: who may do what, and what the server knows about its users.
+"""The authorizer interface: what users may do, and how the server identifies them.
 
 upstream: apiserver/pkg/authorization/authorizer/interfaces.go
 """
@@ -17,7 +17,7 @@ from fairlead.apiserver.request import User
 
 
 class AuthorizationAttributes(Struct, frozen=True):
-    """A request as an authorizer sees it; for non-resource URLs, all fields but `path` are "".
+    """The attributes of a request to authorize; for non-resource URLs all but `path` are "".
 
     `selector` is the field selector of a request for many objects, as it was sent.
     """
@@ -63,15 +63,15 @@ class Authorizer(Protocol):
         ...
 
     def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
-        """Whether the request is allowed, and why."""
+        """Returns whether the request is allowed, and why."""
         ...
 
     def rules_for(self, user: User, namespace: str) -> Sequence[Json]:
-        """All rules that apply to the user in a namespace, or cluster-wide for ""."""
+        """Returns all rules that apply to the user in a namespace, or cluster-wide for ""."""
         ...
 
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
-        """The rules of the role that a roleRef in `namespace` names; None if there is none."""
+        """Returns the rules of the role that a roleRef in `namespace` names; None if missing."""
         ...
 
 

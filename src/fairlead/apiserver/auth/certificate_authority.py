@@ -41,7 +41,7 @@ class CertificateKeyPair:
 
 
 def new_authority(now: datetime) -> CertificateKeyPair:
-    """A certificate authority, valid from `now` (with a time zone)."""
+    """Return a certificate authority, valid from `now` (with a time zone)."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)
     builder = (
@@ -56,7 +56,7 @@ def new_authority(now: datetime) -> CertificateKeyPair:
 def new_server(
     authority: CertificateKeyPair, hosts: Iterable[str], now: datetime
 ) -> CertificateKeyPair:
-    """A server certificate for `hosts` (names and addresses) and the usual names."""
+    """Return a server certificate for `hosts` (names and addresses) and the usual names."""
     names = dict.fromkeys((*SERVER_NAMES, *hosts))
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
     return _signed(authority, _name("fairlead"), now, alternatives)
@@ -65,14 +65,14 @@ def new_server(
 def new_client(
     authority: CertificateKeyPair, user: str, groups: Iterable[str], now: datetime
 ) -> CertificateKeyPair:
-    """A client certificate for a user with groups."""
+    """Return a client certificate for a user with groups."""
     attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     name = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user)])
     return _signed(authority, name, now, None)
 
 
 def is_certificate(text: str) -> bool:
-    """Whether `text` is a PEM certificate."""
+    """Return whether `text` is a PEM certificate."""
     try:
         x509.load_pem_x509_certificate(text.encode())
     except ValueError:
@@ -81,7 +81,7 @@ def is_certificate(text: str) -> bool:
 
 
 def is_key(text: str) -> bool:
-    """Whether `text` is a PEM private key of the type that is generated here."""
+    """Return whether `text` is a PEM private key on an elliptic curve, like the generated keys."""
     try:
         key = serialization.load_pem_private_key(text.encode(), password=None)
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Signs approved CertificateSigningRequests, or says why it refuses.
+"""Signs approved CertificateSigningRequests, or returns the reason for refusing to.
 
     kubernetes.io/kube-apiserver-client           client certificates of any user
     kubernetes.io/kube-apiserver-client-kubelet   client certificates of kubelets
@@ -47,14 +47,14 @@ _NAME_TYPES: Final = (
 
 
 def request_of(content: bytes) -> x509.CertificateSigningRequest:
-    """The PEM request in `content`, which may be preceded by other text. Raises ValueError."""
+    """Return the PEM request in `content`; other text may precede it. Raises ValueError."""
     return x509.load_pem_x509_csr(content[content.index(_PEM_HEADER) :])
 
 
 def signing_problem(
     signer: str, request: x509.CertificateSigningRequest, usages: Sequence[str]
 ) -> str:
-    """Why `signer`, one of SIGNERS, refuses to sign `request`; "" if it signs."""
+    """Return why `signer`, one of SIGNERS, refuses to sign `request`; "" if it signs."""
     if signer == CLIENT:
         return _client_usage_problem(usages)
     is_server = signer == KUBELET_SERVING
@@ -80,7 +80,7 @@ def sign(
     usages: Sequence[str],
     not_after: datetime,
 ) -> str:
-    """The PEM certificate for `request`, valid until `not_after` or as long as the authority.
+    """Return the certificate (PEM) for `request`, valid until `not_after` or the authority's end.
 
     Its validity starts with the authority's, to tolerate clock skew.
     """
@@ -121,7 +121,10 @@ def _client_usage_problem(usages: Sequence[str]) -> str:
 
 
 def _name_problem(request: x509.CertificateSigningRequest, *, is_server: bool) -> str:
-    """A serving certificate needs DNS names or IP addresses, a client's must not have any."""
+    """Return why the subjectAltNames of `request` are not allowed; "" if they are.
+
+    A serving certificate needs DNS names or IP addresses, a client's must have none.
+    """
     names = list(_alternatives(request) or ())
     if is_server and not any(isinstance(one, x509.DNSName | x509.IPAddress) for one in names):
         return "DNS or IP subjectAltName is required"

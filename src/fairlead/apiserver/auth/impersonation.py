@@ -51,7 +51,7 @@ _GROUP: Final = "authentication.k8s.io"
 def impersonated(
     attributes: AuthorizationAttributes, headers: Mapping[str, str], authorize: Authorize
 ) -> User:
-    """The effective user of a request: its user, or the one its headers impersonate.
+    """Return the effective user of a request: its user, or the one its headers impersonate.
 
     Raises ApiError: 403 without permission, 400 for headers without a user name.
     """
@@ -78,7 +78,7 @@ def impersonated(
 def _by_constrained_permission(
     attributes: AuthorizationAttributes, target: User, mode: str, authorize: Authorize
 ) -> User:
-    """`target`, if permitted for this request alone. Raises ApiError 403."""
+    """Return `target`, if permitted for this verb and mode alone. Raises ApiError 403."""
     authorize(replace(attributes, verb=f"{_VERB}-on:{mode}:{attributes.verb}"))
     values = (*target.groups, *target.extra, *chain.from_iterable(target.extra.values()))
     if SYSTEM_MASTERS in target.groups or "" in values:
@@ -97,7 +97,7 @@ def _by_constrained_permission(
 def _by_legacy_permission(
     attributes: AuthorizationAttributes, target: User, authorize: Authorize
 ) -> User:
-    """`target`, if permitted for all requests. Raises ApiError 403."""
+    """Return `target`, if permitted for all requests. Raises ApiError 403."""
     for permission in _required_permissions(attributes.user, target):
         # The legacy permission treats nodes as ordinary users.
         is_node = permission.resource == "nodes"
@@ -116,7 +116,7 @@ def _extra(headers: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 
 
 def _required_permissions(user: User, target: User) -> Iterator[AuthorizationAttributes]:
-    """The permissions that `user` needs to impersonate `target`."""
+    """Yield the permissions that `user` needs to impersonate `target`."""
     account, node = _account(target.name), _node(target.name)
     if account:
         namespace, name = account
@@ -139,13 +139,13 @@ def _required_permissions(user: User, target: User) -> Iterator[AuthorizationAtt
 
 
 def _node(name: str) -> str:
-    """The node whose kubelet user that is; "" for other users."""
+    """Return the node whose kubelet has the user name `name`; "" for other users."""
     node = name.removeprefix(NODE_PREFIX)
     return node if name.startswith(NODE_PREFIX) and not dns_subdomain_problems(node) else ""
 
 
 def _account(name: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account whose user that is; None for other users."""
+    """Return namespace and name of the service account with this user name; None for others."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
     parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
     is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and len(parts) == 2 and all(parts)
@@ -153,7 +153,7 @@ def _account(name: str) -> tuple[str, str] | None:
 
 
 def _go_user(headers: Mapping[str, str]) -> str:
-    """A user without a name, as Go prints it."""
+    """Return a user without a name, as Go prints it."""
     groups = headers[GROUP].split(SEPARATOR) if GROUP in headers else ()
     extra = (
         f"{quoted(key)}:{_go_strings(values)}" for key, values in sorted(_extra(headers).items())
@@ -165,12 +165,12 @@ def _go_user(headers: Mapping[str, str]) -> str:
 
 
 def _go_strings(values: Sequence[str]) -> str:
-    """A slice of strings, as Go prints it."""
+    """Return a slice of strings, as Go prints it."""
     return f"[]string{{{', '.join(map(quoted, values))}}}" if values else "[]string(nil)"
 
 
 def _constrained_mode(target: User) -> str:
-    """The constrained mode that applies; "" if none does."""
+    """Return the constrained mode that applies; "" if none does."""
     is_name_alone = not (target.groups or target.uid or target.extra)
     if _node(target.name):
         return _NODE if is_name_alone else ""
@@ -180,7 +180,7 @@ def _constrained_mode(target: User) -> str:
 
 
 def _effective_groups(target: User, default_groups: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The groups of the impersonated user, with those that follow from its name."""
+    """Return the groups of the impersonated user, with those that follow from its name."""
     account = _account(target.name)
     if account and not target.groups:
         return service_account_groups(account[0])

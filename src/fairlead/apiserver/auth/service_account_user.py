@@ -11,5 +11,5 @@ SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups of all service accounts of a namespace."""
+    """Return the groups of all service accounts of a namespace."""
     return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)

@@ -70,7 +70,7 @@ class Documents:
         self._revision = registry.revision
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """The document at the request's path, None if there is none; `now` is ignored.
+        """Return the document at the request's path, None if there is none; `now` is ignored.
 
         Raises ApiError: 404 no such version of a group, 405, 406.
         """
@@ -93,7 +93,7 @@ class Documents:
         return Response(200, (self._written(path, media_type, document).body,), media_type)
 
     def _document(self, path: Path) -> Callable[[], Json | None] | None:
-        """A function that makes the document at `path`. Raises ApiError 404."""
+        """Return a function that makes the document at `path`. Raises ApiError 404."""
         registry = self._registry
         match path:
             case () | ("index.html",):
@@ -118,7 +118,7 @@ class Documents:
                 return None
 
     def _media_type(self, path: Path, accept: str) -> str:
-        """The media type of the document at `path`. Raises ApiError 406."""
+        """Return the media type of the document at `path`. Raises ApiError 406."""
         if path[:1] not in (("api",), ("apis",)):
             if path == ("version",):
                 require_produced(accept, (JSON,))
@@ -127,7 +127,7 @@ class Documents:
         return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
-        """Whether only GET is allowed; other documents ignore the method."""
+        """Return whether only GET is allowed; other documents ignore the method."""
         # upstream: apiserver/pkg/server/handler.go:director; not so kube-aggregator/pkg/apiserver/
         # handler_apis.go and apiextensions-apiserver/pkg/apiserver/customresource_handler.go
         match path:
@@ -162,7 +162,7 @@ class Documents:
 
 
 def _aggregated_clause(accept: str) -> Clause | None:
-    """The Accept clause that asks for aggregated discovery, None if another one comes first.
+    """Return the Accept clause that requests aggregated discovery; None if plain JSON comes first.
 
     Raises ApiError 406 if the client accepts nothing that is served.
     """
@@ -188,7 +188,7 @@ def _asks_for_list(clause: Clause) -> bool:
 
 
 def _health(path: Path, request: Request) -> Response | None:
-    """The report of all checks of a health endpoint, or of one check."""
+    """Return the report of all checks of a health endpoint, or of one check."""
     endpoint, check = path[0], "/".join(path[1:])
     if check:
         return Response(200, (b"ok",), _TEXT) if check in CHECKS[endpoint] else None
@@ -206,7 +206,7 @@ MEDIA_TYPE_PARAMETERS: Final = f"g=apidiscovery.k8s.io;v=v2;as={LIST}"
 
 
 def api_group_discovery_list(registry: ServedKinds, *, is_core: bool) -> Json:
-    """The document at `/api` (the core group, `is_core`) or `/apis` (all others)."""
+    """Return the document at `/api` (the core group, `is_core`) or `/apis` (all others)."""
     groups = [group for group in registry.groups() if is_core != bool(group)]
     return {
         "kind": LIST,
@@ -282,7 +282,7 @@ _FIXED: Final = (
 
 
 def paths(registry: ServedKinds) -> dict[str, list[str]]:
-    """The paths, sorted bytewise."""
+    """Return the paths, sorted bytewise."""
     groups = [group for group in registry.groups() if group]
     versions = [
         f"/apis/{group}/{version}" for group in groups for version in registry.versions(group)

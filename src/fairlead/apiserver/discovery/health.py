@@ -54,7 +54,7 @@ CHECKS: Final = {
 
 
 def health_report(endpoint: str, *, verbose: bool, excluded: Collection[str] = ()) -> str:
-    """The text for `endpoint`, a key of CHECKS; `excluded` are the checks to leave out."""
+    """Return the text for `endpoint`, a key of CHECKS; `excluded` are the checks to leave out."""
     if not verbose:
         return "ok"
     checks = CHECKS[endpoint]

@@ -28,7 +28,7 @@ class IssuerDocuments:
         self._keys_url = f"https://{address}{KEYS}"
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """The document at the request's path, None if there is none.
+        """Return the document at the request's path, None if there is none.
 
         Raises ApiError: 405, 406.
         """

@@ -23,26 +23,29 @@ _HASHED_VERSIONS: Final = {
 
 
 def api_versions(server_address: str) -> Json:
-    """`/api`: the versions of the core group; `server_address` is host and port."""
+    """Return the document at `/api`: the versions of the core group.
+
+    `server_address` is host and port.
+    """
     address = {"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
 
 
 def api_group_list(registry: ServedKinds) -> Json:
-    """`/apis`: every group but the core group, in order of preference."""
+    """Return the document at `/apis`: all groups but the core group, in order of preference."""
     groups = [_group(registry, group) for group in registry.groups() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_group(registry: ServedKinds, group: str) -> Json | None:
-    """`/apis/<group>`: None if it is not served."""
+    """Return the document at `/apis/<group>`; None if the group is not served."""
     if not group or not registry.versions(group):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
 
 
 def api_resource_list(registry: ServedKinds, group: str, version: str) -> Json | None:
-    """`/apis/<group>/<version>` or `/api/v1`: None if it is not served."""
+    """Return the document at `/apis/<group>/<version>` or `/api/v1`; None if it is not served."""
     kinds = registry.kinds(group, version)
     if not kinds:
         return None
@@ -61,7 +64,7 @@ def _group(registry: ServedKinds, group: str) -> Json:
 
 
 def _resources(kind: Kind) -> Iterator[Json]:
-    """The resource of a kind, then its subresources."""
+    """Yield the resource of a kind, then its subresources."""
     row: Json = {
         "name": kind.plural,
         "singularName": kind.singular,

@@ -15,7 +15,7 @@ _NO_BUILD: Final = "1970-01-01T00:00:00Z"
 
 
 def version_info(fairlead_version: str) -> dict[str, str]:
-    """The Kubernetes version, and Fairlead's own in `gitVersion` (a semantic version)."""
+    """Return the Kubernetes version, and Fairlead's own in `gitVersion` (a semantic version)."""
     return {
         "major": MAJOR,
         "minor": MINOR,

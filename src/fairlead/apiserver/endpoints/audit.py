@@ -24,7 +24,7 @@ KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metad
 
 
 def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
-    """The line for a request with an audit-id header, answered at `now`."""
+    """Return the line for a request with an audit-id header, answered at `now`."""
     code = 200 if isinstance(answer, Watch) else answer.status
     when = format_micro_time(now)
     event: Json = {
@@ -62,7 +62,7 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
 
 
 def id_prefix(now: int) -> str:
-    """The prefix of all audit ids of a server started at `now`; twelve hex digits follow."""
+    """Return the prefix of all audit ids of a server started at `now`; twelve hex digits follow."""
     digits = hashlib.sha256(str(now).encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-"
 

@@ -69,7 +69,7 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
 
 
 def control_plane_objects() -> Iterator[Json]:
-    """The manifests, without statuses: reconcilers write those."""
+    """Yield the manifests, without statuses: reconcilers write those."""
     yield from _api_services()
     yield from _priority_levels()
     yield from _flow_schemas()

@@ -12,7 +12,7 @@ from fairlead.apiserver.error import ApiError
 
 
 def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Json:
-    """A ComponentStatus."""
+    """Return the ComponentStatus `name`."""
     condition = {"type": "Healthy", "status": str(is_healthy), "message": message}
     return {"metadata": {"name": name}, "conditions": [condition]}
 
@@ -29,7 +29,7 @@ class Components:
         self._components = components
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """All components."""
+        """Return all components."""
         return list(self._components)
 
     def absent(self, namespace: str, name: str) -> ApiError:

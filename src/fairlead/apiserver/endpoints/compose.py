@@ -35,7 +35,7 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     computed: Mapping[Kind, ComputedObjects] = NOTHING_COMPUTED,
     late: ReconcileDelay = NO_DELAY,
 ) -> ApiServer:
-    """The Kubernetes API over `store`.
+    """Return the Kubernetes API over `store`.
 
     `clock` returns ns since 1970. `address` is the host and port that discovery documents name,
     `version` is Fairlead's. `identity` issues and checks tokens and answers reviews. `components`
@@ -62,7 +62,7 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
 
 
 def _in_schema_order(kind: Kind, obj: Json) -> Json:
-    """`obj` with its fields in the order of its type, which is the order of upstream's JSON.
+    """Return `obj` with its fields in the order of its type, which is the order of upstream's JSON.
 
     Fields of custom resources are sorted by name.
     """

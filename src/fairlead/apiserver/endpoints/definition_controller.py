@@ -160,7 +160,10 @@ class DefinitionController:
         self._store.storage.put(CUSTOM_RESOURCE_DEFINITION, self._track_status(old, new, now))
 
     def _is_time(self, name: str, phase: str, delay: int, now: int) -> bool:
-        """Whether `delay` has passed since the definition entered `phase`; else schedule that."""
+        """Return whether `delay` has passed since the definition entered `phase`.
+
+        Otherwise schedules the definition for the time when it has.
+        """
         known, began = self._since.get(name, ("", now))
         due = (began if known == phase else now) + delay
         if due <= now:
@@ -195,7 +198,7 @@ class DefinitionController:
             storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
 
     def _is_ending(self, name: str, definition: Json, now: int) -> bool:
-        """Whether to delete the objects now; first the Terminating condition is written."""
+        """Return whether to delete the objects now; first the Terminating condition is written."""
         if not self._late.ended:
             return True
         if is_deleting_objects(definition):
@@ -217,7 +220,7 @@ class DefinitionController:
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
-    """The kinds of a definition; none if it is invalid, as loaded ones may be."""
+    """Return the kinds of a definition; none if it is invalid, as loaded ones may be."""
     # Validation rules are not checked again: they were when it was stored.
     if next(causes(definition, None), None) is not None:
         return ()

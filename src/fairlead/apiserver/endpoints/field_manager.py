@@ -34,7 +34,7 @@ _SPEC: Final = ("spec",)
 
 
 def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
-    """How writes to a kind or subresource are tracked; None for a kind without a schema."""
+    """Return the rules for tracking writes to a kind or subresource; None without a schema."""
     # Not cached for custom resources: each change of a definition makes another Kind.
     return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
 
@@ -56,7 +56,7 @@ def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
 
 
 def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
-    """The fields that a write resets, so that its manager does not own them."""
+    """Return the fields that a write resets, so that its manager does not own them."""
     strategy = strategy_of(kind)
     if not strategy.resets_fields:
         return ()
@@ -66,7 +66,7 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
-    """The other served versions of a built-in kind, by apiVersion."""
+    """Yield each other served version of a built-in kind with its apiVersion."""
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
         schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None
@@ -76,7 +76,10 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
 
 
 def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
-    """The other versions of a custom resource; reset fields are those of the request's version."""
+    """Yield each other version of a custom resource with its apiVersion.
+
+    No fields are reset in them: only the version of the request resets fields.
+    """
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:
             form, back = partial(_named, api_version), partial(_named, kind.api_version)
@@ -96,7 +99,7 @@ _known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)
 
 
 def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:
-    """A function (old, new) that returns `new` with managedFields updated for a write."""
+    """Return a function (old, new) that returns `new` with managedFields updated for a write."""
     tracking = tracking_of(kind, subresource)
     writer = ManagerIdentifier(manager, operation, kind.api_version, subresource)
     # Entries of the scale subresource have no time.

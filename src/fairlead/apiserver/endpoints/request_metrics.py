@@ -18,7 +18,7 @@ _APPLY_TYPES: Final = "application/apply-patch+"
 
 
 class RequestLabels(NamedTuple):
-    """Upstream's metric labels; those of a resource are "" for other paths."""
+    """Upstream's metric labels; the labels that describe a resource are "" for other paths."""
 
     verb: str
     group: str = ""
@@ -49,7 +49,7 @@ class RequestCounts:
     """Counts answered requests; unserved resources are counted by method only."""
 
     def __init__(self) -> None:
-        """Start at zero."""
+        """Start with no counts."""
         self._totals: dict[tuple[RequestLabels, int], int] = {}
 
     def add(self, labels: RequestLabels, code: int) -> None:
@@ -58,13 +58,13 @@ class RequestCounts:
         self._totals[key] = self._totals.get(key, 0) + 1
 
     def __iter__(self) -> Iterator[LabelledCount]:
-        """All counts, in the order of their first requests."""
+        """Yield all counts, in the order of their first requests."""
         for (labels, code), total in self._totals.items():
             yield LabelledCount(labels, code, total)
 
 
 def labels_of(scope: RequestScope) -> RequestLabels:
-    """The labels of a request."""
+    """Return the labels of a request."""
     kind, target, request = scope.kind, scope.info, scope.request
     verb = _VERBS.get(scope.verb) or scope.verb.upper()
     if verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY_TYPES):

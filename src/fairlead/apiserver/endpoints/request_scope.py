@@ -37,11 +37,11 @@ class ComputedObjects(Protocol):
     """Computes the objects of a kind that is not stored."""
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Those of one namespace, or of all (""), by namespace and name, as they are at `now`."""
+        """Return the objects of one namespace, or of all (""), at `now`, by namespace and name."""
         ...
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """The error for an object that does not exist."""
+        """Return the error for an object that does not exist."""
         ...
 
 
@@ -78,7 +78,7 @@ class RequestScope(Struct, frozen=True):
     warnings: list[str] = field(default_factory=list)
 
     def negotiate(self, *, streams: bool = False, is_list: bool = False) -> MediaTypeOptions:
-        """The media type and view of the answer. Raises ApiError 406."""
+        """Return the media type and view of the answer. Raises ApiError 406."""
         accept = self.request.headers.get("accept", "")
         # The route of a pod's log has accepted text/plain already.
         is_routed = not self.kind.is_custom and self.info.subresource != "log"
@@ -105,7 +105,7 @@ class RequestScope(Struct, frozen=True):
         return Response(code, body, media_type, warnings=tuple(self.warnings))
 
     def manager(self, options: WriteOptions) -> str:
-        """The field manager: as stated, or else what User-Agent begins with."""
+        """Return the field manager: as stated, or else what User-Agent begins with."""
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
         printable = agent if agent.isprintable() else "".join(filter(str.isprintable, agent))

@@ -107,14 +107,14 @@ _ALL_NAMESPACES: Final = ("list", "watch")
 
 
 def has_wrong_scope(kind: Kind, info: RequestInfo, verb: str) -> bool:
-    """Whether a path of a custom resource is namespaced and its kind is not, or vice versa."""
+    """Return whether a custom resource's path is namespaced and its kind is not, or vice versa."""
     if not kind.is_custom or kind.namespaced == info.is_namespaced:
         return False
     return not kind.namespaced or verb not in _ALL_NAMESPACES
 
 
 def handler_for(scope: RequestScope) -> Handler:
-    """The handler of a request. Raises ApiError 400, 404, 405, 406."""
+    """Return the handler of a request. Raises ApiError 400, 404, 405, 406."""
     return _custom_handler(scope) if scope.kind.is_custom else _routed_handler(scope)
 
 
@@ -159,7 +159,7 @@ def _routed_handler(scope: RequestScope) -> Handler:
 
 
 def _has_path(kind: Kind, info: RequestInfo) -> bool:
-    """Whether any route has the path, for whatever method."""
+    """Return whether any route has the path, for whatever method."""
     if info.is_namespaced != kind.namespaced and (info.is_namespaced or info.name):
         return False
     if info.is_watch:
@@ -173,7 +173,7 @@ def _has_path(kind: Kind, info: RequestInfo) -> bool:
 
 
 def _has_method(scope: RequestScope) -> bool:
-    """Whether the path is one on which the verb has a route: POST on collections, and so on."""
+    """Return whether the path has a route for the verb, such as POST on a collection."""
     kind, info = scope.kind, scope.info
     if kind.namespaced and not info.namespace and scope.verb not in _ALL_NAMESPACES:
         return False

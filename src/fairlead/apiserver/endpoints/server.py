@@ -199,7 +199,7 @@ class ApiServer:
         return request
 
     def _find_scope(self, request: Request, now: int) -> RequestScope | Response:
-        """The scope of an authorized request to a resource, or the answer to any other request."""
+        """Return the scope of an authorized request to a resource, or else the answer to it."""
         require_timeout(request)
         # 1. parse the path
         info = request_info_of(request.path)
@@ -243,7 +243,7 @@ class ApiServer:
 def _written(
     handler: Handler, scope: RequestScope, attempt: WebhookCalls[Response]
 ) -> WebhookCalls[Answer]:
-    """The answer to a write, which starts over when it was superseded. Raises ApiError."""
+    """Return the answer to a write, which is repeated if it was superseded. Raises ApiError."""
     warnings = tuple(scope.warnings)
     for _ in range(ATTEMPTS_MAX - 1):
         try:
@@ -257,7 +257,7 @@ def _written(
 
 
 def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ()) -> Response:
-    """The Status of a refusal, in a media type that the client accepts."""
+    """Return the Status of a refusal, in a media type that the client accepts."""
     media_type = error_media_type(request.headers.get("accept", ""))
     headers: Headers = ()
     if refusal.retry_after_s:
@@ -277,7 +277,7 @@ def _no_request_info(path: str) -> Response:
 
 
 def _with_tracked_status(old: Json, new: Json, now: int) -> Json:
-    """A definition with a status written by this server, and its managedFields."""
+    """Return a definition with a status written by this server, and its managedFields."""
     return track(CUSTOM_RESOURCE_DEFINITION, _OWN_NAME, "Update", "status", now)(old, new)
 
 

@@ -21,7 +21,7 @@ _PLAIN_EXPONENTS: Final = range(-4, 6)  # decimal exponents of numbers written w
 
 
 def format_v(value: Any) -> str:
-    """`%v`: `map[a:1 b:[x y]]`, with sorted keys, unquoted strings, and null as <nil>."""
+    """Return `value` as Go's `%v`: `map[a:1 b:[x y]]`, keys sorted, null as <nil>."""
     match value:
         case dict():
             members = " ".join(f"{key}:{format_v(value[key])}" for key in sorted(value))
@@ -39,7 +39,7 @@ def format_v(value: Any) -> str:
 
 
 def format_s(value: Any) -> str:
-    """`%s`: strings as they are, other scalars as a mismatch: `%!s(int64=1)`."""
+    """Return `value` as Go's `%s`; scalars other than strings are a mismatch: `%!s(int64=1)`."""
     # upstream: fmt's %s
     match value:
         case str():
@@ -56,7 +56,7 @@ def format_s(value: Any) -> str:
 
 
 def format_float(value: float) -> str:
-    """`%v` of a float64: `1000`, `2.5`, `1e+06`, with the shortest exact digits."""
+    """Return `value` as `%v` of a float64: the shortest exact digits, as `1000`, `2.5`, `1e+06`."""
     # upstream: strconv/ftoa.go:%g writes an exponent below -4, and from 6 on
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
@@ -70,7 +70,7 @@ def format_float(value: float) -> str:
 
 
 def format_go_syntax(value: Any) -> str:
-    """`%#v`: `map[string]interface {}{"a":1}`."""
+    """Return `value` as Go's `%#v`: `map[string]interface {}{"a":1}`."""
     match value:
         case dict():
             members = ", ".join(
@@ -88,7 +88,7 @@ def format_go_syntax(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """`%T` of a decoded JSON value: `string`, `map[string]interface {}`."""
+    """Return Go's type of a decoded JSON value (`%T`): `string`, `map[string]interface {}`."""
     match value:
         case dict():
             return "map[string]interface {}"
@@ -107,12 +107,12 @@ def type_name(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """JSON as encoding/json writes it, with `<`, `>` and `&` escaped."""
+    """Return `value` as encoding/json writes it, with `<`, `>` and `&` escaped."""
     return _ESCAPE.sub(_unicode_escape, msgspec.json.encode(value).decode())
 
 
 def escape_html(text: str) -> str:
-    """JSON text with `<`, `>`, `&`, U+2028 and U+2029 escaped, as json.Compact does."""
+    """Return JSON text with `<`, `>`, `&`, U+2028 and U+2029 escaped, as json.Compact does."""
     return _MARKUP.sub(_unicode_escape, text)
 
 

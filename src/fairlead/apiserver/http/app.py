@@ -69,7 +69,7 @@ Answer = TypeVar("Answer", bound=Response | Watch)
 
 
 class _UnreadBodyError(ApiError):
-    """A body refused before its end: the connection must be closed after the answer."""
+    """A body was refused before its end: the connection must be closed after the answer."""
 
 
 class ApiApp:
@@ -102,7 +102,7 @@ class ApiApp:
         self._bodies = BodyBudget()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """One request (ASGI)."""
+        """Handle one request: an ASGI application."""
         headers, user = headers_of(scope["headers"]), UNKNOWN_USER
         # upstream: apiserver/pkg/endpoints/filters/audit_init.go: the client may choose it
         if not headers.get(AUDIT_ID):
@@ -175,7 +175,7 @@ class ApiApp:
 
 
 def _pretty(query: bytes) -> str:
-    """The `pretty` parameter, "" if there is none."""
+    """Return the `pretty` parameter, "" if there is none."""
     if b"pretty=" not in query:
         return ""
     parts = query.decode("latin-1").split("&", PARAMETERS_MAX)
@@ -183,7 +183,7 @@ def _pretty(query: bytes) -> str:
 
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
-    """The parameters of a query; malformed ones are ignored. Raises ApiError 400."""
+    """Return the parameters of a query; malformed ones are ignored. Raises ApiError 400."""
     # upstream: net/url/url.go:parseQuery, whose errors upstream ignores
     parts = query.split("&", PARAMETERS_MAX)
     if len(parts) > PARAMETERS_MAX:
@@ -193,7 +193,10 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
 
 
 async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> bytes:
-    """The whole body. Raises ApiError if it is too long, too slow, or too much, and ClientGone."""
+    """Return the whole body.
+
+    Raises ApiError if it is too long, too slow, or takes too much memory, and ClientGone.
+    """
     try:
         return await read_body(
             headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX, count=count
@@ -211,7 +214,7 @@ async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> b
 
 
 def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
-    """`send`, adding the audit-id header."""
+    """Return `send` with the audit-id header added to every response."""
     header = (b"audit-id", asked[AUDIT_ID].encode("latin-1"))
 
     async def marked(message: Message) -> None:

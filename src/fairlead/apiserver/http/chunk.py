@@ -14,7 +14,7 @@ CHUNK_BYTES_MAX: Final = 64 << 10
 
 
 def chunks_of(parts: Iterable[bytes]) -> Iterator[bytes | memoryview]:
-    """The bytes of `parts` in order, at most CHUNK_BYTES_MAX at a time, without copying."""
+    """Yield the bytes of `parts` in order, at most CHUNK_BYTES_MAX at a time, without copying."""
     for part in parts:
         if len(part) <= CHUNK_BYTES_MAX:
             yield part

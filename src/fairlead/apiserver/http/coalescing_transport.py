@@ -44,5 +44,5 @@ class CoalescingTransport(asyncio.Transport):
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Whether the transport is closing or closed."""
+        """Return whether the transport is closing or closed."""
         return self._transport.is_closing()

@@ -61,7 +61,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
     """One connection with its timeouts."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Takes uvicorn's arguments."""
+        """Take uvicorn's arguments; no timeout runs yet."""
         super().__init__(*arguments, **options)
         self._head = _Deadline()
         self._reading = _Deadline()
@@ -70,7 +70,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._unread: dict[TimeoutHttpProtocol, float] = self.app_state.setdefault(_UNREAD, {})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """New connection: read the client certificate, start the head timeout."""
+        """Read the client certificate and start the head timeout, or refuse the connection."""
         super().connection_made(transport)  # type: ignore[arg-type] # uvicorn narrows it
         self.transport.set_write_buffer_limits(UNSENT_BYTES_MAX)
         peer = peer_of(transport)
@@ -95,26 +95,26 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def on_message_begin(self) -> None:
-        """A request line arrives: start the head timeout."""
+        """Start the head timeout of a request."""
         super().on_message_begin()
         if not self._head.is_set:  # a pipelined request
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """The head is complete: the application bounds the body."""
+        """Cancel the head timeout; the application bounds the body."""
         self._head.clear()
         super().on_headers_complete()
         if self.scope["method"] != "HEAD":
             self.cycle.transport = CoalescingTransport(self.transport)
 
     def on_response_complete(self) -> None:
-        """The answer is sent; if the body is still incomplete, abort soon."""
+        """Abort the connection soon if it is closing with an incomplete body."""
         super().on_response_complete()
         if self.transport.is_closing() and self.cycle.more_body:
             self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
 
     def pause_writing(self) -> None:
-        """The client reads too slowly: start the reading timeout."""
+        """Start the reading timeout: the client reads too slowly."""
         super().pause_writing()
         self._reading.set(self.loop, READING_SECONDS_MAX, self.transport)
         now = self.loop.time()
@@ -125,7 +125,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
                 oldest.transport.abort()
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Cancel the reading timeout: the client has read enough."""
         self._reading.clear()
         self._unread.pop(self, None)
         super().resume_writing()

@@ -15,7 +15,7 @@ _LISTS: Final = "impersonate-"
 
 
 def headers_of(sent: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers `sent`, whose names are in lower case."""
+    """Return the headers `sent`, whose names are in lower case."""
     found = {name.decode("latin-1"): text.decode("latin-1") for name, text in sent}
     return found if len(found) == len(sent) else _gathered(sent)
 

@@ -33,7 +33,7 @@ class Certificate:
 
 
 def _client_certificates(certificate: Certificate | None) -> int:
-    """Whether to request client certificates."""
+    """Return whether to request client certificates."""
     is_requested = certificate is not None and certificate.clients_file
     return ssl.CERT_OPTIONAL if is_requested else ssl.CERT_NONE
 
@@ -42,14 +42,14 @@ class _Server(uvicorn.Server):
     """A uvicorn server that leaves signals to the owner of the event loop."""
 
     def install_signal_handlers(self) -> None:
-        """Install none."""
+        """Install no signal handlers."""
 
 
 class Listener:
     """Serves `app` on a listening socket; with a `certificate`, over TLS."""
 
     def __init__(self, app: ApiApp, listening: socket, certificate: Certificate | None) -> None:
-        """Configure; `start` begins to accept connections."""
+        """Configure the server; only `start` begins to accept connections."""
         config = uvicorn_config(
             app,
             backlog=BACKLOG,

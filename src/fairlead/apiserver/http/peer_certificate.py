@@ -27,12 +27,12 @@ class Connection(Protocol):
     """A transport of asyncio."""
 
     def get_extra_info(self, name: str) -> Any:
-        """A property of the transport, None if it has none."""
+        """Return a property of the transport, None if it has none."""
         ...
 
 
 def peer_of(transport: Connection) -> User | None:
-    """The user of a client certificate, None without one."""
+    """Return the user of a client certificate, None without one."""
     user = user_of_certificate(transport.get_extra_info("peercert") or {})
     shown = transport.get_extra_info("ssl_object")
     if user is None or shown is None:
@@ -42,7 +42,7 @@ def peer_of(transport: Connection) -> User | None:
 
 
 def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:
-    """The user in a certificate as decoded by ssl, None if it has no common name."""
+    """Return the user in a certificate as decoded by ssl, None if it has no common name."""
     subject = [pair for names in certificate.get("subject", ()) for pair in names]
     name = next((text for kind, text in subject if kind == _NAME), "")
     if not name:

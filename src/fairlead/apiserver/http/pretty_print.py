@@ -39,7 +39,7 @@ _INDENT: Final = 2
 def formatted_body(
     response: Response, path: str, pretty: str, headers: Mapping[str, str]
 ) -> Iterator[bytes]:
-    """The parts of the body of `response`; `pretty` is the parameter, "" if not given."""
+    """Return the parts of the body of `response`; `pretty` is the parameter, "" if not given."""
     parts = iter(response.body)
     first = next(parts, b"")
     parts = chain((first,), parts)

@@ -19,7 +19,7 @@ CUT_CHARACTERS: Final = 256
 
 
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """The Warning headers for `texts`, in order."""
+    """Return the Warning headers for `texts`, in order."""
     shown = [text for text in dict.fromkeys(texts) if text and not _has_controls(text)]
     if sum(map(len, shown)) > TOTAL_CHARACTERS_MAX:
         shown = list(_within(text[:CUT_CHARACTERS] for text in shown))

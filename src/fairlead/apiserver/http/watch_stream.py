@@ -53,7 +53,7 @@ async def _disconnected(receive: Receive) -> Message:
 
 
 class _Stream:
-    """One stream; `_woken` is set when there may be something to do."""
+    """Streams one watch to one client; `_woken` is set when there may be something to do."""
 
     def __init__(
         self,

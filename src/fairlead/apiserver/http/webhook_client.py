@@ -33,7 +33,7 @@ _REFUSALS: Final[Mapping[int, str]] = {
 
 
 async def call_webhook(call: WebhookCall) -> WebhookAnswer:
-    """The webhook's answer, or the error in the words of upstream's client."""
+    """Return the webhook's answer, or the error in the words of upstream's client."""
     timeout = aiohttp.ClientTimeout(total=call.timeout_s)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     try:
@@ -63,7 +63,7 @@ async def call_webhook(call: WebhookCall) -> WebhookAnswer:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """The whole body. Raises ValueError if it is too long."""
+    """Return the whole body. Raises ValueError if it is too long."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
@@ -73,7 +73,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _refused(response: aiohttp.ClientResponse, body: bytes) -> str:
-    """The error for an HTTP status that is not 2xx."""
+    """Return the error for an HTTP status that is not 2xx."""
     # upstream: client-go/rest/request.go:newUnstructuredResponseError,
     # apimachinery/pkg/api/errors/errors.go:NewGenericServerResponse
     is_text = response.content_type.startswith("text/")
@@ -106,7 +106,7 @@ def _context(call: WebhookCall) -> ssl.SSLContext | bool:
 
 @text_cache(maxsize=CONTEXTS_MAX, characters_max=AUTHORITY_CHARACTERS_MAX)
 def _ssl_context_for(authority: str) -> ssl.SSLContext:
-    """A context that trusts this authority, or the system's if "" is given."""
+    """Return a context that trusts this authority, or the system's if "" is given."""
     try:
         return ssl.create_default_context(cadata=authority or None)
     except (ssl.SSLError, TypeError):

@@ -43,7 +43,7 @@ class MediaTypeOptions:
 
     @property
     def view_api_version(self) -> str:
-        """`meta.k8s.io/v1`."""
+        """The apiVersion of the view, such as `meta.k8s.io/v1`."""
         return f"meta.k8s.io/{self.view_version}"
 
 
@@ -56,18 +56,18 @@ class Clause:
     quality: float
 
     def parameter(self, name: str) -> str:
-        """The value of a parameter, "" if it is missing."""
+        """Return the value of a parameter, "" if it is missing."""
         return dict(self.parameters).get(name, "")
 
     @property
     def asks_for_view(self) -> bool:
-        """Whether it asks for another view than the object, known or not."""
+        """Whether the clause requests a view other than the object, known or unknown."""
         return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
 
 @text_cache(maxsize=CACHE_SIZE)
 def clauses(accept: str) -> tuple[Clause, ...]:
-    """The clauses of an Accept header, by descending q value."""
+    """Return the clauses of an Accept header, by descending q value."""
     found = [_clause(text) for text in accept.split(",") if text.strip()]
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
@@ -113,7 +113,7 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def error_media_type(accept: str) -> str:
-    """The media type of a Status: the first acceptable one without a view, else JSON."""
+    """Return the media type of a Status: the first acceptable one without a view, else JSON."""
     for clause in clauses(accept):
         media_type = _media_type(clause)
         if media_type in (JSON, YAML) and not clause.asks_for_view:
@@ -123,7 +123,7 @@ def error_media_type(accept: str) -> str:
 
 @text_cache(maxsize=CACHE_SIZE)
 def takes_objects(accept: str) -> bool:
-    """Whether the client accepts whole objects."""
+    """Return whether the client accepts whole objects."""
     found = clauses(accept) or clauses("*/*")
     return any(_media_type(clause) and not clause.asks_for_view for clause in found)
 
@@ -140,7 +140,7 @@ def _clause(text: str) -> Clause:
 
 
 def _media_type(clause: Clause) -> str:
-    """The served media type that the clause matches, "" for none."""
+    """Return the served media type that the clause matches, "" for none."""
     if clause.media_type in ("*/*", "application/*"):
         return JSON
     return clause.media_type if clause.media_type in ACCEPTED else ""

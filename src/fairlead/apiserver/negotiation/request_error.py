@@ -17,41 +17,41 @@ TOO_LARGE_RETRY_S: Final = 1
 
 
 def no_resource() -> ApiError:
-    """404: no resource has that path."""
+    """Return ApiError 404: no resource has that path."""
     return ApiError("NotFound", 404, NO_RESOURCE, has_details=True)
 
 
 def no_method() -> ApiError:
-    """405: the path exists, but not for this method."""
+    """Return ApiError 405: the path exists, but not for this method."""
     return ApiError("MethodNotAllowed", 405, NO_METHOD, has_details=True)
 
 
 def not_supported(kind: Kind, verb: str) -> ApiError:
-    """405: the kind of a custom resource does not have this verb."""
+    """Return ApiError 405: the kind of a custom resource does not have this verb."""
     message = f'{verb} is not supported on resources of kind "{kind.resource}"'
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
 
 def not_any_more(kind: Kind, verb: str) -> ApiError:
-    """405: the definition of the custom resource is being deleted."""
+    """Return ApiError 405: the definition of the custom resource is being deleted."""
     message = f"{verb} not allowed while custom resource definition is terminating"
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
 
 def not_acceptable(available: tuple[str, ...]) -> ApiError:
-    """406: the client accepts none of the `available` media types."""
+    """Return ApiError 406: the client accepts none of the `available` media types."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
     return ApiError("NotAcceptable", 406, message, has_details=True)
 
 
 def not_a_view(accepted: tuple[str, ...]) -> ApiError:
-    """406: the client asks for an unknown view or media type."""
+    """Return ApiError 406: the client requests an unknown view or media type."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return ApiError("NotAcceptable", 406, message)
 
 
 def unknown_body(accepted: tuple[str, ...]) -> ApiError:
-    """415: the body has an unknown media type."""
+    """Return ApiError 415: the body has an unknown media type."""
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)
@@ -60,23 +60,23 @@ def unknown_body(accepted: tuple[str, ...]) -> ApiError:
 
 
 def unknown_patch() -> ApiError:
-    """415: the media type is no patch format."""
+    """Return ApiError 415: the media type is no patch format."""
     return ApiError("UnsupportedMediaType", 415, "415: Unsupported Media Type", has_details=True)
 
 
 def bad_option(options: str, *causes: Cause) -> ApiError:
-    """422: an invalid query parameter, or field of DeleteOptions."""
+    """Return ApiError 422: an invalid query parameter, or field of DeleteOptions."""
     kind = Kind("meta.k8s.io", "v1", options, options.lower())
     return invalid(kind, "", "", causes)
 
 
 def unreadable(message: str) -> ApiError:
-    """500 without a reason: a storage error that upstream passes on unchanged."""
+    """Return ApiError 500 without a reason: a storage error that upstream passes on unchanged."""
     return ApiError("", 500, message)
 
 
 def from_the_future(asked: int, current: int) -> ApiError:
-    """504: the requested resourceVersion is newer than the current one."""
+    """Return ApiError 504: the requested resourceVersion is newer than the current one."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(
         "Timeout",

@@ -30,7 +30,7 @@ _Dumper.add_multi_representer(dict, _Dumper.represent_dict)
 
 
 def text_of(media_type: str, value: Any) -> bytes:
-    """`value` as YAML for that media type, else as JSON.
+    """Return `value` as YAML for that media type, else as JSON.
 
     Long YAML is written like JSON, on one line. That is valid YAML, and laying it out would block
     all other requests for a second per megabyte.

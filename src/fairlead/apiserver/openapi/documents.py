@@ -48,13 +48,13 @@ class OpenApi:
     """A Document (see `endpoints.server`) for everything under /openapi."""
 
     def __init__(self, registry: ServedKinds, fairlead_version: str) -> None:
-        """Describe the kinds in `registry`."""
+        """Prepare documents about the kinds in `registry`."""
         self._registry = registry
         self._fairlead_version = fairlead_version
         self._cache: dict[str, tuple[str, bytes]] = {}
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """The document at the request's path, None if it is no OpenAPI path; `now` is ignored.
+        """Return the document at an OpenAPI path, None for other paths; `now` is ignored.
 
         All methods get the same response.
         """
@@ -110,7 +110,7 @@ class OpenApi:
         return Response(200, (self._written(name, current),), _V2_FORMS[name], headers)
 
     def _written(self, name: str, current: str) -> bytes:
-        """An encoded document; the last version of each is cached."""
+        """Return an encoded document; the last version of each is cached."""
         cached = self._cache.get(name)
         if cached is None or cached[0] != current:
             cached = self._cache[name] = (current, self._text(name))
@@ -139,7 +139,7 @@ class OpenApi:
                 return plain_document(name)
 
     def _hash(self, name: str) -> str:
-        """A hash in upper-case hex, as upstream writes it."""
+        """Return a hash of a document in upper-case hex, as upstream writes it."""
         made_of = [VERSION, self._fairlead_version, name]
         match name.split("/"):
             case ["api", version]:
@@ -159,6 +159,6 @@ class OpenApi:
 
 
 def _v2_form(accept: str) -> str:
-    """The media type of /openapi/v2 that the client prefers, "" if it accepts none."""
+    """Return the media type of /openapi/v2 that the client prefers, "" if it accepts none."""
     wanted = [clause.media_type for clause in clauses(accept)] or [JSON]
     return next((_ASKED[one] for one in wanted if one in _ASKED), "")

@@ -46,12 +46,12 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """`CoreV1`, `RbacAuthorizationV1`: the prefix of operation ids of a version."""
+        """The prefix of operation ids of a version, such as `CoreV1` or `RbacAuthorizationV1`."""
         return f"{_capitalized(group_title(self.kind.group))}{_capitalized(self.kind.version)}"
 
     @property
     def scope(self) -> str:
-        """`Namespaced` or ""."""
+        """The scope in operation ids: `Namespaced` or ""."""
         return "Namespaced" if self.kind.namespaced else ""
 
     @property
@@ -60,18 +60,18 @@ class Subject:
         return CUSTOM_READ if self.kind.is_custom else READ
 
     def operation_id(self, verb: str, part: str = "") -> str:
-        """`readCoreV1NamespacedPodStatus`."""
+        """Return the operation id of `verb` and `part`: `readCoreV1NamespacedPodStatus`."""
         return f"{verb}{self.title}{self.scope}{self.kind.kind}{part}"
 
 
 def group_title(group: str) -> str:
-    """`core`, `policy`, `rbacAuthorization`: a group without dots and domain."""
+    """Return `group` without domain and dots: `core`, `policy`, `rbacAuthorization`."""
     first, *more = (group.removesuffix(".k8s.io") or "core").split(".")
     return first + "".join(map(_capitalized, more))
 
 
 def tag(group: str, version: str) -> str:
-    """`rbacAuthorization_v1`."""
+    """Return the tag of a version's operations, such as `rbacAuthorization_v1`."""
     return f"{group_title(group)}_{version}"
 
 
@@ -90,7 +90,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     body: Json | None = None,
     about: About | None = None,
 ) -> Json:
-    """One operation: `answers` are codes and types, `query` its query parameters."""
+    """Return one operation; `answers` are status codes and types, `query` its query parameters."""
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)
     made: Json = {
@@ -108,7 +108,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 
 
 def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
-    """Status codes and the bodies of their responses."""
+    """Return the responses by status code, each with its body in all `media_types`."""
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}
         for code, definition in answers
@@ -117,12 +117,12 @@ def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) 
 
 
 def content(definition: str, media_types: Iterable[str]) -> Json:
-    """One type in several media types."""
+    """Return the type `definition` in each of `media_types`."""
     return {media_type: {"schema": V3.reference(definition)} for media_type in media_types}
 
 
 def _required_body(subject: Subject, definition: str) -> Json:
-    """A required body."""
+    """Return a required body of the type `definition`."""
     media_types = CUSTOM_READ if subject.kind.is_custom else ("*/*",)
     return {"content": content(definition, media_types), "required": True}
 
@@ -132,7 +132,7 @@ def _delete_options() -> Json:
 
 
 def list_operation(subject: Subject, *, all_namespaces: bool = False) -> Json:
-    """list, in one namespace or `all_namespaces`."""
+    """Return the operation that lists a kind in one namespace or in `all_namespaces`."""
     name = subject.operation_id("list")
     if all_namespaces:
         name = f"list{subject.title}{subject.kind.kind}ForAllNamespaces"
@@ -147,7 +147,7 @@ def list_operation(subject: Subject, *, all_namespaces: bool = False) -> Json:
 
 
 def create_operation(subject: Subject) -> Json:
-    """create."""
+    """Return the operation that creates an object."""
     return operation(
         subject,
         "post",
@@ -160,7 +160,7 @@ def create_operation(subject: Subject) -> Json:
 
 
 def delete_collection_operation(subject: Subject) -> Json:
-    """deletecollection."""
+    """Return the operation that deletes a collection."""
     return operation(
         subject,
         "deletecollection",
@@ -173,7 +173,7 @@ def delete_collection_operation(subject: Subject) -> Json:
 
 
 def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
-    """delete; with `returns_object` the response is the object instead of a Status."""
+    """Return the operation that deletes an object; it responds with a Status or the object."""
     answer = subject.object_type if returns_object else _STATUS
     return operation(
         subject,
@@ -189,7 +189,7 @@ def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
 def get_operation(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
-    """get of an object or a subresource."""
+    """Return the operation that gets an object or a subresource."""
     return operation(
         subject,
         "get",
@@ -203,7 +203,7 @@ def get_operation(
 def update_operation(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
-    """update of an object or a subresource."""
+    """Return the operation that updates an object or a subresource."""
     definition = answer or subject.object_type
     return operation(
         subject,
@@ -220,7 +220,7 @@ def update_operation(
 def patch_operation(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
-    """patch of an object or a subresource."""
+    """Return the operation that patches an object or a subresource."""
     definition = answer or subject.object_type
     patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]
     codes = ("200",) if subject.kind.is_custom else ("200", "201")
@@ -237,7 +237,7 @@ def patch_operation(
 
 
 def post_operation(subject: Subject, part: str, definition: str, about: About) -> Json:
-    """create of a subresource, such as a binding."""
+    """Return the operation that creates a subresource, such as a binding."""
     return operation(
         subject,
         "post",
@@ -250,7 +250,7 @@ def post_operation(subject: Subject, part: str, definition: str, about: About) -
 
 
 def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = False) -> Json:
-    """watch by the deprecated path."""
+    """Return the operation that watches a kind by the deprecated path."""
     name = subject.operation_id("watch", "List" if is_list else "")
     if all_namespaces:
         name = f"watch{subject.title}{subject.kind.kind}ListForAllNamespaces"

@@ -23,12 +23,12 @@ _NAMES: Final[Mapping[str, str]] = {
 
 
 def root(group: str, version: str) -> str:
-    """`/api/v1`, `/apis/apps/v1`."""
+    """Return the path of a version: `/api/v1`, `/apis/apps/v1`."""
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 
 def paths_of(subject: Subject, type_of: TypeOf) -> Iterator[tuple[str, Json]]:
-    """Every path of a kind with its operations."""
+    """Yield every path of a kind with its operations."""
     kind = subject.kind
     base = root(kind.group, kind.version)
     scoped = f"{base}/namespaces/{{namespace}}" if kind.namespaced else base
@@ -94,7 +94,7 @@ def _object(subject: Subject) -> Json:
 
 
 def _subresource(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
-    """The operations of a subresource."""
+    """Return the operations of a subresource."""
     kind = subject.kind
     about = (part.group or kind.group, part.version or kind.version, part.kind)
     group = f"{about[0]}/" if about[0] else ""

@@ -91,7 +91,7 @@ class Dialect:
     wraps_references: bool
 
     def reference(self, definition: str) -> Json:
-        """A reference to the type called `definition`."""
+        """Return a reference to the type called `definition`."""
         return {"$ref": self.prefix + definition}
 
 
@@ -121,7 +121,7 @@ class Types:
         self._made[definition] = document
 
     def documents(self) -> dict[str, Json]:
-        """All types, sorted by name."""
+        """Return all types, sorted by name."""
         return {name: self._made[name] for name in sorted(self._made)}
 
     def _document(self, definition: str) -> Json:
@@ -160,7 +160,7 @@ class Types:
         return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
-        """An inline type; with `wraps`, a reference has siblings and so needs allOf."""
+        """Return an inline type; with `wraps`, a reference has siblings and so needs allOf."""
         target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:
             return {"type": "array", "items": self._type(schema.items, ""), **_listed(schema, name)}
@@ -173,7 +173,7 @@ class Types:
 
 
 def _is_opened(schema: Schema) -> bool:
-    """Whether the field is granular although its type is atomic."""
+    """Return whether the field is granular although its type is atomic."""
     if schema.type is not Type.OBJECT or schema.topology is not ElementRelationship.GRANULAR:
         return False
     return schemas().of_definition(schema.definition).topology is ElementRelationship.ATOMIC

@@ -23,7 +23,7 @@ _UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
 def swagger(registry: ServedKinds) -> Json:
-    """The whole document."""
+    """Return the whole document."""
     paths: Json = {}
     definitions: Json = {}
     for group in registry.groups():
@@ -106,7 +106,7 @@ def _first_schema(content: Mapping[str, Json]) -> Json:
 
 
 def _schema(schema: Any) -> Any:
-    """A type without keywords that v2 does not have."""
+    """Return a type without keywords that v2 does not have."""
     if isinstance(schema, list):
         return [_schema(one) for one in schema]
     if not isinstance(schema, dict):

@@ -28,7 +28,7 @@ _COUNTS: Final = {
 
 
 def swagger_message(document: Json) -> bytes:
-    """The result of `v2.swagger` as a Document message."""
+    """Return the result of `v2.swagger` as a Document message."""
     info = _text(1, document["info"]["title"]) + _text(2, document["info"]["version"])
     paths = _named(2, ((path, _path(item)) for path, item in document["paths"].items()))
     types = _named(
@@ -47,7 +47,7 @@ def swagger_message(document: Json) -> bytes:
 
 
 def schema_message(schema: Json) -> bytes:
-    """A Schema message."""
+    """Return a Schema message."""
     return b"".join(_schema_fields(schema))
 
 
@@ -126,7 +126,7 @@ def _answer(answer: Json) -> bytes:
 
 
 def _parameter(parameter: Json) -> bytes:
-    """A parameter in the body, in the query (field 3) or in the path (field 4)."""
+    """Return a parameter in the body, in the query (field 3) or in the path (field 4)."""
     if parameter["in"] == "body":
         body = _text(2, parameter["name"]) + _text(3, "body")
         body += number_field(4, parameter.get("required", False))

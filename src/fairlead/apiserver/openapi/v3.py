@@ -38,12 +38,12 @@ _CORE: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "S
 
 
 def head() -> Json:
-    """The head of every document."""
+    """Return the head of every document."""
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"}}
 
 
 def document(registry: ServedKinds, group: str, version: str, *, described: bool = True) -> Json:
-    """The document of a served version; `described`: with descriptions."""
+    """Return the document of a served version, with descriptions if `described`."""
     types = Types(V3, described=described)
     paths = {f"{root(group, version)}/": _resources(group, version)}
     kinds = registry.kinds(group, version)
@@ -60,7 +60,7 @@ def document(registry: ServedKinds, group: str, version: str, *, described: bool
 
 
 def _resources(group: str, version: str) -> Json:
-    """The path of the version's discovery document."""
+    """Return the path of the version's discovery document."""
     name = f"get{_title(group)}{version.capitalize()}APIResources"
     return {"get": _get(name, tag(group, version), f"{META}.APIResourceList")}
 
@@ -71,7 +71,7 @@ def _get(name: str, tagged: str, definition: str) -> Json:
 
 
 def group_document(group: str, *, described: bool = True) -> Json:
-    """The document of `/apis/<group>`, `/api` (group "") or `/apis` (group "*")."""
+    """Return the document of `/apis/<group>`, `/api` (group "") or `/apis` (group "*")."""
     types = Types(V3, described=described)
     match group:
         case "":
@@ -89,7 +89,7 @@ def group_document(group: str, *, described: bool = True) -> Json:
 
 
 def plain_document(path: str) -> Json:
-    """The document of a path outside the groups, such as `version`."""
+    """Return the document of a path outside the groups, such as `version`."""
     types, definition = Types(V3), ""
     name = "get" + "".join(_title(part) for part in _PARTS.split(path) if part)
     answer: Json = {"description": "OK", "content": {"application/json": {"schema": _TEXT}}}
@@ -122,7 +122,7 @@ def _subject(kind: Kind, types: Types) -> Subject:
 
 
 def custom_name(kind: Kind) -> str:
-    """`com.example.v1.Widget`: the name of a custom resource's type."""
+    """Return the type name of a custom resource, such as `com.example.v1.Widget`."""
     reversed_group = ".".join(reversed(kind.group.split(".")))
     return f"{reversed_group}.{kind.version}.{kind.kind}"
 
@@ -194,7 +194,7 @@ _CONVENTIONS: Final = (
 
 
 def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
-    """The schemas of a custom resource, called `name`, and of its list."""
+    """Return the schemas of a custom resource, called `name`, and of its list."""
     raw: Json = dict(kind.custom.raw) if kind.custom else {"type": "object"}
     properties_of_object: Json = raw.get("properties") or {}
     items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
@@ -216,7 +216,7 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
 
 
 def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
-    """The properties of all objects or lists, described as in `definition`."""
+    """Return the properties of all objects or lists, described as in `definition`."""
     types: dict[str, Json] = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
@@ -267,12 +267,12 @@ _METRICS_KINDS: Final[Mapping[Kind, tuple[str, Json]]] = {
 
 
 def metrics_type_name(kind: Kind) -> str | None:
-    """The type name of NodeMetrics or PodMetrics, None for all other kinds."""
+    """Return the type name of NodeMetrics or PodMetrics, None for all other kinds."""
     return f"{_METRICS_PACKAGE}.{kind.kind}" if kind in _METRICS_KINDS else None
 
 
 def metrics_types(kind: Kind) -> dict[str, Json]:
-    """The types of a metrics kind and its list, with the types they refer to."""
+    """Return the types of a metrics kind and its list, with the types they refer to."""
     name = f"{_METRICS_PACKAGE}.{kind.kind}"
     description, own = _METRICS_KINDS[kind]
     listed = {"type": "array", "items": {"$ref": f"{_SCHEMAS}/{name}"}}

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """`target` with the members of `patch`; a null member removes the target's."""
+    """Return `target` with the members of `patch`; a null member removes the target's."""
     if not isinstance(target, Mapping):
         return _without_nulls(patch)
     if not isinstance(patch, Mapping):

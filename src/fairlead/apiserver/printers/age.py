@@ -17,7 +17,7 @@ _YEAR_S: Final = 365 * _DAY_S
 
 
 def human_duration(duration: int) -> str:
-    """`duration` in ns, with fewer digits the longer it is."""
+    """Return `duration` in ns, with fewer digits the longer it is."""
     seconds = _truncated_division(duration, NANOSECONDS_PER_SECOND)
     # Tolerates one second of clock skew.
     if seconds < -1:
@@ -38,19 +38,19 @@ def human_duration(duration: int) -> str:
 
 
 def age(text: Any, now: int) -> str:
-    """The time from the timestamp `text` until `now` (ns since 1970)."""
+    """Return the time from the timestamp `text` until `now` (ns since 1970)."""
     if not text:
         return UNKNOWN
     return human_duration(now - parse_timestamp(str(text)))
 
 
 def age_of(obj: dict[str, Any], now: int) -> str:
-    """The time since an object was created."""
+    """Return the time since an object was created."""
     return age(obj.get("metadata", {}).get("creationTimestamp"), now)
 
 
 def _truncated_division(amount: int, unit: int) -> int:
-    """`amount` in whole units, truncated towards zero as Go's int() does."""
+    """Return `amount` in whole units, truncated towards zero as Go's int() does."""
     return -(-amount // unit) if amount < 0 else amount // unit
 
 

@@ -51,7 +51,7 @@ def _metrics(specs: list[Json], statuses: list[Json]) -> str:
 
 
 def _metric(spec: Json, status: Json) -> str:
-    """`<current>/<target>`, of resources with their name."""
+    """Return a metric as `<current>/<target>`, preceded by the name if it is a resource."""
     kind = text(spec, "type")
     source = _SOURCES.get(kind)
     if source is None:

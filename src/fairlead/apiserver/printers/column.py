@@ -31,7 +31,7 @@ class Column:
     description: str = ""
 
     def definition(self) -> Json:
-        """The TableColumnDefinition."""
+        """Return the TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
@@ -65,7 +65,7 @@ def printer(
     is_bare: bool = False,
     order: Order | None = None,
 ) -> Printer:
-    """A printer for columns such as `Name/name, Desired:integer, Node*` (`*`: with -o wide)."""
+    """Return a printer for columns such as `Name/name, Desired:integer, Node*` (`*`: only wide)."""
     columns = tuple(_column(spec.strip()) for spec in specs.split(","))
     return Printer(columns, cells, conditions, is_bare, order)
 

@@ -13,7 +13,7 @@ MORE_MAX: Final = 3
 
 
 def at(obj: Any, *path: str) -> Any:
-    """The value at `path`; None if it is missing."""
+    """Return the value at `path`; None if it is missing."""
     for key in path:
         if not isinstance(obj, dict):
             return None
@@ -22,36 +22,36 @@ def at(obj: Any, *path: str) -> Any:
 
 
 def text(obj: Any, *path: str) -> str:
-    """The value at `path` as text; "" if it is missing."""
+    """Return the value at `path` as text; "" if it is missing."""
     value = at(obj, *path)
     return "" if value is None else str(value)
 
 
 def number(obj: Any, *path: str) -> int:
-    """The number at `path`; 0 if it is missing."""
+    """Return the number at `path`; 0 if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, int) else 0
 
 
 def items(obj: Any, *path: str) -> list[Any]:
-    """The list at `path`; empty if it is missing."""
+    """Return the list at `path`; empty if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, list) else []
 
 
 def mapping(obj: Any, *path: str) -> Json:
-    """The map at `path`; empty if it is missing."""
+    """Return the map at `path`; empty if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, dict) else {}
 
 
 def name_of(obj: Json) -> str:
-    """`metadata.name`."""
+    """Return `metadata.name` of an object."""
     return text(obj, "metadata", "name")
 
 
 def has_condition(obj: Json, kind: str) -> bool:
-    """Whether the condition of type `kind` is True."""
+    """Return whether the condition of type `kind` is True."""
     return any(
         condition.get("type") == kind and condition.get("status") == "True"
         for condition in items(obj, "status", "conditions")
@@ -59,13 +59,13 @@ def has_condition(obj: Json, kind: str) -> bool:
 
 
 def labels(values: Json) -> str:
-    """`a=b,c=d`, or `<none>`."""
+    """Return labels as `a=b,c=d`, or `<none>`."""
     # upstream: apimachinery/pkg/labels/labels.go:FormatLabels
     return ",".join(f"{key}={values[key]}" for key in sorted(values)) or NONE
 
 
 def selector_text(selector: Json | None) -> str:
-    """`a=b,c in (d,e),!f`; "" for an empty selector."""
+    """Return a selector as `a=b,c in (d,e),!f`; "" for an empty selector."""
     # upstream: apimachinery/pkg/labels/selector.go:Requirement.String
     selector = selector or {}
     terms = [(key, f"{key}={value}") for key, value in mapping(selector, "matchLabels").items()]
@@ -90,7 +90,7 @@ def _requirement(expression: Json) -> str:
 
 
 def first_few(values: Iterable[str], *, count_max: int = MORE_MAX) -> str:
-    """`a,b,c + 2 more...`."""
+    """Return the first `count_max` values: `a,b,c + 2 more...`."""
     all_values = list(values)
     shown = ",".join(all_values[:count_max])
     if len(all_values) <= count_max:
@@ -99,10 +99,10 @@ def first_few(values: Iterable[str], *, count_max: int = MORE_MAX) -> str:
 
 
 def container_names(spec: Json) -> str:
-    """The names of a pod's containers."""
+    """Return the names of a pod's containers."""
     return ",".join(text(container, "name") for container in items(spec, "containers"))
 
 
 def container_images(spec: Json) -> str:
-    """The images of a pod's containers."""
+    """Return the images of a pod's containers."""
     return ",".join(text(container, "image") for container in items(spec, "containers"))

@@ -31,7 +31,7 @@ def _row(obj: Json, usages: Sequence[Mapping[str, str]]) -> list[Cell]:
 
 
 def _sum(texts: Sequence[str]) -> str:
-    """The sum, in the format of its first non-zero amount."""
+    """Return the sum, in the format of its first non-zero amount."""
     amounts = [parse_quantity(text) for text in texts]
     if not amounts:
         return "0"

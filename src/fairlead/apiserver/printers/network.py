@@ -118,7 +118,7 @@ def _ingress(obj: Json, now: int) -> list[Cell]:
 
 
 def _hosts(rules: list[Json]) -> str:
-    """The first hosts; how many more is counted in rules, as upstream counts."""
+    """Return the first hosts and, as upstream, the number of further rules (not hosts)."""
     hosts: list[str] = []
     for rule in rules:
         if len(hosts) == MORE_MAX:

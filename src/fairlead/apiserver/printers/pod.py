@@ -56,7 +56,7 @@ def _cells(pod: Json, now: int) -> list[Cell]:
 
 
 def _conditions(pod: Json) -> list[Json]:
-    """The condition Completed of a terminated pod."""
+    """Returns the condition Completed of a terminated pod."""
     phase = text(pod, "status", "phase")
     if phase not in _TERMINAL_PHASES:
         return []
@@ -133,7 +133,7 @@ def _count_init_containers(pod: Json, tally: _Tally) -> bool:
 
 
 def _outcome(terminated: Json) -> str:
-    """Why a container terminated."""
+    """Returns why a container terminated."""
     if terminated.get("reason"):
         return text(terminated, "reason")
     if number(terminated, "signal"):

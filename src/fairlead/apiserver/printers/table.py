@@ -87,7 +87,7 @@ CUSTOM: Final = core.NAMED
 
 
 def printer_of(kind: str) -> Printer:
-    """The printer of a built-in kind."""
+    """Returns the printer of a built-in kind."""
     return PRINTERS.get(kind, DEFAULT)
 
 
@@ -98,7 +98,7 @@ _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
-    """`columnDefinitions` and `rows` for the printer of `kind`, see `table_with`."""
+    """Returns `columnDefinitions` and `rows` for the printer of `kind`, see `table_with`."""
     return table_with(_printer_of(kind), kind, objects, now, include)
 
 
@@ -111,7 +111,7 @@ def _printer_of(kind: Kind) -> Printer:
 def table_with(
     printer_: Printer, kind: Kind, objects: Iterable[Json], now: int, include: str
 ) -> Json:
-    """`columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
+    """Returns `columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
 
     `include` is one of INCLUDES. Raises ApiError 400.
     """
@@ -147,7 +147,7 @@ def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
 
 
 def _metadata(kind: Kind, obj: Json) -> Json:
-    """An object's metadata in its internal version."""
+    """Returns an object's metadata in its internal version."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta: Json = obj.get("metadata", {})
     annotations = meta.get("annotations") or {}

@@ -70,13 +70,13 @@ def _int32(value: int) -> int:
 
 
 def _timestamp(message: bytes) -> tuple[int, int]:
-    """Seconds since 1970, and nanoseconds."""
+    """Returns the seconds since 1970, and nanoseconds."""
     parts = dict(fields(message, "Timestamp", _TIMESTAMP))
     return _int64(parts.get(1, 0)), _int32(parts.get(2, 0))
 
 
 def _time(message: bytes) -> str | None:
-    """A timestamp in whole seconds; None if it is not set."""
+    """Returns a timestamp in whole seconds; None if it is not set."""
     # upstream: apimachinery/pkg/apis/meta/v1/time_proto.go:Unmarshal
     return format_timestamp(_timestamp(message)[0] * NANOSECONDS_PER_SECOND) if message else None
 
@@ -98,7 +98,7 @@ def _int_or_string(message: bytes) -> int | str:
 
 
 def _any(message: bytes) -> Any:
-    """The JSON in a RawExtension."""
+    """Returns the JSON in a RawExtension."""
     raw = dict(fields(message, "RawExtension", _ONE_RAW)).get(1, b"")
     return parse_json(raw) if raw else None
 
@@ -155,7 +155,7 @@ class MessageType:
 
 @cache
 def message_type(schema: Schema) -> MessageType:
-    """The message type of an object's schema."""
+    """Returns the message type of an object's schema."""
     name = schema.definition.rpartition(".")[2]
     return _message_type(name, schema, numbers().get(schema.definition, {}))
 
@@ -175,7 +175,7 @@ def _message_type(name_: str, schema: Schema, by_number: FieldNumbers) -> Messag
 
 
 def _layouts(schema: Schema) -> tuple[int, ...]:
-    """The wire types of a field's values; lists of numbers may be packed into bytes."""
+    """Returns the wire types of a field's values; lists of numbers may be packed into bytes."""
     if schema.type is Type.LIST and schema.items is not None:
         item_layouts = _layouts(schema.items)
         return item_layouts if BYTES in item_layouts else (*item_layouts, BYTES)
@@ -185,7 +185,7 @@ def _layouts(schema: Schema) -> tuple[int, ...]:
 
 
 def _go_name(name: str, schema: Schema) -> str:
-    """The field's name in Go, approximately; errors about malformed messages quote it."""
+    """Returns the field's name in Go, approximately; errors about malformed messages quote it."""
     if name == "metadata" and schema.type is Type.OBJECT:
         return schema.definition.rpartition(".")[2]
     initials = _INITIALS.match(name)
@@ -195,7 +195,7 @@ def _go_name(name: str, schema: Schema) -> str:
 
 @cache
 def numbers() -> Mapping[str, FieldNumbers]:
-    """The field numbers of all types with messages, by definition name."""
+    """Returns the field numbers of all types with messages, by definition name."""
     path = files("fairlead.apiserver.protobuf").joinpath("data", "numbers.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     return msgspec.json.decode(content, type=dict[str, dict[str, Any]])
@@ -216,7 +216,7 @@ _TYPE_META: Final[Mapping[int, Layout]] = {1: ((BYTES,), "APIVersion"), 2: ((BYT
 
 
 def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
-    """The object in `body`; `api_version` and `kind` are used if the envelope has none.
+    """Returns the object in `body`; `api_version` and `kind` are used if the envelope has none.
 
     For a kind without a message type, only its type. Raises ApiError 400 for a malformed message.
     """
@@ -249,7 +249,7 @@ def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
 
 
 def _valid_version(api_version: str) -> str:
-    """An apiVersion in canonical form; "" if it is malformed."""
+    """Returns an apiVersion in canonical form; "" if it is malformed."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:FromAPIVersionAndKind
     group, _, version = api_version.rpartition("/")
     if not version or "/" in group:
@@ -279,7 +279,7 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 
 def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
-    """An object's fields in the schema's order, merged with an earlier `partial` message."""
+    """Returns an object's fields in the schema's order, merged with an earlier `partial` part."""
     obj: Json = {} if partial is None else partial
     for number, value in fields(message, message_type_.name, message_type_.layouts):
         slot = message_type_.field_types[number]
@@ -306,14 +306,14 @@ def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
 
 
 def _items(schema: Schema, value: Any) -> list[Any]:
-    """One item of a list, or the numbers of a packed list."""
+    """Returns one item of a list, or the numbers of a packed list."""
     if schema.type not in OF_VARINT or not isinstance(value, bytes):
         return [_value(schema, value)]
     return [_value(schema, item) for item in varints(value)]
 
 
 def _entry(schema: Schema, value: Any) -> Any:
-    """The value of a map entry; lists are wrapped in a message, zero values are absent."""
+    """Returns the value of a map entry; lists are wrapped in a message, zero values are absent."""
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))
         return [_value(schema.items, item) for _, item in items]

@@ -32,7 +32,7 @@ class WireError(ValueError):
 def fields(
     message: bytes, name: str = "", known: Mapping[int, Layout] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """The number and value of each field in order: an int for a varint, bytes for everything else.
+    """Yield the number and value of each field in order: int for a varint, bytes for all others.
 
     `name` is the message's name in errors. Fields that are not in `known` are skipped. Raises
     WireError.
@@ -77,7 +77,7 @@ def _size(message: bytes, position: int, layout: int) -> tuple[int, int]:
 
 
 def _end_of_unknown(message: bytes, position: int) -> int:
-    """The end of a skipped field, including everything in it if it is a group."""
+    """Return the end of a skipped field, including everything in it if it is a group."""
     # upstream: a generated.pb.go: skipGenerated
     depth = 0
     while position < len(message):
@@ -100,13 +100,13 @@ def _end_of_unknown(message: bytes, position: int) -> int:
 
 
 def signed(value: int, bits: int) -> int:
-    """The lower `bits` of a number as two's complement."""
+    """Return the lower `bits` of a number as two's complement."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def _varint(message: bytes, position: int) -> tuple[int, int]:
-    """A 64-bit number in groups of seven bits, the lowest first, and the position after it."""
+    """Return the 64-bit number at `position` (7 bits per byte, lowest first), and its end."""
     value = 0
     for index, byte in enumerate(message[position : position + _VARINT_BYTES_MAX]):
         value |= (byte & 0x7F) << (7 * index)
@@ -118,7 +118,7 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
 
 
 def varints(packed: bytes) -> Iterator[int]:
-    """The numbers of a packed list. Raises WireError."""
+    """Yield the numbers of a packed list. Raises WireError."""
     position = 0
     while position < len(packed):
         value, position = _varint(packed, position)
@@ -126,7 +126,7 @@ def varints(packed: bytes) -> Iterator[int]:
 
 
 def varint(value: int) -> bytes:
-    """A non-negative number in groups of seven bits, the lowest first."""
+    """Return a non-negative number in groups of seven bits, the lowest first."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -136,10 +136,10 @@ def varint(value: int) -> bytes:
 
 
 def number_field(number: int, value: int) -> bytes:
-    """A field with a number or boolean."""
+    """Return a field with a number or boolean."""
     return varint(number << 3 | VARINT) + varint(int(value))
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    """A field with UTF-8 text or a message."""
+    """Return a field with UTF-8 text or a message."""
     return varint(number << 3 | BYTES) + varint(len(value)) + value

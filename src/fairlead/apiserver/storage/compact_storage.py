@@ -51,12 +51,12 @@ class CompactStorage(Storage):
         self._hot_max = hot_max
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """The object of that name, None when there is none."""
+        """Return the object `name`, None if it does not exist."""
         found = super().find(kind, namespace, name)
         return found if found is None else value_of(found)
 
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
-        """The text of `obj`, None if it is not the stored object itself."""
+        """Return the text of `obj`, None if it is not the stored object itself."""
         key = _key(obj["metadata"])
         if self.find_stored(kind, *key) is not obj:
             return None
@@ -67,11 +67,11 @@ class CompactStorage(Storage):
         return text
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
+        """Yield the objects of `kind` (in one namespace, or in all) by namespace and name."""
         return map(value_of, super().items(kind, namespace))
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
-        """The objects of `kind` in insertion order."""
+        """Return the objects of `kind` in insertion order."""
         return map(value_of, super().unsorted(kind))
 
     def put(self, kind: Kind, obj: Json) -> Json:

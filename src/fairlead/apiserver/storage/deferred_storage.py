@@ -19,7 +19,7 @@ class DeferredStorage(Storage):
     """Storage that keeps deferred objects as they are until they are read."""
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """The object of that name, None when there is none."""
+        """Return the object `name`, None if it does not exist."""
         found: Any = super().find(kind, namespace, name)
         if found is None or type(found) is dict:
             return found
@@ -28,23 +28,23 @@ class DeferredStorage(Storage):
         return value
 
     def find_stored(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
-        """The object of that name."""
+        """Return the object `name` as stored, None if it does not exist."""
         return self.find(kind, namespace, name)
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
+        """Yield the objects of `kind` (in one namespace, or in all) by namespace and name."""
         self._make_values(kind, namespace)
         return super().items(kind, namespace)
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
-        """The objects of `kind` in insertion order."""
+        """Return the objects of `kind` in insertion order."""
         self._make_values(kind, None)
         return super().unsorted(kind)
 
     def stored_items(
         self, kind: Kind, namespace: str | None = None
     ) -> Iterator[tuple[Key, StoredObject]]:
-        """The objects of `kind` (in one namespace, or in all), in any order."""
+        """Return the objects of `kind` (in one namespace, or in all), in any order."""
         self._make_values(kind, namespace)
         return super().stored_items(kind, namespace)
 

@@ -34,12 +34,12 @@ class HighWaterMark:
     """The mark in the file at `path`."""
 
     def __init__(self, path: Path) -> None:
-        """Neither open nor create the file."""
+        """Only keep the path; the file is opened on the first use."""
         self._path = path
         self._file = -1
 
     def read(self) -> Mark | None:
-        """The mark; None if there is none, or if its line is incomplete."""
+        """Return the mark; None if there is none, or if its line is incomplete."""
         try:
             words = self._path.read_bytes().split()
             version, time, checksum, check = (int(word) for word in words)
@@ -63,7 +63,7 @@ class HighWaterMark:
 
 
 def chained(checksum: int, row: Row) -> int:
-    """The checksum after `row`, if `checksum` covers everything before: a 63-bit integer."""
+    """Return the checksum after `row`, if `checksum` covers everything before: a 63-bit integer."""
     version, type_, resource, namespace, name, text = row
     head = f"{checksum}\0{version}\0{type_}\0{resource}\0{namespace}\0{name}\0"
     digest = blake2b(head.encode(), digest_size=_DIGEST_BYTES)
@@ -72,6 +72,6 @@ def chained(checksum: int, row: Row) -> int:
 
 
 def _check(mark: Mark) -> int:
-    """A checksum of the line itself."""
+    """Return the checksum of the mark's own line."""
     text = f"{mark.version} {mark.time} {mark.checksum}".encode()
     return int.from_bytes(blake2b(text, digest_size=4).digest())

@@ -139,7 +139,7 @@ class SqliteLog:
         return Mark(self.version, self.time, self._value("checksum"))
 
     def continues(self, mark: Mark) -> bool:
-        """Whether the changes after `mark` lead to the newest one. Raises SqliteLogError.
+        """Return whether the changes after `mark` lead to the newest one. Raises SqliteLogError.
 
         True also where the log no longer reaches back to `mark`.
         """
@@ -237,7 +237,7 @@ class SqliteLog:
         return found
 
     def _logged(self) -> Iterator[StoredChange]:
-        """The log from the first entry on after which every previous version is known.
+        """Return the log from the first entry on after which every previous version is known.
 
         It reaches back no further than one in memory would.
         """
@@ -262,7 +262,7 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """The oldest version from which on the log's texts total at most LOG_BYTES_MAX."""
+        """Return the oldest version from which on the log's texts total at most LOG_BYTES_MAX."""
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(
             "SELECT version, length(object) FROM log ORDER BY version DESC"
@@ -290,7 +290,7 @@ class SqliteLog:
 
 
 def free_bytes_at(path: Path) -> int | None:
-    """The free space on the disk of `path`, None if it is unknown."""
+    """Return the free space on the disk of `path`, None if it is unknown."""
     try:
         return shutil.disk_usage(path).free
     except OSError:

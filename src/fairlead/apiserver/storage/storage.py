@@ -80,7 +80,7 @@ def _as_it_is(_: Kind, obj: Json) -> Json:
 
 
 def value_of(stored: StoredObject) -> Json:
-    """The decoded value of a stored object."""
+    """Return the decoded value of a stored object."""
     return _decode(stored) if isinstance(stored, bytes) else stored
 
 
@@ -89,17 +89,17 @@ class Deferred(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """Its kind."""
+        """The kind of the object."""
         ...
 
     @property
     def key(self) -> Key:
-        """Namespace and name."""
+        """The namespace and name of the object."""
         ...
 
     @property
     def value(self) -> Json:
-        """The object."""
+        """The object as a JSON value."""
         ...
 
 
@@ -139,35 +139,35 @@ class Storage:
         return self._is_full
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """The object of that name, None when there is none."""
+        """Return the object `name`, None if it does not exist."""
         objects = self._objects.get(kind.resource)
         return objects.get((namespace, name)) if objects else None
 
     def find_stored(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
-        """The object of that name as a value or JSON text; see `value_of`."""
+        """Return the object `name` as a value or JSON text (see `value_of`), None if missing."""
         return self._objects.get(kind.resource, _NONE).get((namespace, name))
 
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
-        """The text of `obj`, None if it is not the stored object itself."""
+        """Return the text of `obj`, None if it is not the stored object itself."""
         meta = obj["metadata"]
         stored = self.find_stored(kind, meta.get("namespace", ""), meta["name"])
         return encode(obj) if stored is obj else None
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
+        """Yield the objects of `kind` (in one namespace, or in all) by namespace and name."""
         objects = self._objects.get(kind.resource, {})
         wanted = objects if namespace is None else [key for key in objects if key[0] == namespace]
         for key in sorted(wanted):
             yield objects[key]
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
-        """The objects of `kind` in insertion order; cheaper than `items`."""
+        """Return the objects of `kind` in insertion order; cheaper than `items`."""
         return self._objects.get(kind.resource, {}).values()
 
     def stored_items(
         self, kind: Kind, namespace: str | None = None
     ) -> Iterator[tuple[Key, StoredObject]]:
-        """The objects of `kind` (in one namespace, or in all) as values or texts, in any order.
+        """Yield the objects of `kind` (in one namespace, or in all) as values or texts, unordered.
 
         Cheap where only some of them, or only their texts, are needed; see `value_of`.
         """
@@ -176,11 +176,11 @@ class Storage:
                 yield key, kept
 
     def count(self, kind: Kind) -> int:
-        """The number of objects of `kind`."""
+        """Return the number of objects of `kind`."""
         return len(self._objects.get(kind.resource, _NONE))
 
     def kinds(self) -> list[Kind]:
-        """The kinds that have or had objects, in the order of their first one."""
+        """Return the kinds that have or had objects, in the order of their first one."""
         return list(self._kinds.values())
 
     def put(self, kind: Kind, obj: Json) -> Json:
@@ -245,7 +245,7 @@ class Storage:
             self._oldest = self._log[0].version - 1
 
     def changes_since(self, version: int) -> list[StoredChange]:
-        """The changes after `version`, in order; none if it is the newest or a later one.
+        """Return the changes after `version`, in order; none if it is the newest or a later one.
 
         Raises ApiError 410 when the log no longer reaches back that far.
         """

@@ -82,7 +82,7 @@ class WriteAheadLog:
         return self._file.time
 
     def loss(self) -> str:
-        """What is missing in the file although it was acknowledged, "" for nothing.
+        """Return what is missing in the file although it was acknowledged, "" for nothing.
 
         Raises SqliteLogError.
         """
@@ -121,7 +121,7 @@ class WriteAheadLog:
         self._writer.start()
 
     def has_room(self) -> bool:
-        """Whether there is disk space for further changes."""
+        """Return whether there is disk space for further changes."""
         return not self._is_short and not self._failure
 
     def record(self, change: StoredChange) -> None:

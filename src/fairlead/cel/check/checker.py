@@ -85,7 +85,7 @@ class Checked:
 
 
 def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
-    """Check an expression over `variables`; `fields` are those of the structures among the types.
+    """Check an expression over `variables`; `fields` are the fields of the structured types.
 
     Problems are ordered by their places.
     """

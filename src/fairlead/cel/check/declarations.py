@@ -296,7 +296,7 @@ class Signature:
 
 @cache
 def signatures() -> dict[str, tuple[Signature, ...]]:
-    """Return the overloads of all functions, by name."""
+    """Return the overloads of all functions, keyed by function name."""
     found: dict[str, tuple[Signature, ...]] = {}
     for name, text in _LINE.findall(_LANGUAGE + _KUBERNETES):
         own, is_member = name.removeprefix("."), name.startswith(".")

@@ -23,17 +23,17 @@ class _AnyFields(dict[str, CelType]):
     """Fields of all names, which may hold anything."""
 
     def __contains__(self, name: object) -> bool:
-        """There is such a field."""
+        """Return True: every name is a field."""
         return True
 
     def get(self, name: str, otherwise: object = None) -> CelType:
-        """It may be anything."""
+        """Return the type of any field: dyn."""
         del name, otherwise
         return DYN
 
 
 class ObjectTypes(dict[str, Mapping[str, CelType]]):
-    """Types with fields, among them those of mutations: `Object`, `Object.spec`, `JSONPatch`."""
+    """Types with fields, including the types of mutations: `Object`, `Object.spec`, `JSONPatch`."""
 
     def __contains__(self, name: object) -> bool:
         """Return whether a type has this name."""

@@ -58,7 +58,7 @@ class CelType:
     is_ground: bool = field(default=True, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Compute the other fields."""
+        """Compute the fields that follow from the name and the parameters."""
         size = 1 + sum([one.size for one in self.parameters])
         if size > TYPE_SIZE_MAX:
             raise TypeSizeError
@@ -70,17 +70,17 @@ class CelType:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is known only at run time, so that it fits every type."""
+        """Whether the type is known only at run time, so that it fits every type."""
         return self.name in ("dyn", "any", "error")
 
     @property
     def is_structure(self) -> bool:
-        """Whether it has fields with names."""
+        """Whether the type has named fields."""
         return self.name not in _PLAIN and not self.parameters and not self.is_type_parameter
 
     @property
     def may_be_null(self) -> bool:
-        """Whether null is a value of it."""
+        """Whether null is a value of the type."""
         return self.name in _NULLABLE or self.name.startswith("net.") or self.is_structure
 
     @property
@@ -91,7 +91,7 @@ class CelType:
         )
 
     def __str__(self) -> str:
-        """As the checker prints it."""
+        """Return the type as the checker prints it."""
         shown = _WORDS_SHOWN.get(self.name, self.name)
         return _written(self, shown, [str(one) for one in self.parameters])
 
@@ -110,17 +110,17 @@ BYTES: Final = CelType("bytes")
 
 
 def list_of(item: CelType) -> CelType:
-    """Return a list."""
+    """Return the type of lists of `item`."""
     return CelType("list", (item,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """Return a map."""
+    """Return the type of maps from `key` to `value`."""
     return CelType("map", (key, value))
 
 
 def optional_of(value: CelType) -> CelType:
-    """Return what may be absent."""
+    """Return the type of optional values of type `value`."""
     return CelType("optional_type", (value,))
 
 
@@ -148,7 +148,7 @@ def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
 
 
 def unwrapped(type_: CelType) -> tuple[CelType, bool]:
-    """Return the type in an optional type, and whether it is one."""
+    """Return the type in an optional type (else `type_` itself), and whether it was optional."""
     return (type_.parameters[0], True) if type_.name == "optional_type" else (type_, False)
 
 
@@ -162,7 +162,7 @@ class TypeSubstitution:
         self._made = 0
 
     def fresh(self) -> CelType:
-        """Return a new parameter."""
+        """Return a new type parameter."""
         self._made += 1
         return CelType(f"_var{self._made - 1}")
 

@@ -38,14 +38,14 @@ class Operand:
 
     @property
     def size(self) -> Estimate:
-        """Its size, unknown if nothing limits it."""
+        """The size of the operand; unknown if nothing limits it."""
         if self.known_size is not None:
             return self.known_size
         return (self.size_of(self.path) if self.path else None) or UNKNOWN
 
     @property
     def item(self) -> tuple[CelType, Estimate] | None:
-        """The type and the size of its items; None if it has none."""
+        """The type and the size of the items; None if there are none."""
         if not self.type_.parameters:
             return None
         told = self.size_of((*self.path, "@items")) if self.path else None
@@ -61,7 +61,7 @@ class Operand:
 def call_cost(
     function: str, overload: str, target: Operand | None, arguments: list[Operand]
 ) -> Result:
-    """Return the cost of a call without that of its arguments, and the size of its result."""
+    """Return the cost of a call, without the cost of its arguments, and its result's size."""
     every = arguments if target is None else [target, *arguments]
     own = _BY_OVERLOAD.get(overload) or _LISTS.get(_sorting(overload))
     if own is not None:

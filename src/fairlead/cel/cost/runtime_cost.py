@@ -50,7 +50,7 @@ class CostBudget:
     __slots__ = ("left",)
 
     def __init__(self, units: int = BUDGET) -> None:
-        """`units` is the limit."""
+        """Start with `units` to spend."""
         self.left = units
 
     def take(self, units: int) -> None:
@@ -70,7 +70,7 @@ class CostTracker:
     __slots__ = ("cost", "limit", "strained")
 
     def __init__(self, limit: int = CALL_COST_MAX) -> None:
-        """Start with a cost of zero."""
+        """Start with a cost of zero; more than `limit` raises CostLimitError."""
         self.cost, self.limit, self.strained = 0, limit, 0
 
     def charge(self, units: int) -> None:

@@ -54,7 +54,7 @@ _GO_NAMES: Final = {
 
 
 def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile) -> Evaluate:
-    """Return the closure of a loop; `compile_` makes those of its parts."""
+    """Return the closure of a loop; `compile_` makes the closures of its parts."""
     if _is_bind(node):
         inner = scope.with_names(node.accumulator)
         slot = inner.slot(node.accumulator) or 0
@@ -110,14 +110,14 @@ def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | No
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """What a loop goes over, and the slots of its variables."""
+    """The values that a loop iterates over, and the slots of its variables."""
 
     range: Evaluate
     first: int
     second: int | None
 
     def of(self, run: Run) -> Iterator[None]:
-        """Go from round to round; the variables are set before each."""
+        """Yield once per round, after setting the loop's variables."""
         whole, slots = self.range(run), run.slots
         if isinstance(whole, list):
             if self.second is None:
@@ -153,7 +153,7 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """`all`, which a false decides, or `exists`, which a true does."""
+    """Return the closure of `all`, which one false decides, or `exists`, which one true decides."""
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:
@@ -231,7 +231,7 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
 
 
 def _counted(rounds: _Rounds, test: Evaluate) -> Evaluate:
-    """`exists_one`: whether exactly one item passes the test."""
+    """Return the closure of `exists_one`: whether exactly one item passes the test."""
 
     def counted(run: Run) -> bool:
         count = 0

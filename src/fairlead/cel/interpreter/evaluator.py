@@ -64,7 +64,7 @@ Functions = Mapping[tuple[str, bool], Overloads]
 
 
 def overloads_of(functions: tuple[Function, ...]) -> Functions:
-    """Functions by their names, and whether they are called on a value."""
+    """Return the functions, keyed by name and whether they are called on a value."""
     found: dict[tuple[str, bool], list[Function]] = {}
     for one in functions:
         found.setdefault((one.name, one.is_member), []).append(one)
@@ -203,7 +203,7 @@ def _value_of(node: Literal) -> Any:
 
 
 def _is_made(node: Node) -> bool:
-    """Whether a field or an item is selected of a result, which upstream charges a unit for."""
+    """Return whether `node` is a computed result; upstream charges a unit for selecting from it."""
     if isinstance(node, Call):
         return node.function not in ("_[_]", "_?._", "_[?_]", "_?_:_")
     return not isinstance(node, Identifier | Select)
@@ -301,7 +301,7 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 
 
 def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
-    """`&&`, which a false decides, or `||`, which a true does."""
+    """Return the closure of `&&`, which a false decides, or `||`, which a true decides."""
 
     def logical(run: Run) -> bool:
         problem = None
@@ -335,7 +335,7 @@ def _answer(other: Evaluate, run: Run) -> Any:
 
 
 def _alternative(one: Evaluate, other: Evaluate, *, is_value: bool) -> Evaluate:
-    """`a.or(b)`, `a.orValue(b)`: evaluates `b` only where `a` is absent.
+    """Return the closure of `a.or(b)` or `a.orValue(b)`, which evaluates `b` if `a` is absent.
 
     upstream: cel-go's cel/library.go: evalOptionalOr, evalOptionalOrValue
     """

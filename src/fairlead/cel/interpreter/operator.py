@@ -109,7 +109,7 @@ def checked_timestamp(nanos: int) -> Timestamp:
 
 
 def sum_of(one: Any, other: Any) -> Any:
-    """`one + other`; lists and texts are not here, for what they cost."""
+    """Return `one + other`; `+` of lists and texts is elsewhere, since its cost depends on them."""
     match one, other:
         case Duration(), Duration():
             return checked_duration(one.nanos + other.nanos)
@@ -238,7 +238,7 @@ def _logical_not(one: Evaluate) -> Evaluate:
 
 
 def _not_strictly_false(one: Evaluate) -> Evaluate:
-    """False for false alone: an error, or another value, is true."""
+    """Return the closure of `@not_strictly_false`: False only for false, True also for errors."""
 
     def not_strictly_false(run: Run) -> bool:
         run.cost += 1
@@ -275,7 +275,7 @@ _ABSENT: Final = object()
 
 
 def _found(whole: dict[Any, Any], key: Any) -> Any:
-    """Return the value of a key; numbers find each other, but a bool is none."""
+    """Return the value of a key; equal numbers of any type match, but never a bool."""
     if type(key) is str:
         return whole.get(key, whole.default if type(whole) is DefaultMap else _ABSENT)
     if type(key) not in (int, Uint, float, bool):
@@ -289,7 +289,7 @@ def _found(whole: dict[Any, Any], key: Any) -> Any:
 
 
 def element(whole: Any, key: Any) -> Any:
-    """`whole[key]`."""
+    """Return the field, item or entry `whole[key]`."""
     if isinstance(whole, dict):
         found = _found(whole, key)
         if found is _ABSENT:
@@ -306,7 +306,7 @@ def element(whole: Any, key: Any) -> Any:
 
 
 def optional_element(whole: Any, key: Any) -> OptionalValue:
-    """`whole[?key]`, or `whole.?key`: absent where there is none."""
+    """Return `whole[?key]` or `whole.?key` as an optional value, absent if there is no such key."""
     if type(whole) is OptionalValue:
         if not whole.is_present:
             return NONE

@@ -14,7 +14,7 @@ from fairlead.cel.error import CelError
 
 
 class Run(CostTracker):
-    """One evaluation."""
+    """The state of one evaluation."""
 
     __slots__ = ("known", "slots")
 
@@ -36,7 +36,7 @@ class Scope:
     def __init__(
         self, names: Mapping[str, int] | None = None, counter: list[int] | None = None
     ) -> None:
-        """A scope of no names; a nested one shares the counter of slots."""
+        """Start with the variables `names`; nested scopes share the counter of slots."""
         self._names = dict(names or {})
         self._counter = counter if counter is not None else [0]
 

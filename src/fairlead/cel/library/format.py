@@ -157,7 +157,7 @@ def _container_text(value: list[Any] | dict[Any, Any]) -> str:
 
 
 def _inner(value: Any) -> str:
-    """Return a value within another one."""
+    """Return a value as text inside a list or a map."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False)

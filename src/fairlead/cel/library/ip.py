@@ -129,7 +129,7 @@ def _is_local_multicast(address: Address) -> bool:
 
 
 def _is_global(address: Address) -> bool:
-    """As Go's IsGlobalUnicast: addresses of private networks are included."""
+    """Return whether Go's IsGlobalUnicast is true, as it is for addresses of private networks."""
     return not (
         address.is_unspecified
         or address.is_loopback

@@ -55,7 +55,7 @@ def _read(pattern: str) -> tuple[int, Any]:
 
 
 def pattern_problem(said: str) -> str:
-    """Go's message for a wrong pattern, from RE2's."""
+    """Return Go's message for a wrong pattern, from RE2's."""
     what, _, where = said.partition(": ")
     return f"error parsing regexp: {_MESSAGES.get(what, what)}: `{where}`"
 
@@ -79,7 +79,7 @@ def _first_found(tracker: CostTracker, text: str, pattern: str) -> str:
 
 
 def _all_found(tracker: CostTracker, text: str, pattern: str, limit: int = -1) -> list[str]:
-    """As many matches as `limit` says, all where it is negative."""
+    """Return at most `limit` matches, or all if `limit` is negative."""
     found = []
     matches = _legal(tracker, text, pattern).finditer(text)
     for one in islice(matches, limit if limit >= 0 else None):

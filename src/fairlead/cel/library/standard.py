@@ -50,7 +50,7 @@ def _unconverted(value: Any, wanted: str) -> ValueError:
 
 
 def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no keywords
-    """`bool(value)`."""
+    """Return `bool(value)`."""
     if type(value) is bool:
         return value
     if value in _TRUE or value in _FALSE:
@@ -59,7 +59,7 @@ def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no ke
 
 
 def to_int(value: Any) -> int:
-    """`int(value)`. A double loses its fraction, a timestamp becomes seconds."""
+    """Return `int(value)`. A double loses its fraction, a timestamp becomes seconds."""
     match value:
         case Timestamp():
             return value.seconds
@@ -78,7 +78,7 @@ def to_int(value: Any) -> int:
 
 
 def to_uint(value: Any) -> Uint:
-    """`uint(value)`."""
+    """Return `uint(value)`."""
     match value:
         case float():
             if not isfinite(value) or not 0 <= value < UINT_MAX:
@@ -93,7 +93,7 @@ def to_uint(value: Any) -> Uint:
 
 
 def to_double(value: Any) -> float:
-    """`double(value)`."""
+    """Return `double(value)`."""
     if not isinstance(value, str):
         return float(value)
     found = float(value) if _REAL.fullmatch(value) else None
@@ -104,7 +104,7 @@ def to_double(value: Any) -> float:
 
 
 def to_string(value: Any) -> str:
-    """`string(value)`."""
+    """Return `string(value)`."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -120,12 +120,12 @@ def to_string(value: Any) -> str:
 
 
 def to_bytes(value: str | bytes) -> bytes:
-    """`bytes(value)`."""
+    """Return `bytes(value)`."""
     return value.encode() if isinstance(value, str) else value
 
 
 def to_duration(value: Any) -> Duration:
-    """`duration(value)`."""
+    """Return `duration(value)`."""
     if isinstance(value, Duration):
         return value
     if isinstance(value, int):
@@ -137,7 +137,7 @@ def to_duration(value: Any) -> Duration:
 
 
 def to_timestamp(value: Any) -> Timestamp:
-    """`timestamp(value)`."""
+    """Return `timestamp(value)`."""
     if isinstance(value, Timestamp):
         return value
     if isinstance(value, int):

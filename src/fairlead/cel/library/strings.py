@@ -1,4 +1,4 @@
-"""Functions on texts. Places are those of characters, not of bytes.
+"""Functions on texts. Positions count characters, not bytes.
 
 upstream: cel-go's ext/strings.go, apiserver/pkg/cel/library/jsonpatch.go
 """

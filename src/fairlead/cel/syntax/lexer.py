@@ -71,7 +71,10 @@ _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ES
 
 @dataclass(frozen=True, slots=True)
 class LexicalToken:
-    """`kind` is the mark or word itself, or one of the names above; `start` a character's place."""
+    """A token: its kind, its text, and where it starts.
+
+    `kind` is the mark or word itself, or one of the names above; `start` counts characters.
+    """
 
     kind: str
     text: str
@@ -170,7 +173,7 @@ def shown_token(token: LexicalToken) -> str:
 
 
 def shown_kinds(kinds: set[str] | frozenset[str]) -> str:
-    """Kinds of tokens as upstream lists them."""
+    """Return the kinds of tokens as upstream lists them."""
     if kinds == {END}:
         return END
     shown = [shown_kind(kind) for kind in _ORDER if kind in kinds]

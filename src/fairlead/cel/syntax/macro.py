@@ -64,7 +64,7 @@ class _Expansion:
     """Makes the nodes of one macro, all of which are at the place of its call."""
 
     def __init__(self, call: Call, factory: NodeFactory) -> None:
-        """`call` is the one that is expanded."""
+        """`call` is the call of the macro that is expanded."""
         self.arguments = call.arguments
         self._target = call.target
         self._factory = factory
@@ -72,7 +72,7 @@ class _Expansion:
 
     @property
     def target(self) -> Node:
-        """What the macro is called on."""
+        """The value on which the macro is called."""
         if self._target is None:
             raise ValueError("a macro without a target")
         return self._target
@@ -90,11 +90,11 @@ class _Expansion:
         return self._factory.call(self._place, function, *arguments)
 
     def member_call(self, function: str, target: Node, *arguments: Node) -> Call:
-        """Return a call on a value."""
+        """Return a call of a function on the value `target`."""
         return Call(self._factory.id_at(self._place), function, target, arguments)
 
     def list(self, *items: Node) -> ListLiteral:
-        """Return a list."""
+        """Return a list of `items`."""
         return ListLiteral(self._factory.id_at(self._place), items, ())
 
     def map(self) -> MapLiteral:
@@ -102,7 +102,7 @@ class _Expansion:
         return MapLiteral(self._factory.id_at(self._place), "", ())
 
     def select_test(self, operand: Node, field: str) -> Select:
-        """Return whether there is a field."""
+        """Return the test whether `operand` has `field`."""
         return Select(self._factory.id_at(self._place), operand, field, is_test=True)
 
     def fold(
@@ -128,7 +128,7 @@ class _Expansion:
         )
 
     def bind(self, name: str, value: Node, result: Node) -> Comprehension:
-        """`result` with a name for a value: a loop of no rounds."""
+        """Return `result` with `name` standing for `value`: a loop without rounds."""
         no = self.literal("bool", False)  # noqa: FBT003 - the value of a constant
         return Comprehension(
             self._factory.id_at(self._place),

@@ -206,7 +206,7 @@ class _Parser:
         return node
 
     def _binary(self, loosest: int, also: tuple[str, ...] = ()) -> Node:
-        """Operators of level `loosest` and those that bind more closely.
+        """Return the operators of level `loosest` and those that bind more closely.
 
         Chains of `&&` and of `||` become balanced trees; others lean to the left.
         """
@@ -361,7 +361,7 @@ class _Parser:
                 return self._literal()
 
     def _name(self) -> Node:
-        """Return a variable, the name of a global function, or that of an object's type."""
+        """Return a variable, or the name of a global function or of an object's type."""
         start, dot = self._tokens[self._at].start, ""
         if self._kind == ".":
             dot = self._next().text

@@ -1,4 +1,4 @@
-"""Tree: an expression as its parser has read it.
+"""The syntax tree of a parsed expression: node types, and functions that walk the nodes.
 
 Macros are spelled out already: what goes over lists and maps is a `Comprehension`.
 
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant; `type_name` is that of its type."""
+    """A constant; `type_name` is the name of its type."""
 
     id: int
     type_name: str
@@ -31,7 +31,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`operand.field`, or whether there is one."""
+    """A selected field, `operand.field`; if `is_test`, whether the operand has the field."""
 
     id: int
     operand: Node
@@ -41,7 +41,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`function(arguments…)`, or `target.function(arguments…)`."""
+    """A call: `function(arguments…)`, or `target.function(arguments…)`."""
 
     id: int
     function: str
@@ -51,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
-    """A list; those at the places `optional` may be absent."""
+    """A list; the items at the indexes `optional` may be absent."""
 
     id: int
     items: tuple[Node, ...]
@@ -70,7 +70,7 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class MapLiteral:
-    """A map, or an object where it has the name of a type."""
+    """A map or, if it has a type name, an object."""
 
     id: int
     type_name: str
@@ -97,7 +97,7 @@ Node = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | Compreh
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What has been read, and at which character each node stands."""
+    """A parsed expression: its root, and the character at which each node stands."""
 
     root: Node
     places: dict[int, int]
@@ -113,7 +113,7 @@ def nodes(root: Node) -> Iterator[Node]:
 
 
 def below(node: Node) -> Iterator[Node]:
-    """Yield the nodes that one is made of."""
+    """Yield the direct parts of `node`."""
     match node:
         case Select():
             yield node.operand
@@ -135,7 +135,7 @@ def below(node: Node) -> Iterator[Node]:
 
 
 def path_of(node: Node) -> str:
-    """`a.b.c`; nothing where a node is no such path."""
+    """Return a chain of fields as `a.b.c`; "" for any other node."""
     if isinstance(node, Identifier):
         return node.name
     if isinstance(node, Select) and not node.is_test:

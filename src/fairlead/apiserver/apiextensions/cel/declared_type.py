@@ -52,7 +52,7 @@ class Declared:
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
-        """The size of the value at a path that begins with a variable; None if unknown."""
+        """Return the size of the value at a path that begins with a variable; None if unknown."""
         declared_at: Declared | None = self
         for segment in path[1:]:
             if declared_at is None:
@@ -66,7 +66,7 @@ class Declared:
         return Estimate(0, declared_at.size) if declared_at is not None else None
 
     def structures(self) -> dict[str, dict[str, CelType]]:
-        """The fields of this type and of those below, by type name."""
+        """Return the fields of this type and of those below, by type name."""
         found: dict[str, dict[str, CelType]] = {}
         if self.type_.is_structure:
             fields = {name: one.type_ for name, one in self.fields.items()}
@@ -79,7 +79,7 @@ class Declared:
 
 
 def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> Declared | None:
-    """The type that a schema declares; None if rules cannot see its values.
+    """Return the type that a schema declares; None if rules cannot see its values.
 
     Structures are named `name`, then after their fields. `is_object` adds the object fields.
     """
@@ -104,7 +104,7 @@ def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> De
 
 
 def variables_of(known: Declared, rule: Json) -> dict[str, CelType]:
-    """The variables of a rule on values of this type."""
+    """Return the variables of a rule on values of this type."""
     old = optional_of(known.type_) if rule.get("optionalOldSelf") else known.type_
     return {"self": known.type_, "oldSelf": old}
 
@@ -176,5 +176,5 @@ def _text_size(raw: Json) -> int:
 
 
 def _characters(length: int) -> int:
-    """The maximal length in bytes of that number of characters."""
+    """Return the maximal length in bytes of that number of characters."""
     return max(length, 0) * 4

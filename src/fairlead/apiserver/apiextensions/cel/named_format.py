@@ -36,7 +36,7 @@ Problems = Callable[[str], tuple[str, ...]]
 
 
 def _prefix(problems: Problems) -> Problems:
-    """Problems of a prefix of a name, which may end with a dash."""
+    """Return the problems of a prefix of a name, which may end with a dash."""
     return lambda text: problems(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -92,19 +92,19 @@ _FORMATS: Final[dict[str, Problems]] = {
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A format by its name."""
+    """A string format, identified by its name."""
 
     name: str
     type_name: ClassVar[str] = "kubernetes.NamedFormat"
 
 
 def _named(name: str) -> OptionalValue:
-    """`format.named(name)`: absent where there is no such format."""
+    """Implements `format.named(name)`: the optional format, absent if there is no such format."""
     return OptionalValue(NamedFormat(name)) if name in _FORMATS else NONE
 
 
 def _validated(value: NamedFormat, text: str) -> OptionalValue:
-    """The problems of a text; absent where there are none."""
+    """Implements `validate`: the optional list of problems of `text`, absent if it is valid."""
     problems = list(_FORMATS[value.name](text))
     return OptionalValue(problems) if problems else NONE
 
@@ -114,7 +114,7 @@ def _validate_cost(_: NamedFormat, text: str) -> int:
 
 
 def _constant(name: str) -> Function:
-    """`format.uuid()` and its like."""
+    """Returns the function that has the format `name` as its value, such as `format.uuid()`."""
     return free(f"format.{name}", (), lambda: NamedFormat(name))
 
 

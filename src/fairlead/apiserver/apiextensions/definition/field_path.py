@@ -16,11 +16,11 @@ _UNEXPECTED_END: Final = "unexpected end of JSON path"
 
 
 class FieldPathError(ValueError):
-    """The path does not lead to a field; the text says why."""
+    """A path does not lead to a field; the text is the reason."""
 
 
 def field_at(path: str, raw: Json, *, is_plain: bool = False) -> tuple[tuple[str, ...], Json]:
-    """The field names of `path`, and the schema at its end. Raises FieldPathError.
+    """Return the field names of `path`, and the schema at its end. Raises FieldPathError.
 
     With `is_plain` brackets are not allowed.
     """

@@ -31,7 +31,7 @@ _OPTIONAL_KEY: Final = (
 
 
 def list_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """The errors of the list described at `field`."""
+    """Yield the errors of the list described at `field`."""
     list_type, keys, items = raw.get(_TYPE), raw.get(_KEYS) or [], raw.get("items")
     if list_type is not None and raw.get("type") != "array":
         path, problem = f"{field}.type", f"must be array if {_TYPE} is specified"
@@ -86,7 +86,7 @@ def _map_causes(items: Any, keys: list[str], field: str) -> Iterator[Cause]:
 
 
 def _optional_key_causes(items: Json, keys: list[str], field: str) -> Iterator[Cause]:
-    """The errors of keys that an item may lack."""
+    """Yield the errors of keys that an item may lack."""
     fields, required_names = items.get("properties") or {}, set(items.get("required") or ())
     for key in keys:
         if key not in fields:

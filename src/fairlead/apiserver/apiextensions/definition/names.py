@@ -59,14 +59,14 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 
 
 def holder_of_own_plural(definition: Json) -> Json:
-    """A stand-in for another definition that holds the plural of `definition`."""
+    """Return a stand-in for another definition that holds the plural of `definition`."""
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}
     return {"spec": {"group": spec["group"]}, "status": {"acceptedNames": names}}
 
 
 def _names_in_use(others: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
-    """The accepted resource names and kind names of a group."""
+    """Return the accepted resource names and kind names of a group."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:

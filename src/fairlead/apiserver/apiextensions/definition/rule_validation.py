@@ -34,7 +34,7 @@ _LINE_END: Final = re.compile(r"[\n\r]")
 
 
 def rule_field_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """The errors in the fields of the rules at `field`, without compiling them."""
+    """Yield the errors in the fields of the rules at `field`, without compiling them."""
     for index, rule in enumerate(raw.get("x-kubernetes-validations") or ()):
         path = f"{field}.x-kubernetes-validations[{index}]"
         yield from _field_causes(rule, path)
@@ -56,7 +56,7 @@ class RuleContext:
 
 
 def expression_causes(raw: Json, field: str, context: RuleContext) -> Iterator[Cause]:
-    """The errors of rules that do not compile, or cost too much."""
+    """Yield the errors of rules that do not compile, or cost too much."""
     rules = raw.get("x-kubernetes-validations") or ()
     type_declared = declared(raw, is_object=context.is_object) if rules else None
     if type_declared is None:

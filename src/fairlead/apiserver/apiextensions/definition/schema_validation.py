@@ -87,7 +87,7 @@ def schema_causes(
     *,
     has_status: bool = False,
 ) -> Iterator[Cause]:
-    """The errors of the schema of whole objects at `field`.
+    """Yield the errors of the schema of whole objects at `field`.
 
     Without a `length_budget` its rules are not compiled.
     """
@@ -112,7 +112,7 @@ def schema_causes(
 
 
 def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """The errors of keywords that the root must not have with a status subresource."""
+    """Yield the errors of keywords that the root must not have with a status subresource."""
     type_name = raw.get("type", "")
     if type_name and type_name != "object":
         problem = (
@@ -130,7 +130,7 @@ def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 
 def _can_be_structural(raw: Json) -> bool:
-    """Whether a schema can be parsed as a structural schema at all."""
+    """Return whether a schema can be parsed as a structural schema at all."""
     own = any(raw.get(key) for key in (*_UNSUPPORTED, "$schema")) or raw.get("type") == "null"
     if own or isinstance(raw.get("items"), list):
         return False
@@ -149,7 +149,7 @@ def _children(raw: Json) -> Iterator[Json]:
 
 
 def _node_causes(raw: Json, field: str, context: _NodeContext) -> Iterator[Cause]:
-    """The errors of a node and of those below; those of rules come last."""
+    """Yield the errors of a node and of the nodes below it, with errors of rules last."""
     causes = [
         *_keyword_causes(raw, field, context),
         *_child_causes(raw, field, context),
@@ -241,7 +241,7 @@ def _additional_properties_causes(raw: Json, field: str, context: _NodeContext) 
 
 
 def _property_context(raw: Json, type_name: str, field: str, context: _NodeContext) -> _NodeContext:
-    """The context of the property `type_name`."""
+    """Return the context of the property `type_name`."""
     inner = replace(context, is_root=False)
     if raw.get("x-kubernetes-map-type", "granular") not in ("atomic", "granular"):
         inner = replace(inner, uncorrelatable_from=inner.uncorrelatable_from or field)
@@ -285,7 +285,7 @@ _RULE_TEXTS: Final = ("rule", "message", "messageExpression", "reason", "fieldPa
 
 
 def malformed_paths(raw: Any, field: str) -> Iterator[str]:
-    """The paths in the schema at `field` whose value has the wrong JSON type."""
+    """Yield the paths in the schema at `field` whose value has the wrong JSON type."""
     if not isinstance(raw, dict):
         yield field
         return
@@ -323,7 +323,7 @@ def _is_rule(value: Any) -> bool:
 
 
 def default_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """The errors of the defaults in the schema at `field`."""
+    """Yield the errors of the defaults in the schema at `field`."""
     if raw.get("default") is not None:
         yield from _causes_of_default(raw, f"{field}.default")
     for name, inner in (raw.get("properties") or {}).items():

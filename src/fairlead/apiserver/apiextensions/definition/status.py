@@ -43,7 +43,7 @@ _DELETING: Final = {
 
 
 def with_stored_versions(definition: Json) -> Json:
-    """`definition` with its storage version added to status.storedVersions."""
+    """Return `definition` with its storage version added to status.storedVersions."""
     status = dict(definition.get("status") or {})
     versions = definition["spec"].get("versions") or ()
     storage_versions = [version["name"] for version in versions if version.get("storage")]
@@ -55,7 +55,7 @@ def with_stored_versions(definition: Json) -> Json:
 
 
 def with_names_accepted(definition: Json, now: int) -> Json:
-    """`definition` with its names accepted; Established is kept, or False if new."""
+    """Return `definition` with its names accepted; Established is kept, or False if new."""
     changes = (
         (_ACCEPTED,) if _has_condition(definition, "Established") else (_ACCEPTED, _INSTALLING)
     )
@@ -63,17 +63,17 @@ def with_names_accepted(definition: Json, now: int) -> Json:
 
 
 def with_established(definition: Json, now: int) -> Json:
-    """`definition` with names accepted and Established; the same object if unchanged."""
+    """Return `definition` with names accepted and Established; the same object if unchanged."""
     return _with_accepted_names(definition, (_ACCEPTED, _ESTABLISHED), now)
 
 
 def with_deletion_in_progress(definition: Json, now: int) -> Json:
-    """`definition` with the condition that its objects are being deleted."""
+    """Return `definition` with the condition that its objects are being deleted."""
     return _with_conditions(definition, (_DELETING,), now)
 
 
 def is_accepted(definition: Json) -> bool:
-    """Whether the present names are accepted."""
+    """Return whether the present names are accepted."""
     accepted_names = (definition.get("status") or {}).get("acceptedNames")
     return (
         _has_condition(definition, "NamesAccepted")
@@ -82,7 +82,7 @@ def is_accepted(definition: Json) -> bool:
 
 
 def has_name_conflict(definition: Json) -> bool:
-    """Whether a name belongs to another definition."""
+    """Return whether a name belongs to another definition."""
     return any(
         one.get("type") == "NamesAccepted" and one.get("status") == "False"
         for one in _conditions(definition)
@@ -90,12 +90,12 @@ def has_name_conflict(definition: Json) -> bool:
 
 
 def is_established(definition: Json) -> bool:
-    """Whether the definition is served."""
+    """Return whether the definition is served."""
     return is_accepted(definition) and _has_condition(definition, "Established")
 
 
 def is_deleting_objects(definition: Json) -> bool:
-    """Whether the condition says that its objects are being deleted."""
+    """Return whether a condition has the reason InstanceDeletionInProgress."""
     return any(one.get("reason") == _DELETING["reason"] for one in _conditions(definition))
 
 
@@ -123,7 +123,7 @@ def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> J
 
 
 def with_deletion_requested(definition: Json, now: int) -> Json:
-    """`definition` after a delete request; a finalizer keeps it until its objects are gone."""
+    """Return `definition` after a delete request; a finalizer keeps it while it has objects."""
     meta = definition["metadata"]
     if meta.get("deletionTimestamp"):
         if "deletionGracePeriodSeconds" in meta:
@@ -139,7 +139,7 @@ def with_deletion_requested(definition: Json, now: int) -> Json:
 
 
 def without_cleanup_finalizer(definition: Json) -> Json:
-    """`definition` after its objects are gone."""
+    """Return `definition` after its objects are gone."""
     meta = dict(definition["metadata"])
     finalizers = [name for name in meta.pop("finalizers", ()) if name != CLEANUP]
     if finalizers:

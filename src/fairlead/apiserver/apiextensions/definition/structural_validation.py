@@ -59,7 +59,7 @@ _NO_FIELDS: Final = (
 
 
 def structural_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Why the schema of whole objects at `field` is not structural."""
+    """Yield the reasons why the schema of whole objects at `field` is not structural."""
     found = [*_node_causes(raw, field, ROOT), *_undeclared_in_junctions(raw, raw, field, field)]
     yield from sorted(found, key=lambda cause: f"{cause.field}: {cause.message}")
 
@@ -106,7 +106,7 @@ def _extension_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 
 def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """The errors of the node's type, which is required."""
+    """Yield the errors of the node's type, which is required."""
     name, path_ = raw.get("type") or "", f"{field}.type"
     if raw.get(_EMBEDDED) and name != "object":
         problem = f"must be object if {_EMBEDDED} is true"
@@ -118,7 +118,7 @@ def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
 
 
 def _object_field_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """The errors of apiVersion, kind and metadata, which objects have implicitly."""
+    """Yield the errors of apiVersion, kind and metadata, which objects have implicitly."""
     fields = raw.get("properties") or {}
     if level == ROOT or raw.get(_EMBEDDED):
         for key, type_required in (
@@ -149,7 +149,7 @@ _METADATA_KEYWORDS: Final = (
 def _value_validation_causes(
     raw: Json, field: str, *, is_int_or_string: bool = False, is_int_or_string_in_all: bool = False
 ) -> Iterator[Cause]:
-    """The errors in junctions and the pattern; the int-or-string pattern may declare types."""
+    """Yield the errors of junctions and the pattern; the int-or-string pattern may have types."""
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:
             continue
@@ -170,7 +170,7 @@ def _value_validation_causes(
 
 
 def _regexp_error(problem: str) -> str:
-    """The error of a pattern in the words of Go's regexp package."""
+    """Return the error of a pattern in the words of Go's regexp package."""
     problem_text, _, path_ = problem.partition(": ")
     return f"error parsing regexp: {_PATTERN_PROBLEMS.get(problem_text, problem_text)}: `{path_}`"
 
@@ -194,7 +194,10 @@ def _validation_node_causes(
 def _undeclared_in_junctions(
     raw: Json, declared: Json, declared_path: str, validation_path: str
 ) -> Iterator[Cause]:
-    """Fields that the junctions at one path use, and the schema at the other does not declare."""
+    """Yield an error for each field that junctions use but the schema does not declare.
+
+    The junctions are at `validation_path`, the schema `declared` at `declared_path`.
+    """
     if raw.get("not") is not None:
         yield from _undeclared_causes(raw["not"], declared, declared_path, f"{validation_path}.not")
     for junction in _JUNCTIONS:

@@ -47,7 +47,7 @@ _MISSING_STORED_VERSION: Final = (
 
 
 def causes(definition: Json, length_budget: ExpressionLengthBudget | None) -> Iterator[Cause]:
-    """The errors of a completed definition; without a `length_budget` rules are skipped."""
+    """Yield the errors of a completed definition; without a `length_budget` rules are skipped."""
     spec = definition.get("spec") or {}
     names = spec.get("names") or {}
     yield from _name_causes(definition, spec, names)
@@ -72,7 +72,7 @@ def causes(definition: Json, length_budget: ExpressionLengthBudget | None) -> It
 
 
 def changed_causes(old: Json, new: Json) -> Iterator[Cause]:
-    """The errors of an update: fields that are immutable once names are accepted."""
+    """Yield the errors of an update: fields that are immutable once names are accepted."""
     before, after = old["spec"], new["spec"]
     conditions = (old.get("status") or {}).get("conditions") or ()
     is_established_before = any(
@@ -224,7 +224,7 @@ def _label_causes(field: str, name: str) -> Iterator[Cause]:
 def _version_part_causes(
     spec: Json, length_budget: ExpressionLengthBudget | None
 ) -> Iterator[Cause]:
-    """The errors of schemas, columns and subresources; shared ones are validated once."""
+    """Yield the errors of schemas, columns and subresources; shared ones are validated once."""
     versions = spec.get("versions") or []
     for path, version in _schemas(versions):
         raw = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -247,7 +247,7 @@ def _version_part_causes(
 
 
 def _schemas(versions: list[Json]) -> Iterator[tuple[str, Json]]:
-    """The path of each schema, and a version that has it."""
+    """Yield the path of each schema with a version that has it."""
     missing = [(version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions]
     if versions and not any(missing) and _are_same(versions, "schema"):
         yield "spec.validation", versions[0]
@@ -291,7 +291,7 @@ _SELECTABLE: Final = (
 
 
 def column_causes(field: str, version: Json) -> Iterator[Cause]:
-    """The errors of additionalPrinterColumns."""
+    """Yield the errors of additionalPrinterColumns."""
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
         path, path_of_item = column.get("jsonPath", ""), f"{field}[{index}]"
         if not column.get("name"):
@@ -311,7 +311,7 @@ def column_causes(field: str, version: Json) -> Iterator[Cause]:
 
 
 def _path_causes(field: str, path: str, *roots: str) -> Iterator[Cause]:
-    """A path must begin with a dot and, if `roots` are given, with one of them."""
+    """Yields an error unless `path` begins with a dot and, if given, with one of `roots`."""
     if not path.startswith("."):
         yield invalid(field, path, "must be a simple json path starting with .")
     elif roots and not path.startswith(tuple(f"{root}." for root in roots)):
@@ -320,7 +320,7 @@ def _path_causes(field: str, path: str, *roots: str) -> Iterator[Cause]:
 
 
 def subresource_causes(field: str, version: Json) -> Iterator[Cause]:
-    """The errors of the scale subresource's paths."""
+    """Yield the errors of the scale subresource's paths."""
     scale = (version.get("subresources") or {}).get("scale")
     if scale is None:
         return
@@ -336,7 +336,7 @@ def subresource_causes(field: str, version: Json) -> Iterator[Cause]:
 
 
 def selectable_field_causes(field: str, version: Json) -> Iterator[Cause]:
-    """The errors of selectableFields."""
+    """Yield the errors of selectableFields."""
     raw = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     seen: dict[tuple[str, ...], None] = {}
     for index, selectable_field in enumerate(version.get("selectableFields") or ()):

@@ -35,7 +35,7 @@ _LIST_TOPOLOGIES: Final = {"set": ElementRelationship.SET, "map": ElementRelatio
 
 
 def object_schema(schema: Structural) -> Schema:
-    """The schema of whole objects, with apiVersion, kind and metadata."""
+    """Return the schema of whole objects, with apiVersion, kind and metadata."""
     fields, defaults = _fields(schema, keeps_unknown=schema.keeps_unknown)
     other_fields = _other_fields(schema, keeps_unknown=schema.keeps_unknown)
     return Schema(
@@ -47,7 +47,10 @@ def object_schema(schema: Structural) -> Schema:
 
 
 def value_schema(schema: Structural, *, keeps_unknown: bool = False) -> Schema:
-    """The schema of a value; `keeps_unknown` if a value around it preserves unknown fields."""
+    """Return the schema of a value.
+
+    `keeps_unknown`: a value around it preserves unknown fields.
+    """
     keeps_unknown = keeps_unknown or schema.keeps_unknown
     if schema.type == "array":
         return _list(schema, keeps_unknown=keeps_unknown)
@@ -83,7 +86,7 @@ def _object(schema: Structural, *, keeps_unknown: bool) -> Schema:
 def _fields(
     schema: Structural, *, keeps_unknown: bool
 ) -> tuple[dict[str, Field], dict[str, object]]:
-    """The declared fields of an object, and their defaults."""
+    """Return the declared fields of an object, and their defaults."""
     fields = {
         name: _field(value_schema(inner, keeps_unknown=keeps_unknown))
         for name, inner in schema.properties.items()
@@ -97,7 +100,7 @@ def _fields(
 
 
 def _other_fields(schema: Structural, *, keeps_unknown: bool) -> Schema | None:
-    """The schema of fields that are not declared; None if there cannot be any."""
+    """Return the schema of fields that are not declared; None if there cannot be any."""
     if schema.additional is not None:
         return value_schema(schema.additional, keeps_unknown=keeps_unknown)
     return ANYTHING if keeps_unknown else None

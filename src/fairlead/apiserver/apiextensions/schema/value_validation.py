@@ -37,7 +37,7 @@ _DURATION: Final = re.compile(r"\d+\s*(ns|us|µs|ms|s|m|h|d|w|\w+)")
 
 
 def _parses_with(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """A predicate: whether `read` parses a text without an error."""
+    """Return a predicate: whether `read` parses a text without an error."""
 
     def has_format_(text: str) -> bool:
         try:
@@ -70,7 +70,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 
 
 def has_format(text: str, name: str) -> bool:
-    """Whether `text` has the format called `name`."""
+    """Return whether `text` has the format called `name`."""
     has_format_ = _FORMATS.get(name.replace("datetime", "date-time"))
     return has_format_ is None or has_format_(text)
 
@@ -105,7 +105,7 @@ _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string"
 def value_causes(
     schema: Structural, value: Any, path: str, old: Any = ABSENT, budget: CostBudget | None = None
 ) -> Iterator[Cause]:
-    """The errors of `value`; `path` is "" for the object itself.
+    """Yield the errors of `value`; `path` is "" for the object itself.
 
     A value that equals `old` is valid even if it is wrong (ratcheting). Raises
     OutOfBudgetError if validation costs more than `budget`.
@@ -125,12 +125,12 @@ def value_causes(
 
 
 def is_same(value: Any, old: Any) -> bool:
-    """Whether a value equals its old value."""
+    """Return whether a value equals its old value."""
     return old is not ABSENT and json_equal(value, old)
 
 
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
-    """A function from items of a keyed list to their old values; items of other lists have none."""
+    """Return a function from items of a keyed list to their old values, ABSENT if there is none."""
     keys = schema.raw.get("x-kubernetes-list-map-keys")
     if not keys or not isinstance(old, list):
         return lambda _: ABSENT
@@ -145,7 +145,7 @@ def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
 
 
 def type_of(value: Any) -> str:
-    """The name of a value's type in OpenAPI."""
+    """Return the name of a value's type in OpenAPI."""
     return "null" if value is None else _TYPES.get(type(value), "object")
 
 
@@ -161,7 +161,7 @@ def _type_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
 
 
 def _range_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """The error of an integer out of the range of its format."""
+    """Yield the error of an integer out of the range of its format."""
     # upstream: kube-openapi/pkg/validation/validate/values.go:IsValueValidAgainstRange
     if schema.type != "integer" or isinstance(value, bool) or not isinstance(value, int | float):
         return
@@ -176,7 +176,7 @@ def _range_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
 def _keyword_causes(
     schema: Structural, value: Any, path: str, budget: CostBudget
 ) -> Iterator[Cause]:
-    """The errors of the schema's bounds, patterns and enumerations."""
+    """Yield the errors of the schema's bounds, patterns and enumerations."""
     for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, budget)):
         yield _keyword_cause(schema, keyword, bound, value, path)
 
@@ -209,7 +209,7 @@ def _format_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]
 
 
 def _matches(budget: CostBudget, pattern: str, value: str) -> bool:
-    """Whether a pattern matches somewhere in `value`; an invalid pattern matches nothing."""
+    """Return whether a pattern matches somewhere in `value`; an invalid pattern matches nothing."""
     try:
         program = compiled_pattern(pattern)
     except ValueError:
@@ -261,7 +261,7 @@ def _member(path: str, key: str) -> str:
 def _junction_causes(
     schema: Structural, value: Any, path: str, budget: CostBudget
 ) -> Iterator[Cause]:
-    """The errors of allOf, anyOf, oneOf and not."""
+    """Yield the errors of allOf, anyOf, oneOf and not."""
     for alternative in schema.all_of:
         budget.take(ALTERNATIVE_COST)
         yield from value_causes(alternative, value, path, ABSENT, budget)
@@ -283,7 +283,7 @@ def _junction_causes(
 def _matching_count(
     schemas: tuple[Structural, ...], value: Any, path: str, budget: CostBudget
 ) -> int:
-    """How many of the schemas `value` is valid against."""
+    """Return how many of the schemas `value` is valid against."""
     budget.take(ALTERNATIVE_COST * len(schemas))
     return sum(
         not any(value_causes(alternative, value, path, ABSENT, budget)) for alternative in schemas
@@ -295,7 +295,7 @@ def _junction_cause(path: str, problem: str) -> Cause:
 
 
 def duplicate_item_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """Items of sets and maps that are there more than once."""
+    """Yield an error for each item that a set or map contains more than once."""
     # upstream: apiserver/schema/listtype/validation.go:ValidateListSetsAndMaps
     if isinstance(value, dict):
         for key in sorted(value):
@@ -309,7 +309,7 @@ def duplicate_item_causes(schema: Structural, value: Any, path: str) -> Iterator
 
 
 def member_path(schema: Structural, path: str, key: str) -> str:
-    """Where a member of an object is: fields have names, members of maps have keys."""
+    """Return the path of the member `key` of an object: `.key` for a field, `[key]` for a map."""
     return _member(path, key) if key in schema.properties else f"{path}[{key}]"
 
 

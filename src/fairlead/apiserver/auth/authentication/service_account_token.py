@@ -62,7 +62,7 @@ class ServiceAccountTokens:
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
-        """A token with `claims`, its id, and the node of the pod it is bound to."""
+        """Return a token with `claims`, its id, and the node of the pod it is bound to."""
         key_id = {"kid": self.keys[0]["kid"]}
         token_id_claim = {"jti": self._new_id()} if self._new_id else {}
         bound = {PRIVATE: self._with_node(claims[PRIVATE])} if PRIVATE in claims else {}
@@ -70,7 +70,7 @@ class ServiceAccountTokens:
         return jwt.encode(all_claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
     def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """The user of a token; None if it is invalid, expired or for other audiences."""
+        """Return the user of a token; None if it is invalid, expired or for other audiences."""
         try:
             claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=_CHECKED)
         except jwt.InvalidTokenError:
@@ -99,7 +99,7 @@ class ServiceAccountTokens:
         return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
 
     def _is_bound_to_existing(self, bound: Json) -> bool:
-        """Whether the account and the bound object still exist, with the same uid.
+        """Return whether the account and the bound object still exist, with the same uid.
 
         The node of a bound pod is informational and may be gone.
         """
@@ -119,7 +119,7 @@ class ServiceAccountTokens:
 
 
 def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
-    """The claims of a token for a TokenRequest with `spec`."""
+    """Return the claims of a token for a TokenRequest with `spec`."""
     meta = account["metadata"]
     reference = {"name": meta["name"], "uid": meta["uid"]}
     bound: Json = {"namespace": meta["namespace"], "serviceaccount": reference}
@@ -155,7 +155,7 @@ def _user(bound: Json, token_id: str) -> User:
 
 
 def _extra(bound: Json, token_id: str) -> dict[str, tuple[str, ...]]:
-    """The extra information about the user that a token gives."""
+    """Return the extra information about the user that a token gives."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:UserInfo
     extra = {f"{claim}-{part}": bound.get(claim, {}).get(part, "") for claim, part in _BOUND_FIELDS}
     extra[CREDENTIAL] = f"JTI={token_id}" if token_id else ""

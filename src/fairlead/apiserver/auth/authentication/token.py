@@ -25,22 +25,22 @@ class Recognize(Protocol):
     """Finds the user of a token."""
 
     def __call__(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """The user of `token`; None if it is not valid for any of `audiences`."""
+        """Return the user of `token`; None if it is not valid for any of `audiences`."""
         ...
 
 
 def unauthorized() -> ApiError:
-    """401: the credentials are invalid."""
+    """Return ApiError 401: the credentials are invalid."""
     return ApiError("Unauthorized", 401, "Unauthorized")
 
 
 def authenticated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> User:
-    """An authenticated user."""
+    """Return an authenticated user."""
     return User(name=name, groups=(*groups, AUTHENTICATED), uid=uid)
 
 
 def bearer_token(headers: Mapping[str, str]) -> str:
-    """The bearer token of a request; "" if it has none."""
+    """Return the bearer token of a request; "" if it has none."""
     # The token is the text between the first and the second space, even if it is empty.
     scheme, _, rest = headers.get("authorization", "").strip().partition(" ")
     return rest.partition(" ")[0] if scheme.lower() == _SCHEME else ""
@@ -58,7 +58,7 @@ class TokenAuthenticator:
         self._recognize = recognize
 
     def __call__(self, headers: Mapping[str, str]) -> User:
-        """The user of a request (header names in lower case). Raises ApiError 401."""
+        """Return the user of a request (header names in lower case). Raises ApiError 401."""
         token = bearer_token(headers)
         if not token:
             return ANONYMOUS
@@ -68,7 +68,7 @@ class TokenAuthenticator:
         return user
 
     def user_of(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """The user of a token; None if it is not valid for any of `audiences`."""
+        """Return the user of a token; None if it is not valid for any of `audiences`."""
         found = self._users.get(_digest(token))
         if found is None and self._recognize is not None:
             return self._recognize(token, audiences)

@@ -81,7 +81,7 @@ class NodeAuthorizer:
         self._storage = storage
 
     def __call__(self, attributes: AuthorizationAttributes) -> AccessDecision | str:
-        """The decision to allow the request, or why there is no opinion."""
+        """Return the decision to allow the request, or why there is no opinion."""
         node = node_of(attributes.user)
         if not node or not attributes.is_resource:
             return ""
@@ -91,7 +91,7 @@ class NodeAuthorizer:
         return AccessDecision(allowed=True)
 
     def _check_for(self, attributes: AuthorizationAttributes) -> Check:
-        """The check for a resource; it returns None if the request is allowed."""
+        """Return the check for a resource; it returns None if the request is allowed."""
         match attributes.group, attributes.resource:
             case resource if resource in _READABLE_RESOURCES:
                 return self._check_readable
@@ -193,7 +193,7 @@ class NodeAuthorizer:
 
 
 def node_of(user: User) -> str:
-    """The node whose kubelet the user is; "" for other users."""
+    """Return the node whose kubelet the user is; "" for other users."""
     if NODES_GROUP not in user.groups or not user.name.startswith(USER_PREFIX):
         return ""
     return user.name.removeprefix(USER_PREFIX)
@@ -204,7 +204,7 @@ def _is_on(node: str, obj: Json | None) -> bool:
 
 
 def _selects_node(attributes: AuthorizationAttributes, field: str, node: str) -> bool:
-    """Whether the field selector restricts the request to objects of the node."""
+    """Return whether the field selector restricts the request to objects of the node."""
     terms = (f"{field}={node}", f"{field}=={node}")
     return any(term in terms for term in attributes.selector.split(","))
 
@@ -248,7 +248,7 @@ _STATELESS_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
 
 
 def bound_volumes(storage: Storage, pods: list[Json]) -> set[str]:
-    """The names of the volumes that the claims of these pods are bound to."""
+    """Return the names of the volumes that the claims of these pods are bound to."""
     found = set()
     for pod in pods:
         namespace = pod["metadata"]["namespace"]
@@ -259,7 +259,7 @@ def bound_volumes(storage: Storage, pods: list[Json]) -> set[str]:
 
 
 def referenced_names(pod: Json, resource: str) -> set[str]:
-    """The names of the Secrets, ConfigMaps or claims that a pod refers to."""
+    """Return the names of the Secrets, ConfigMaps or claims that a pod refers to."""
     found: set[str] = set()
     spec = pod.get("spec") or {}
     if resource == "resourceclaims":

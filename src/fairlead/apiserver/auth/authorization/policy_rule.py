@@ -17,7 +17,7 @@ ALL: Final = "*"
 
 
 def allows(rule: Json, attributes: AuthorizationAttributes) -> bool:
-    """Whether `rule` allows a request."""
+    """Returns whether `rule` allows a request."""
     verbs = _values(rule, "verbs")
     if attributes.verb not in verbs and ALL not in verbs:
         return False
@@ -32,11 +32,11 @@ def allows(rule: Json, attributes: AuthorizationAttributes) -> bool:
     )
 
 
-def uncovered_rules(rules_owned: Sequence[Json], url_wanted: Iterable[Json]) -> list[Json]:
-    """The parts of `wanted` that no rule of `rules_owned` covers, one permission each."""
+def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -> list[Json]:
+    """Returns the parts of `rules_wanted` that `rules_owned` do not cover, one permission each."""
     return [
         part
-        for rule in url_wanted
+        for rule in rules_wanted
         for part in _breakdown(rule)
         if not _is_covered(part, rules_owned)
     ]
@@ -57,7 +57,10 @@ def compact_rules(rules: Iterable[Json]) -> list[Json]:
 
 
 def rule_text(rule: Json) -> str:
-    """`{APIGroups:["apps"], Resources:["*"], Verbs:["get"]}`, as error messages show a rule."""
+    """Returns `rule` as error messages show it.
+
+    Example: `{APIGroups:["apps"], Resources:["*"], Verbs:["get"]}`.
+    """
     # upstream: rbac/v1/evaluation_helpers.go:CompactString
     fields = [f"{go}:{_quoted(rule[name])}" for name, go in _GO_NAMES.items() if rule.get(name)]
     return f"{{{', '.join(fields)}}}"
@@ -74,7 +77,7 @@ _GO_NAMES: Final = {
 
 
 def _values(rule: Json, name: str) -> Sequence[str]:
-    """A list field of a rule; null counts as empty."""
+    """Returns the list field `name` of a rule; null counts as an empty list."""
     found: Sequence[str] = rule.get(name) or ()
     return found
 

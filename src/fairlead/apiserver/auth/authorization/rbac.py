@@ -48,7 +48,7 @@ class _Grant:
     description: str
 
     def matching_subject(self, user: User) -> str:
-        """The subject that matches the user, as in `User "bob"`; "" if none does."""
+        """Returns the subject that matches the user, as in `User "bob"`; "" if none does."""
         for subject in self.subjects:
             if _is_subject(subject, user, self.namespace):
                 return _subject_text(subject, self.namespace)
@@ -77,7 +77,7 @@ class Rbac:
             raise refusal(attributes, verdict.reason)
 
     def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
-        """Whether the request is allowed, and why."""
+        """Returns whether the request is allowed, and why."""
         if SYSTEM_MASTERS in attributes.user.groups:
             return AccessDecision(allowed=True)
         reasons = []
@@ -92,11 +92,11 @@ class Rbac:
         return AccessDecision(allowed=False, reason="\n".join(filter(None, reasons)))
 
     def rules_for(self, user: User, namespace: str) -> list[Json]:
-        """All rules that apply to the user in a namespace, or cluster-wide for ""."""
+        """Returns all rules that apply to the user in a namespace, or cluster-wide for ""."""
         return [rule for grant, _ in self._granted(user, namespace) for rule in grant.rules]
 
     def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:
-        """The rules of the role that a roleRef in `namespace` names; None if there is none."""
+        """Returns the rules of the role that a roleRef in `namespace` names; None if missing."""
         name = reference.get("name", "")
         if reference.get("kind") == ROLE.kind:
             role = self._storage.find(ROLE, namespace, name)
@@ -113,7 +113,7 @@ class Rbac:
                     yield grant, subject
 
     def _read(self) -> dict[str, list[_Grant]]:
-        """The grants by namespace, cluster-wide ones under ""."""
+        """Returns the grants by namespace, cluster-wide ones under ""."""
         if self._grants is None:
             self._grants = {}
             for kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
@@ -138,7 +138,7 @@ class Rbac:
 
 
 def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
-    """403: the user may not do this; `reason` is added if there is one."""
+    """Returns ApiError 403: the user may not do this; `reason` is added if there is one."""
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
     user = f'User "{attributes.user.name}" cannot {attributes.verb}'
     explanation = f": {reason}" if reason else ""
@@ -163,7 +163,7 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 
 
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
-    """A request for a Namespace counts as being in it, so bindings in it apply."""
+    """Returns `attributes` with a single Namespace moved into itself, so its own bindings apply."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
     if attributes.resource == "namespaces" and not attributes.group and is_one:
@@ -193,7 +193,7 @@ def _subject_text(subject: Json, namespace: str) -> str:
 
 
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
-    """The rules of `role`, and of the roles that its aggregation rule selects, recursively.
+    """Returns the rules of `role`, and of the roles that its aggregation rule selects, recursively.
 
     The aggregation controller writes them into the role. This works without it as well.
     """
@@ -217,7 +217,7 @@ def _role_name(role: Json) -> str:
 
 
 def _aggregated_roles(role: Json, storage: Storage) -> list[Json]:
-    """The roles that the role's own aggregation rule selects, ordered by name."""
+    """Returns the roles that the role's own aggregation rule selects, sorted by name."""
     selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
     if not selectors:
         return []

@@ -55,7 +55,7 @@ def _controllers() -> list[str]:
 
 
 def _controller_roles() -> str:
-    """The controllers' roles in the format of the other tables."""
+    """Return the controllers' roles in the format of the other tables."""
     lines = CONTROLLERS.strip().splitlines()
     named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in lines)
     return "\n".join(named).replace("EVENTS", EVENTS)
@@ -74,7 +74,7 @@ def _roles(table: str) -> Iterator[Json]:
 
 
 def _role(line: str) -> Json:
-    """A role without rules; `NAME -> ROLE` is aggregated, `NAME <- LABEL` aggregates."""
+    """Return a role without rules; `NAME -> ROLE` is aggregated, `NAME <- LABEL` aggregates."""
     head, _, selects = line.partition(" <- ")
     name, _, target = head.partition(" -> ")
     meta = _meta(name)
@@ -98,7 +98,7 @@ def _rule(words: list[str]) -> Json:
 
 
 def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
-    """The rules of a role and of the roles that it aggregates, ordered by name."""
+    """Return the rules of a role and of the roles that it aggregates, sorted by role name."""
     rules = list(role["rules"])
     for selector in role.get("aggregationRule", {}).get("clusterRoleSelectors", ()):
         labels = selector["matchLabels"].items()
@@ -126,7 +126,7 @@ def _subject(kind: str, name: str) -> Json:
 
 
 def _meta(path: str) -> Json:
-    """The metadata of `NAME` or `NAMESPACE/NAME`."""
+    """Return the metadata of `NAME` or `NAMESPACE/NAME`."""
     namespace, _, name = path.rpartition("/")
     meta: Json = {"name": name, "labels": dict(BOOTSTRAPPING), "annotations": dict(AUTOUPDATE)}
     return {**meta, "namespace": namespace} if namespace else meta

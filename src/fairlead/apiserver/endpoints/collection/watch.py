@@ -36,11 +36,11 @@ class WatchEventEncoder(Protocol):
     """Encodes the events of a watch."""
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
-        """One event as a line; `obj` is an object of the watched kind, or a bookmark."""
+        """Return one event as a line; `obj` is an object of the watched kind, or a bookmark."""
         ...
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Whether all watches with an equal encoder have the same line for a change."""
+        """Return whether all watches with an equal encoder have the same line for a change."""
         ...
 
 
@@ -55,7 +55,7 @@ class WatchScope:
     after: int = 0
 
     def event_of(self, change: StoredChange) -> WatchEvent | None:
-        """The event for `change`, None if the watch does not see it."""
+        """Return the event for `change`; None if it is not an event of this watch."""
         obj, before = change.object, change.previous
         if change.version <= self.after:
             return None
@@ -108,7 +108,7 @@ class Watch:
         return self._is_first
 
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
-        """Seconds from `elapsed_s` after the start to the next bookmark, None after the last.
+        """Return the seconds from `elapsed_s` to the next bookmark; None after the last one.
 
         There is one every minute, so that an idle client can resume from a recent version, and
         one just before the timeout.
@@ -205,7 +205,7 @@ class Watches:
         self._by_resource.get(watch.scope.kind.resource, {}).pop(watch, None)
 
     def count(self, kind: Kind | None = None) -> int:
-        """The number of open watches, or of those of `kind`."""
+        """Return the number of open watches, of `kind` only if that is given."""
         if kind is not None:
             return len(self._by_resource.get(kind.resource, ()))
         return sum(map(len, self._by_resource.values()))
@@ -217,7 +217,7 @@ class Watches:
                 watch.end()
 
     def send(self, watch: Watch, change: StoredChange) -> None:
-        """Queue the event for one change, if `watch` sees it."""
+        """Queue the event for one change, if `watch` selects its object."""
         event = watch.scope.event_of(change)
         if event is None:
             return

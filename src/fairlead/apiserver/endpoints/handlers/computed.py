@@ -21,7 +21,7 @@ NOTHING_COMPUTED: Final[Mapping[Kind, ComputedObjects]] = {}
 
 
 def get(scope: RequestScope) -> Response:
-    """The object that the path names. Raises ApiError 404."""
+    """Return the object that the path names. Raises ApiError 404."""
     scope.negotiate()
     for obj in _objects(scope):
         if obj["metadata"]["name"] == scope.info.name:
@@ -30,7 +30,7 @@ def get(scope: RequestScope) -> Response:
 
 
 def list_objects(scope: RequestScope) -> Response:
-    """All objects that the selectors match."""
+    """Return all objects that the selectors match."""
     media_type = scope.negotiate(is_list=True)
     options = list_options(scope.request, is_watch=False)
     predicate = selection_predicate(scope.kind, options.label_selector, options.field_selector)

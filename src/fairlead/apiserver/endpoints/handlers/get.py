@@ -16,7 +16,7 @@ from fairlead.apiserver.request import Response
 
 
 def get(scope: RequestScope) -> Response:
-    """The object that the path names, at least as new as resourceVersion."""
+    """Return the object that the path names, at least as new as resourceVersion."""
     if scope.request.query and is_true(scope.request, "export"):
         why = "the export parameter, deprecated since v1.14, is no longer supported"
         raise bad_request(why)
@@ -49,7 +49,7 @@ def _require_known_version(scope: RequestScope, text: str) -> None:
 
 
 def list_objects(scope: RequestScope) -> Response:
-    """The objects that the selectors match, or one page of them."""
+    """Return the objects that the selectors match, or one page of them."""
     # 1. negotiate the media type of the answer
     media_type = scope.negotiate(is_list=True)
     # 2. read the options and selectors

@@ -95,12 +95,12 @@ class Patcher:
         return "Apply" if self.is_apply else "Update"
 
     def patched(self, old: Json) -> Json:
-        """The patched `old`, both in storage version. Raises ApiError: 400, 409, 413, 422, 500."""
+        """Return `old` patched, in storage version. Raises ApiError 400, 409, 413, 422, 500."""
         changed = self._changed(shown(self.kind, old))
         return in_storage_version(self.scope, self.kind, changed)
 
     def created(self) -> Json:
-        """The object that server-side apply creates, in storage version. Raises ApiError."""
+        """Return the object that server-side apply creates, in storage version. Raises ApiError."""
         return in_storage_version(self.scope, self.kind, self._applied(None))
 
     def _changed(self, old: Json) -> Json:
@@ -115,7 +115,7 @@ class Patcher:
                 return self._strategically(old)
 
     def _applied(self, old: Json | None) -> Json:
-        """Server-side apply to `old`, or to nothing."""
+        """Return the result of server-side apply to `old`, or to no object if it is None."""
         config = self._configuration()
         tracking = tracking_of(self.kind, self.subresource)
         if tracking is None:
@@ -131,7 +131,7 @@ class Patcher:
         return self._decoded_apply(config, made)
 
     def _decoded_apply(self, config: Json, applied: Json) -> Json:
-        """The result of server-side apply, decoded by the schema."""
+        """Return the result of server-side apply, decoded by the schema."""
         try:
             made, _ = self._restored(applied)  # without warnings of dropped fields
         except TypeMismatchError as cause:
@@ -219,7 +219,7 @@ class Patcher:
         self.scope.warnings.extend(warnings_of(notes, self.options.validation))
 
     def _validated(self, made: Json, notes: list[str], subject: PatchSubject) -> Json:
-        """`made` decoded by the schema; `subject` is what an error message shows."""
+        """Return `made` decoded by the schema; `subject` is what an error message shows."""
         if isinstance(subject, PatchedObject):
             made = of_its_kind(self.kind, subject)
         made, more = self._decoded(made, subject)
@@ -230,14 +230,14 @@ class Patcher:
         return made
 
     def _decoded_document(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
-        """The decoded result of a patch of the object's JSON text, which is `document`."""
+        """Return the decoded result of a patch of the object's JSON text, which is `document`."""
         shown = PatchedObject(schema_of_kind(self.kind), made, document)
         if not isinstance(made, dict):
             raise invalid_patch(shown, _NO_OBJECT)
         return self._validated(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
-        """`made` decoded as upstream does without going through text. Raises TypeMismatchError."""
+        """Return `made` decoded as upstream does without encoding it. Raises TypeMismatchError."""
         try:
             return read_by_type(self.kind, made)
         except TypeMismatchError:
@@ -259,7 +259,7 @@ class Patcher:
         return shaped, notes
 
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
-        """`made` decoded as upstream does from its text, whose first error is reported."""
+        """Return `made` decoded as upstream does from its text, whose first error is reported."""
         try:
             shaped, notes = read_by_type(self.kind, made)
             if len(notes) > 1:
@@ -277,7 +277,7 @@ class Patcher:
 def patcher_of(
     scope: RequestScope, options: WriteOptions, kind: Kind | None = None, subresource: str = ""
 ) -> Patcher:
-    """The patcher of a request, for `kind` (default: that of the path).
+    """Return the patcher of a request, for `kind` (default: the kind of the path).
 
     Raises ApiError 415 for other media types.
     """
@@ -296,7 +296,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _yaml_problem(cause: YamlError) -> str:
-    """A YAML syntax error in the words of upstream's library."""
+    """Return a YAML syntax error in the words of upstream's library."""
     # upstream: gopkg.in/yaml.v2 yaml.go:parser.fail counts lines from 0, and omits line 0
     return f"line {cause.line - 1}: {cause.problem}" if cause.line > 1 else cause.problem
 
@@ -308,14 +308,14 @@ def _undecodable(prefix: str, value: Any, wanted: str) -> ApiError:
 
 
 def _as_written(made: Json, shown: PatchedObject) -> Json:
-    """`made` with its members in the order of its text."""
+    """Return `made` with its members in the order in which `shown` is written."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())
     return {**written, **named}
 
 
 def _in_order(value: Any) -> Any:
-    """`value` with sorted members."""
+    """Return `value` with sorted members."""
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
     return list(map(_in_order, value)) if isinstance(value, list) else value
@@ -340,7 +340,7 @@ class PatchedObject:
     document: Callable[[], Any]
 
     def text(self) -> str:
-        """The text for an error message."""
+        """Return the text for an error message."""
         return document_text(self.schema, self.document())
 
 
@@ -351,7 +351,7 @@ class PatchBody:
     sent: Json
 
     def text(self) -> str:
-        """The text for an error message."""
+        """Return the text for an error message."""
         return format_v(self.sent)
 
 
@@ -359,14 +359,14 @@ PatchSubject = PatchedObject | PatchBody
 
 
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
-    """422 for the result of a patch; upstream names no object."""
+    """Return ApiError 422 for the result of a patch; upstream names no object."""
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'
     return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 
 
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
-    """The patched object with its type, which must be `kind`; a missing type is filled in.
+    """Return the patched object with its type, which must be `kind`; a missing type is filled in.
 
     Raises ApiError 422.
     """
@@ -400,7 +400,7 @@ def _require_custom(kind: Kind, api_version: str, name: str, shown: PatchedObjec
 
 
 def _other_version(obj: Json, api_version: str, kind: Kind) -> ApiError:
-    """422: a patched custom resource states another version, even if that is served."""
+    """Return ApiError 422: a patched custom resource states another version, served or not."""
     # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
     # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
     why = f'Invalid value: "{api_version}": must be {kind.api_version}'

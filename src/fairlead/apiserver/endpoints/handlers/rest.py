@@ -42,7 +42,7 @@ _DUPLICATE_OWNERS_ADVICE: Final = (
 
 
 def existing_object(scope: RequestScope) -> Json:
-    """The stored object that the path names. Raises ApiError 400, 404."""
+    """Return the stored object that the path names. Raises ApiError 400, 404."""
     require_key(scope.info.name)
     return scope.deps.store.get(scope.kind, scope.info.namespace, scope.info.name)
 
@@ -79,14 +79,14 @@ def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None
 
 
 def in_storage_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
-    """A decoded object of `kind` in the version in which it is stored. Raises ApiError 400."""
+    """Return a decoded object of `kind` in its storage version. Raises ApiError 400."""
     if not is_converted(kind):
         return obj
     return scope.deps.store.registry.decode(kind, stored(kind, obj))
 
 
 def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
-    """`obj` in the namespace of the path. Raises ApiError 400 if it names another one."""
+    """Return `obj` in the path's namespace. Raises ApiError 400 if it names a different one."""
     # upstream: apiserver/pkg/registry/rest/meta.go:EnsureObjectNamespaceMatchesRequestNamespace
     meta = obj["metadata"]
     if not isinstance(meta, dict):
@@ -101,7 +101,7 @@ def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
 
 
 def with_request_name(scope: RequestScope, obj: Json) -> Json:
-    """`obj`, if its name is the one in the path. Raises ApiError 400 otherwise."""
+    """Return `obj`, if its name is the one in the path. Raises ApiError 400 otherwise."""
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:checkName
     name, asked = obj["metadata"].get("name", ""), scope.info.name
     if not name:
@@ -177,7 +177,7 @@ def write_of(
 
 
 def _admission_options(options: WriteOptions) -> Json:
-    """The options as admission plugins and webhooks see them."""
+    """Return the options as admission plugins and webhooks see them."""
     shown: Json = {"dryRun": ["All"]} if options.dry_run else {}
     if options.manager:
         shown["fieldManager"] = options.manager
@@ -187,7 +187,7 @@ def _admission_options(options: WriteOptions) -> Json:
 
 
 def without_resource_version(obj: Json) -> Json:
-    """`obj` without metadata.resourceVersion."""
+    """Return `obj` without metadata.resourceVersion."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     return {**obj, "metadata": meta}
 

@@ -98,7 +98,7 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
 
 
 def _timeout_s(requested_s: int) -> float:
-    """How long the watch lasts; negative if it is over before it begins."""
+    """Return how long the watch lasts; negative if it is over before it begins."""
     # upstream: handlers/get.go:ListResource, whose duration in ns overflows 64 bits
     wrapped = (requested_s * _NS_PER_S + _HALF) % (2 * _HALF) - _HALF
     return wrapped / _NS_PER_S or WATCH_TIMEOUT_S

@@ -31,7 +31,7 @@ _TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
 
 
 def media_type_of(content_type: str) -> str:
-    """The media type without parameters; JSON if there is none."""
+    """Return the media type without parameters; JSON if there is none."""
     return content_type.partition(";")[0].strip().lower() or JSON
 
 
@@ -42,7 +42,7 @@ def decoded(
     protobuf: DecodeProtobuf | None = None,
     api_version: str = "v1",
 ) -> Json:
-    """The object in `body`; `expected` is its kind in error messages, "" for DeleteOptions.
+    """Return the object in `body`; `expected` is its kind in error messages, "" for DeleteOptions.
 
     Raises ApiError: 415 for an unknown media type, 400 if it is no object.
     """
@@ -82,7 +82,7 @@ def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: Decod
 
 
 def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
-    """The first YAML document as a JSON value, and notes of duplicate keys.
+    """Return the first YAML document as a JSON value, and notes of duplicate keys.
 
     The last of them counts. Raises YamlError.
     """
@@ -100,7 +100,7 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _in_order(value: Any) -> Any:
-    """`value` with sorted members, as upstream converts YAML to JSON first."""
+    """Return `value` with sorted members, as upstream converts YAML to JSON first."""
     match value:
         case dict():
             return {key: _in_order(value[key]) for key in sorted(value)}
@@ -125,7 +125,7 @@ def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
 
 
 def with_json_numbers(value: Any) -> Any:
-    """`value`, parsed from YAML, with the number types that JSON would give.
+    """Return `value`, parsed from YAML, with the number types that JSON would give.
 
     Upstream converts YAML to JSON first, which writes 1.0 as 1.
     """
@@ -134,7 +134,7 @@ def with_json_numbers(value: Any) -> Any:
 
 
 def with_go_numbers(value: Any) -> Any:
-    """`value`, parsed from JSON, with integers beyond 64 bits as floats, as Go holds them."""
+    """Return `value`, parsed from JSON, with integers beyond 64 bits as floats, as in Go."""
     # upstream: sigs.k8s.io/json, which unmarshals integers as int64 or float64
     return _numbered(value, False)  # noqa: FBT003 - as above
 

@@ -42,7 +42,7 @@ _INTERNAL_GROUPS: Final = {("events.k8s.io", "Event"): ""}
 
 
 def type_problem(body: Any) -> str:
-    """Why apiVersion and kind cannot be read from a body; "" if they can."""
+    """Return why apiVersion and kind cannot be read from a body; "" if they can."""
     if not isinstance(body, dict):
         return f"{json_kind(body)} into Go value of type {_TYPED}"
     for key, value in _members(body):
@@ -53,7 +53,7 @@ def type_problem(body: Any) -> str:
 
 
 def stated_type(obj: Json) -> StatedType:
-    """The stated apiVersion and kind, "" if missing; member names match in any case."""
+    """Return the stated apiVersion and kind, "" if missing; member names match in any case."""
     found = {"apiVersion": "", "kind": ""}
     for key, value in _members(obj):
         field = _FIELDS.get(key.lower())
@@ -63,14 +63,14 @@ def stated_type(obj: Json) -> StatedType:
 
 
 def version_problem(obj: Json) -> str:
-    """Why the apiVersion is malformed, "" if it is not."""
+    """Return why the apiVersion is malformed, "" if it is not."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:ParseGroupVersion
     api_version = stated_type(obj)[0]
     return f"unexpected GroupVersion string: {api_version}" if api_version.count("/") > 1 else ""
 
 
 def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
-    """`obj` with the type of the path, if it states no other one. Raises ApiError 400, 422.
+    """Return `obj` with the path's type, if it states no other type. Raises ApiError 400, 422.
 
     A missing apiVersion or kind is taken from the path; `body` is for error messages.
     """
@@ -87,7 +87,7 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
 
 
 def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
-    """422: the body of a custom resource states another kind."""
+    """Return ApiError 422: the body of a custom resource states another kind."""
     # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
     cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
     meta = obj.get("metadata")
@@ -96,7 +96,7 @@ def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
 
 
 def no_conversion(api_version: str, name: str, kind: Kind) -> str:
-    """Why a body of another type is not convertible to a built-in `kind`."""
+    """Return why a body of another type is not convertible to a built-in `kind`."""
     if not _is_known(api_version, name):
         why = f"no kind {quoted(name)} is registered for version {quoted(api_version)} in scheme "
         return why + '"pkg/api/legacyscheme/scheme.go:30"'
@@ -106,7 +106,7 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Group and version, completed from the path."""
+    """Return the group and version, completed from the path."""
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
     if not version and group in ("", kind.group):

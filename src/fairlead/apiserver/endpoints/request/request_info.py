@@ -67,7 +67,7 @@ def request_info_of(path: str) -> RequestInfo | None:
 
 @text_cache(maxsize=CACHE_SIZE)
 def ends_without_resource(path: str) -> bool:
-    """Whether `path` ends in `watch` or `proxy`, without a resource."""
+    """Returns whether `path` ends in `watch` or `proxy`, without a resource."""
     # upstream: requestinfo.go:NewRequestInfo, specialVerbs
     parts = path[1:].rstrip("/").split("/")
     within = {"api": 2, "apis": 3}.get(parts[0])
@@ -75,12 +75,12 @@ def ends_without_resource(path: str) -> bool:
 
 
 def without_namespace(info: RequestInfo) -> RequestInfo:
-    """`info` for storage: a Namespace is in no namespace, though RBAC authorizes it in its own."""
+    """Returns `info` for storage: there a Namespace has no namespace; for RBAC it has its own."""
     return replace(info, namespace="") if info.resource == "namespaces" else info
 
 
 def verb_of(method: str, info: RequestInfo, *, is_watch: bool) -> str:
-    """The RBAC verb; `is_watch` is the `watch` parameter. "" for unknown methods."""
+    """Returns the RBAC verb; `is_watch` is the `watch` parameter. "" for unknown methods."""
     if info.is_watch:
         return "watch"
     if method in ("GET", "HEAD"):

@@ -27,14 +27,14 @@ _EVERYWHERE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_of_kind(kind: Kind) -> Schema | None:
-    """The schema of a kind, None if there is none."""
+    """Return the schema of a kind, None if there is none."""
     if kind.custom is not None:
         return kind.custom.fields
     return None if kind.is_custom else schema_of(kind.api_version, kind.kind)
 
 
 def zero_object(kind: Kind) -> Json:
-    """An empty object of a kind, as in bookmarks. Shared: do not mutate."""
+    """Return an empty object of a kind, as in bookmarks. Shared: do not mutate."""
     schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
     return {} if schema is None else empty(schema)
 
@@ -42,7 +42,7 @@ def zero_object(kind: Kind) -> Json:
 def typed(
     kind: Kind, obj: Json, validation: str, repeats: Sequence[str] = ()
 ) -> tuple[Json, tuple[str, ...]]:
-    """`obj` decoded by its schema, and warnings; `repeats` are notes of duplicate YAML keys.
+    """Return `obj` decoded by its schema, and warnings; `repeats` are notes of duplicate YAML keys.
 
     Raises ApiError 400 for a value of a wrong type, and in Strict for unknown and duplicate
     fields.
@@ -60,7 +60,7 @@ def typed(
 
 
 def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
-    """`obj` decoded by its schema, and notes of unknown and duplicate fields.
+    """Return `obj` decoded by its schema, and notes of unknown and duplicate fields.
 
     Raises TypeMismatchError.
     """
@@ -75,7 +75,7 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Notes about a custom resource that states another version than the path.
+    """Return notes about a custom resource that states another version than the path.
 
     Upstream decodes it by a type without any fields, so all fields are unknown.
     """
@@ -85,17 +85,17 @@ def of_another_version(kind: Kind, obj: Json) -> list[str]:
 
 
 def strict_error(notes: Sequence[str]) -> str:
-    """The error for all notes in Strict."""
+    """Return the error for all notes in Strict."""
     return f"strict decoding error: {', '.join(notes)}"
 
 
 def warnings_of(notes: Iterable[str], validation: str) -> tuple[str, ...]:
-    """The notes as warnings, if fieldValidation is Warn."""
+    """Return the notes as warnings, if fieldValidation is Warn."""
     return tuple(notes) if validation == WARN else ()
 
 
 def repeated(value: Any) -> list[str]:
-    """A note for each duplicate member."""
+    """Return a note for each duplicate member."""
     notes = Notes()
     _note_repeated(value, FieldLocation(), notes)
     return notes.texts

@@ -25,17 +25,17 @@ class EncodedObjects:
     """The JSON text of objects; storage has encoded those that it has."""
 
     def __init__(self, storage: Storage) -> None:
-        """Use the texts of `storage`."""
+        """Reuse the JSON texts of objects that `storage` has encoded."""
         self._storage = storage
 
     def item(self, kind: Kind, obj: StoredObject) -> bytes:
-        """`obj` as an item of a list; only custom resources have kind and apiVersion there."""
+        """Return `obj` as a list's item, where only custom resources have kind and apiVersion."""
         if kind.is_custom:
             return self.whole(kind, obj)
         return b"{" + self._rest(kind, obj)
 
     def whole(self, kind: Kind, obj: StoredObject) -> bytes:
-        """`obj` with its kind and apiVersion."""
+        """Return `obj` with its kind and apiVersion."""
         start = preamble(kind)
         text = self._text(kind, obj)
         if text is not None and text.startswith(start):
@@ -43,7 +43,7 @@ class EncodedObjects:
         return start + self._rest(kind, obj)
 
     def _rest(self, kind: Kind, obj: StoredObject) -> bytes:
-        """The text of `obj` after its kind and apiVersion."""
+        """Return the text of `obj` after its kind and apiVersion."""
         text = self._text(kind, obj)
         if text is not None:
             return rest_of_text(kind, text)
@@ -53,20 +53,20 @@ class EncodedObjects:
         return rest_of(self._storage.arranged(kind, made))
 
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
-        """The text of `obj` in storage, None where it is another object or version."""
+        """Return the text of `obj` in storage, None where it is another object or version."""
         if is_converted(kind):
             return None
         return obj if isinstance(obj, bytes) else self._storage.stored_text(kind, obj)
 
 
 def preamble(kind: Kind) -> bytes:
-    """The kind and apiVersion that the text of an object begins with."""
+    """Return the kind and apiVersion that the text of an object begins with."""
     first, by_name = _beginnings(kind.kind, kind.api_version)
     return by_name if kind.is_custom else first
 
 
 def rest_of_text(kind: Kind, text: bytes) -> bytes:
-    """The text of an encoded object after its kind and apiVersion."""
+    """Return the text of an encoded object after its kind and apiVersion."""
     for beginning in _beginnings(kind.kind, kind.api_version):
         if text.startswith(beginning):
             return text[len(beginning) :]
@@ -76,7 +76,7 @@ def rest_of_text(kind: Kind, text: bytes) -> bytes:
 # The keys are texts, since a Kind of a custom resource holds its whole schema.
 @lru_cache(maxsize=KINDS_MAX)
 def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
-    """The type fields in either order; the first is the order in which this server encodes."""
+    """Return the type fields in either order; this server encodes them in the first one."""
     name, version = kind.encode(), api_version.encode()
     return (
         b'{"kind":"%s","apiVersion":"%s",' % (name, version),
@@ -85,5 +85,5 @@ def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
 
 
 def rest_of(obj: Json) -> bytes:
-    """The text of `obj` after its kind and apiVersion."""
+    """Return the text of `obj` after its kind and apiVersion."""
     return encode({key: obj[key] for key in obj if key not in ("kind", "apiVersion")})[1:]

@@ -48,7 +48,7 @@ class Renderer:
         now: int,
         include: str = "",
     ) -> Body:
-        """One object. Raises ApiError 406 for a view of lists."""
+        """Return the body for one object. Raises ApiError 406 for a view of lists."""
         if not media_type.view and media_type.media_type != YAML:
             return (self.texts.whole(kind, kept),)
         obj = value_of(kept)
@@ -67,7 +67,7 @@ class Renderer:
     def list(
         self, media_type: MediaTypeOptions, kind: Kind, page: ListPage, now: int, include: str = ""
     ) -> Body:
-        """A list. Raises ApiError 406 for a view of single objects."""
+        """Return the body for a list. Raises ApiError 406 for a view of single objects."""
         meta = _list_metadata(page, is_custom=kind.is_custom and not media_type.view)
         match media_type.view:
             case "" if media_type.media_type != YAML:
@@ -93,7 +93,7 @@ class Renderer:
     def table(
         self, media_type: MediaTypeOptions, kind: Kind, obj: Json, now: int, include: str
     ) -> Json:
-        """One object as a Table. Raises ApiError 406 if no Tables are served."""
+        """Return one object as a Table. Raises ApiError 406 if no Tables are served."""
         meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
         return {**self._table(media_type, kind, [obj], now, include), "metadata": meta}
 
@@ -153,12 +153,12 @@ def _values(objects: Sequence[StoredObject]) -> list[Json]:
 
 
 def with_type(kind: Kind, obj: Json) -> Json:
-    """`obj` in the version of `kind`, with its kind and apiVersion."""
+    """Return `obj` in the version of `kind`, with its kind and apiVersion."""
     return {**shown(kind, obj), "kind": kind.kind, "apiVersion": kind.api_version}
 
 
 def partial(media_type: MediaTypeOptions, obj: Json) -> Json:
-    """`obj` as PartialObjectMetadata."""
+    """Return `obj` as PartialObjectMetadata."""
     return {"kind": PARTIAL, "apiVersion": media_type.view_api_version, "metadata": obj["metadata"]}
 
 
@@ -194,5 +194,5 @@ def _mismatch(what: str, kind: Kind, suffix: str) -> ApiError:
 
 
 def _package(kind: Kind) -> str:
-    """Upstream's Go package of a group's types."""
+    """Return upstream's Go package of a group's types."""
     return kind.group.partition(".")[0] or "core"

@@ -21,13 +21,13 @@ def _line(name: str, text: bytes) -> bytes:
 
 
 def error_event(status: Json) -> bytes:
-    """The ERROR event that ends a watch."""
+    """Return the ERROR event that ends a watch."""
     return _line("ERROR", encode(status))
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectEventEncoder:
-    """Events with whole objects of `kind`."""
+    """Encodes watch events with whole objects of `kind`."""
 
     kind: Kind
     renderer: Renderer = field(compare=False)
@@ -48,7 +48,7 @@ class ObjectEventEncoder:
 
 @dataclass(frozen=True, slots=True)
 class MetadataEventEncoder:
-    """Events with PartialObjectMetadata."""
+    """Encodes watch events with PartialObjectMetadata."""
 
     media_type: MediaTypeOptions
 
@@ -63,7 +63,7 @@ class MetadataEventEncoder:
 
 @dataclass(frozen=True, slots=True)
 class TableEventEncoder:
-    """Events with a Table of one row; only the first has column definitions."""
+    """Encodes watch events with a Table of one row; only the first has column definitions."""
 
     kind: Kind
     media_type: MediaTypeOptions

@@ -34,7 +34,7 @@ _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
 
 
 def self_subject_access_review(scope: RequestScope) -> Response:
-    """Whether the requester may do something."""
+    """Answers whether the requester may do what the posted review describes."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     _require((*_lacking(spec), *_named(body, _EMPTY)))
@@ -42,7 +42,7 @@ def self_subject_access_review(scope: RequestScope) -> Response:
 
 
 def subject_access_review(scope: RequestScope) -> Response:
-    """Whether some user may; LocalSubjectAccessReview within the namespace of the path."""
+    """Answers whether a user may do something; a LocalSubjectAccessReview: in its namespace."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     problems = list(_lacking(spec))
@@ -60,7 +60,7 @@ def subject_access_review(scope: RequestScope) -> Response:
 
 
 def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
-    """What a LocalSubjectAccessReview asks about other namespaces or paths."""
+    """Yields the errors of a LocalSubjectAccessReview about other namespaces or about paths."""
     about = spec.get("resourceAttributes")
     if about is not None and about.get("namespace", "") != namespace:
         field = "spec.resourceAttributes.namespace"
@@ -72,7 +72,7 @@ def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
 
 
 def self_subject_rules_review(scope: RequestScope) -> Response:
-    """All rules that apply to the requester in a namespace."""
+    """Returns all rules that apply to the requester in a namespace."""
     spec = object_member(posted_body(scope, scope.kind), "spec")
     namespace = spec.get("namespace", "")
     if not namespace:
@@ -87,7 +87,7 @@ def self_subject_rules_review(scope: RequestScope) -> Response:
 
 
 def self_subject_review(scope: RequestScope) -> Response:
-    """The user info of the requester."""
+    """Returns the user info of the requester."""
     posted_body(scope, scope.kind)
     meta = {"creationTimestamp": format_timestamp(scope.now)}
     status = {"userInfo": user_info(scope.request.user)}
@@ -112,7 +112,7 @@ def token_review(scope: RequestScope) -> Response:
 
 
 def user_info(user: User) -> Json:
-    """`user` as a UserInfo object."""
+    """Returns `user` as a UserInfo object."""
     shown: Json = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     if user.extra:
         shown["extra"] = {key: list(values) for key, values in user.extra.items()}
@@ -135,7 +135,7 @@ def _shown_paths(paths: Json) -> Json:
 
 
 def _named(body: Json, why: str) -> Iterator[Cause]:
-    """Metadata that a review must not have."""
+    """Yields an error if a review has metadata, which it must not have."""
     meta = object_member(body, "metadata")
     left = {key: value for key, value in meta.items() if value and key not in _IGNORED_METADATA}
     if left:
@@ -176,7 +176,7 @@ def _asked(spec: Json, user: User) -> AuthorizationAttributes:
 
 
 def _selector(about: Json) -> str:
-    """The field selector of a collection request, as text."""
+    """Returns the field selector of a collection request, as text."""
     # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
     field_selector = about.get("fieldSelector") or {}
     if about.get("verb") not in _COLLECTION_VERBS:

@@ -42,7 +42,7 @@ def _require_node(pod: Json) -> None:
 
 
 def chosen_container(scope: RequestScope, pod: Json) -> str:
-    """The container that the request names, or the only one. Raises ApiError 400."""
+    """Return the container that the request names, or the only one. Raises ApiError 400."""
     spec, asked = pod["spec"], scope.request.parameter("container")
     name = pod["metadata"]["name"]
     names = [row["name"] for rows in _LISTS for row in spec.get(rows) or ()]

@@ -148,7 +148,7 @@ def _has_ended(pod: Json, name: str) -> bool:
 
 
 def _life(pod: Json, name: str, options: LogOptions) -> Iterator[LogLine]:
-    """The lines of the current or previous run of a container, in order."""
+    """Yield the lines of the current or previous run of a container, in order."""
     status = _status(pod, name) or {}
     state, last = status.get("state") or {}, status.get("lastState") or {}
     if options.is_previous or not ("running" in state or "terminated" in state):
@@ -176,7 +176,7 @@ def _text(lines: list[LogLine], options: LogOptions) -> bytes:
 
 
 def _stamp(line: LogLine, options: LogOptions) -> str:
-    """The timestamp prefix of a line, with nanoseconds as kubelets write it."""
+    """Return the timestamp prefix of a line, with nanoseconds as kubelets write it."""
     if not options.has_times:
         return ""
     return f"{format_micro_time(line.at).removesuffix('Z')}000Z "

@@ -30,7 +30,7 @@ def posted_body(scope: RequestScope, kind: Kind) -> Json:
 
 
 def object_member(body: Json, field: str) -> Json:
-    """The object in `field`, empty when it is missing. Raises ApiError 400 for other types."""
+    """Returns the object in `field`; empty if missing. Raises ApiError 400 for other types."""
     value: Any = body.get(field) or {}
     if not isinstance(value, dict):
         raise bad_request(f"{field} must be an object")
@@ -39,7 +39,7 @@ def object_member(body: Json, field: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class SubresourceUpdate:
-    """A PUT or PATCH of a subresource.
+    """A decoded PUT or PATCH of a subresource.
 
     `old` is the stored object. `view` is the updated view of it: the object itself, or a Scale.
     `is_applied`: the view comes from server-side apply, which has tracked its fields already.
@@ -55,7 +55,9 @@ class SubresourceUpdate:
 def requested_update(
     scope: RequestScope, kind: Kind, view_of: Callable[[Json], Json]
 ) -> SubresourceUpdate:
-    """Decodes a PUT, or applies a PATCH, to the view of the stored object, which is of `kind`.
+    """Returns the update that a PUT or PATCH makes to the view of the stored object.
+
+    `view_of` makes the view, which is of `kind`, from the object.
 
     Errors in the body come first, then 404. Raises ApiError.
     """
@@ -83,5 +85,5 @@ def requested_update(
 
 
 def whole_object(obj: Json) -> Json:
-    """The view of subresources whose body is the object itself."""
+    """Returns `obj`: the view of subresources whose body is the object itself."""
     return obj

@@ -71,13 +71,13 @@ def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
 
 
 def _tracked_scale(kind: Kind, obj: Json) -> Json:
-    """The Scale of `obj`, with the managedFields that its replicas have there."""
+    """Return the Scale of `obj`, with the managedFields that its replicas have there."""
     owners = scale_managed_fields(entries_of(obj), _replicas_field(kind))
     return with_managed_fields(scale_of(kind, obj, is_partial=True), owners)
 
 
 def _tracked(scope: RequestScope, change: SubresourceUpdate) -> Json:
-    """The updated Scale with its managedFields; without spec.replicas it has no owner."""
+    """Return the updated Scale with its managedFields; without spec.replicas it has no owner."""
     track_fields = track(SCALE, change.options.manager, "Update", "scale", scope.now)
     return track_fields(_tracked_scale(scope.kind, change.old), change.view)
 
@@ -87,7 +87,7 @@ def _unchanged(_: Json | None, new: Json) -> Json:
 
 
 def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
-    """`obj` with the owners of its replicas taken from the Scale `view`."""
+    """Return `obj` with the owners of its replicas taken from the Scale `view`."""
     owners = entries_of(obj), entries_of(view)
     return with_managed_fields(
         obj, parent_managed_fields(*owners, kind.api_version, _replicas_field(kind))
@@ -95,7 +95,7 @@ def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
 
 
 def _replicas_field(kind: Kind) -> FieldSet:
-    """The path of the number of replicas in objects of `kind`."""
+    """Return the path of the number of replicas in objects of `kind`."""
     paths = _scale_paths(kind)
     return set_of_path(*(paths.spec.names or ())) if paths else set_of_path("spec", "replicas")
 
@@ -108,7 +108,7 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 
 
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
-    """`obj` as a Scale.
+    """Return `obj` as a Scale.
 
     Raises ApiError 500 for a custom resource without replicas, unless `is_partial`.
     """
@@ -139,14 +139,14 @@ def _built_in(obj: Json) -> tuple[Json, Json]:
 
 
 def _selector_text(selector: Json) -> str:
-    """A label selector, or a ReplicationController's map, as text."""
+    """Return a label selector, or a ReplicationController's map, as text."""
     if {"matchLabels", "matchExpressions"} & selector.keys():
         return selector_text(selector)
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
 
 
 def _scale_paths(kind: Kind) -> ScalePaths | None:
-    """Where a custom resource has its replicas, None for a built-in kind."""
+    """Return where a custom resource has its replicas, None for a built-in kind."""
     paths = kind.custom.scale if kind.custom else None
     return paths if isinstance(paths, ScalePaths) else None
 
@@ -157,7 +157,7 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
 
 
 def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json, Json]:
-    """Spec and status of the Scale of `obj`.
+    """Return the spec and status of the Scale of `obj`.
 
     Raises ApiError 500 if the replicas field is missing, unless `is_partial`.
     """
@@ -172,7 +172,7 @@ def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json
 
 
 def with_replicas(paths: ScalePaths, obj: Json, replicas: int) -> Json:
-    """`obj` with that number of replicas."""
+    """Return `obj` with that number of replicas."""
     updated = _set(obj, paths.spec.names or (), replicas)
     return updated if isinstance(updated, dict) else obj
 

@@ -61,7 +61,7 @@ def token(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _admitted(scope: RequestScope, body: Json) -> WebhookCalls[Json]:
-    """The request after admission. Raises ApiError."""
+    """Return the request after admission. Raises ApiError."""
     target, part = scope.info, scope.info.subresource
     meta = {**object_member(body, "metadata"), "name": target.name, "namespace": target.namespace}
     options = write_options(scope.request, "CreateOptions")
@@ -108,7 +108,7 @@ def _bound_kind(account: str, reference: Json) -> Kind:
 
 
 def _bound(scope: RequestScope, reference: Json) -> Json:
-    """The bound object reference with the object's uid. Raises ApiError 400, 404, 409."""
+    """Return the bound object reference with the object's uid. Raises ApiError 400, 404, 409."""
     if not reference:
         return reference
     kind = _bound_kind(scope.info.name, reference)

@@ -42,13 +42,13 @@ class TestFailedError(ApiError):
     """A `test` operation failed: 422, like any other operation that cannot be done."""
 
     def __init__(self) -> None:
-        """Has the same message as other failures, as upstream."""
+        """Use the message of other failed operations, as upstream does."""
         failure = unprocessable()
         super().__init__(failure.reason, failure.code, failure.message, has_details=True)
 
 
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
-    """`obj` after `operations`, in order. Raises ApiError 413 or 422, and 500 as upstream does.
+    """Return `obj` after `operations`, in order. Raises ApiError 413, 422, and 500 as upstream.
 
     Values of operations may be JSON values, or their texts as `msgspec.Raw`.
     """
@@ -59,7 +59,7 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
 
 
 def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | PartialArray:
-    """The document after the operations; it may be a list. Raises ApiError 413, 422."""
+    """Return the document after the operations; it may be a list. Raises ApiError 413, 422."""
     if len(operations) > OPERATIONS_MAX:
         raise ApiError(
             "RequestEntityTooLarge",
@@ -78,7 +78,7 @@ def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | Par
 
 
 def json_of_document(document: PartialObject | PartialArray) -> Any:
-    """The JSON value of a document. Raises ApiError 422 if it is nested too deeply."""
+    """Return the JSON value of a document. Raises ApiError 422 if it is nested too deeply."""
     try:
         value = to_json(document)
     except RecursionError:
@@ -121,7 +121,7 @@ class _Patch:
                 raise OperationError
 
     def _find(self, path: str) -> tuple[PartialObject | PartialArray, str]:
-        """The container that `path` leads to, and the last token of the path."""
+        """Return the container that `path` leads to, and the last token of the path."""
         tokens = path.split("/")
         if not 2 <= len(tokens) <= DEPTH_MAX:
             raise OperationError

@@ -23,7 +23,7 @@ _decode: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decod
 
 
 def operations_of(body: bytes, *, is_typed: bool) -> tuple[list[Any], list[str]]:
-    """The operations, and warnings about their fields if `is_typed`. Raises ApiError 400."""
+    """Return the operations, and warnings about their fields if `is_typed`. Raises ApiError 400."""
     prefix = "error decoding patch: " if is_typed else ""
     try:
         operations = parse_json(body)

@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def document_text(schema: Schema | None, part: Any) -> str:
-    """The text of a part; `schema` gives the order of fields of parts that were not opened."""
+    """Return the text of a part; `schema` orders the fields of parts that were not opened."""
     match part:
         case PartialObject():
             members = sorted(part.members.items())
@@ -51,7 +51,7 @@ def _member(schema: Schema | None, key: str, value: Any) -> str:
 
 
 def merged_part(part: Any, patch: Any) -> Any:
-    """`part` with the merge patch `patch` (a part, too) applied."""
+    """Return `part` with the merge patch `patch`, which is a part as well, applied."""
     result = _opened_if_composite(part)
     if not isinstance(result, PartialObject):
         return _without_nulls(patch)
@@ -82,7 +82,7 @@ def _without_nulls(part: Any) -> Any:
 
 
 def _opened_if_composite(part: Any) -> Any:
-    """`part`, made partial if it is an object or list."""
+    """Return `part`, made partial if it is an object or list."""
     try:
         return opened(part)
     except OperationError:

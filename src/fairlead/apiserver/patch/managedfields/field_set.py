@@ -35,7 +35,7 @@ EMPTY: Final[FieldSet] = {}
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The members of either set."""
+    """Return the members of either set."""
     if not one or not other:
         return one or other
     merged = dict(one)
@@ -46,7 +46,7 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The members of `one` that are not members of `other`."""
+    """Return the members of `one` that are not members of `other`."""
     if not other:
         return one
     left = {}
@@ -62,7 +62,7 @@ def difference(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The members of both sets."""
+    """Return the members of both sets."""
     both = {}
     for element, node in one.items():
         theirs = other.get(element)
@@ -75,7 +75,7 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def recursive_difference(one: FieldSet, roots: FieldSet) -> FieldSet:
-    """The members of `one` that are neither in `roots` nor below one of its members.
+    """Return the members of `one` that are neither in `roots` nor below one of its members.
 
     With `roots` {.status}, this also removes .status.phase; `difference` would keep it.
     """
@@ -93,7 +93,7 @@ def recursive_difference(one: FieldSet, roots: FieldSet) -> FieldSet:
 
 
 def set_of_path(*names: str) -> FieldSet:
-    """The set of one field: `set_of_path("spec", "replicas")`."""
+    """Return the set of one field: `set_of_path("spec", "replicas")`."""
     node = LEAF
     for name in reversed(names):
         node = {field_element(name): node}
@@ -101,7 +101,7 @@ def set_of_path(*names: str) -> FieldSet:
 
 
 def set_of_paths(*paths_: tuple[str, ...]) -> FieldSet:
-    """The set of these fields."""
+    """Return the set of these fields."""
     made: FieldSet = {}
     for path in paths_:
         made = union(made, set_of_path(*path))
@@ -109,7 +109,7 @@ def set_of_paths(*paths_: tuple[str, ...]) -> FieldSet:
 
 
 def to_fields_v1(node: FieldSet) -> FieldSet:
-    """The `fieldsV1` of a set, with its elements in upstream's order."""
+    """Return the `fieldsV1` of a set, with its elements in upstream's order."""
     made = {}
     for element in in_order(node):
         inner = node[element]
@@ -119,7 +119,7 @@ def to_fields_v1(node: FieldSet) -> FieldSet:
 
 
 def from_fields_v1(node: Any) -> FieldSet:
-    """The set that `fieldsV1` describes. Raises ValueError if it does not describe one."""
+    """Return the set that `fieldsV1` describes. Raises ValueError if it does not describe one."""
     if not isinstance(node, dict):
         raise ValueError("a field set is an object")  # noqa: TRY004 - client's input
     made = {}
@@ -134,7 +134,7 @@ def from_fields_v1(node: Any) -> FieldSet:
 
 
 def paths(node: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The members as text such as `.spec.containers[name="c"].image`.
+    """Yield the members as text such as `.spec.containers[name="c"].image`.
 
     All members at one level come before those below them, as upstream lists conflicts.
     """

@@ -102,7 +102,7 @@ ManagedFields = dict[ManagerIdentifier, ManagedFieldsEntry]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedResource:
-    """How writes to one resource or subresource are recorded in managedFields.
+    """The rules by which writes to one resource or subresource are recorded in managedFields.
 
     `reset_fields` cannot be owned through it. `other_versions` are the API versions served besides
     `api_version`. Entries in a version that is not served are dropped, or an error if
@@ -121,7 +121,7 @@ class TrackedResource:
         return OwnedVersion(self.schema, self.reset_fields)
 
     def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:
-        """The versions of the managers that wrote in another one."""
+        """Return the version of each manager whose entry is not in `api_version`."""
         return {
             owner: self.other_versions[owner.api_version]
             for owner in managed
@@ -136,7 +136,7 @@ def updated(
     owner: ManagerIdentifier,
     timestamp: str,
 ) -> Json:
-    """`new`, with managedFields that record how `owner` updated `old` to it (None: created it).
+    """Return `new` with managedFields that record how `owner` updated `old` (None: created it).
 
     The client's own metadata.managedFields is the starting point, except for a subresource.
     """
@@ -160,7 +160,7 @@ def entries_after_update(
     owner: ManagerIdentifier,
     timestamp: str,
 ) -> ManagedFields:
-    """The entries after `owner` updates `old` to `new` at `timestamp`.
+    """Return the entries after `owner` updates `old` to `new` at `timestamp`.
 
     Raises ItemKeyError if list items cannot be told apart, UnknownVersionError.
     """
@@ -187,7 +187,7 @@ class UnknownVersionError(ValueError):
 
 
 def with_present_schemas(resource: TrackedResource, managed: ManagedFields) -> ManagedFields:
-    """The entries of served versions, reconciled with their present schemas.
+    """Return the entries of served versions, reconciled with their present schemas.
 
     A schema may have changed since an entry was recorded. Raises UnknownVersionError.
     """
@@ -218,14 +218,14 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """The set of `text` reconciled with `schema`; None if unchanged, as almost all are."""
+    """Return the set of `text` reconciled with `schema`; None if unchanged, as almost all are."""
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)
     return None if made is fields else made
 
 
 def entries_of(obj: Json | None) -> ManagedFields:
-    """The entries of an object; none if any of them is malformed."""
+    """Return the entries of an object; none if any of them is malformed."""
     found = (obj.get("metadata") or {}).get("managedFields") if obj else None
     try:
         return _decoded_entries(found or [])
@@ -234,7 +234,7 @@ def entries_of(obj: Json | None) -> ManagedFields:
 
 
 def with_managed_fields(obj: Json, managed: ManagedFields) -> Json:
-    """`obj` with these entries and no others."""
+    """Return `obj` with these entries and no others."""
     meta = {
         key: value for key, value in (obj.get("metadata") or {}).items() if key != "managedFields"
     }
@@ -245,7 +245,7 @@ def with_managed_fields(obj: Json, managed: ManagedFields) -> Json:
 
 
 def without_managed_fields(obj: Json) -> Json:
-    """`obj` without metadata.managedFields."""
+    """Return `obj` without metadata.managedFields."""
     meta = obj.get("metadata", {})
     if "managedFields" not in meta:
         return obj
@@ -253,7 +253,7 @@ def without_managed_fields(obj: Json) -> Json:
 
 
 def without_timestamps(obj: Json) -> Json:
-    """`obj` with cleared managedFields timestamps, for comparing: a no-op write keeps them."""
+    """Return `obj` with cleared managedFields timestamps, to compare it without them."""
     meta = obj["metadata"]
     if "managedFields" not in meta:
         return obj
@@ -268,7 +268,7 @@ def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, 
 
 
 def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
-    """The entries that a write starts from: the client's, else those of the stored object."""
+    """Return the entries before a write: the client's, or else the stored object's."""
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:
         return entries_of(old)
@@ -279,7 +279,7 @@ def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> Manage
 
 
 def _decoded_entries(entries: list[Json]) -> ManagedFields:
-    """The entries by manager. Raises ValueError for one that is malformed."""
+    """Return the entries by manager. Raises ValueError for a malformed entry."""
     managed: ManagedFields = {}
     for entry in entries:
         operation = entry.get("operation", "")
@@ -305,7 +305,7 @@ def _decoded_entries(entries: list[Json]) -> ManagedFields:
 def find_applier(
     managed: ManagedFields, manager: str, subresource: str
 ) -> ManagerIdentifier | None:
-    """The applier with that name, whatever version it applied in."""
+    """Return the applier with that name, whatever version it applied in."""
     for owner in managed:
         if (owner.manager, owner.operation) == (manager, APPLY) and (
             owner.subresource == subresource
@@ -349,7 +349,9 @@ def _encoded_entry(owner: ManagerIdentifier, entry: ManagedFieldsEntry) -> Json:
 
 
 def _capped(managed: ManagedFields) -> ManagedFields:
-    """`managed` with at most UPDATERS_MAX updaters: the oldest are joined as `ancient-changes`.
+    """Return `managed` with at most UPDATERS_MAX updaters.
+
+    The oldest updaters are joined as `ancient-changes`.
 
     Appliers are never joined. There is one joined entry for each API version, since a field set
     only makes sense in its version. So more updaters remain if each has a version of its own.

@@ -27,7 +27,7 @@ _MADE: Final[dict[Schema, Presence]] = {}
 
 
 def presence_of(schema: Schema) -> Presence:
-    """The function that returns the fields of a value of this type."""
+    """Return the function that returns the fields of a value of this type."""
     made = _MADE.get(schema)
     if made is not None:
         return made
@@ -53,7 +53,7 @@ def _leaf(_: Any) -> FieldSet:
 
 
 def _inner_presence(schema: Schema | None) -> Presence | None:
-    """The function for values of this type; None if they have no fields below them."""
+    """Return the function for values of this type; None if they have no fields below them."""
     found = _leaf if schema is None else _presence(schema)
     return None if found is _leaf else found
 

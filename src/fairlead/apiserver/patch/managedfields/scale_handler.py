@@ -39,7 +39,7 @@ _REPLICAS_IN_SCALE: Final = set_of_path("spec", "replicas")
 
 
 def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedFields:
-    """The managedFields of the Scale of an object; `replicas` is the object's field it shows."""
+    """Return the managedFields of an object's Scale; `replicas` is the field that it shows."""
     # upstream: scalehandler.go:ToSubresource
     return {
         replace(owner, api_version=_SCALE_VERSION): ManagedFieldsEntry(
@@ -53,7 +53,7 @@ def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedF
 def parent_managed_fields(
     managed: ManagedFields, scaled: ManagedFields, api_version: str, replicas: FieldSet
 ) -> ManagedFields:
-    """The managedFields of an object after its Scale was written.
+    """Return the managedFields of an object after its Scale was written.
 
     They were `managed`; `scaled` are those of the written Scale. New managers are recorded with
     `api_version`, the version of the object in the request.
@@ -74,5 +74,5 @@ def parent_managed_fields(
 
 
 def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
-    """The key by which the two lists are matched."""
+    """Return the key by which the two lists are matched."""
     return replace(owner, api_version="") if owner.operation == APPLY else owner

@@ -77,7 +77,7 @@ class ApplyRequest:
 def server_side_apply(
     resource: TrackedResource, live: Json | None, request: ApplyRequest, timestamp: str
 ) -> Json:
-    """The object after an apply to `live` (None: it does not exist), with its managedFields.
+    """Return the object after an apply to `live` (None: no object), with its managedFields.
 
     Defaults are not filled in. Raises ApiError: 400 the configuration is malformed, 409 conflicts,
     500 it does not match its schema.
@@ -116,7 +116,7 @@ def _metadata(config: Json) -> Json:
 
 
 def object_name(obj: Json) -> str:
-    """`namespace/name; group/version, Kind=…`, as upstream names an object in errors."""
+    """Return the object's name in errors: `namespace/name; group/version, Kind=…`."""
     # upstream: structuredmerge.go:objectGVKNN
     meta = _metadata(obj)
     namespace, name = (_string_or_empty(meta.get(key)) for key in ("namespace", "name"))
@@ -124,7 +124,7 @@ def object_name(obj: Json) -> str:
 
 
 def type_name(obj: Json) -> str:
-    """`group/version, Kind=…`; the group is empty for core kinds: `/v1, Kind=Pod`."""
+    """Return `group/version, Kind=…`; the group is empty in the core group: `/v1, Kind=Pod`."""
     api_version = obj["apiVersion"]
     return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={obj['kind']}"
 
@@ -188,7 +188,7 @@ def _apply(
 
 
 def _applier_identifier(managed: ManagedFields, request: ApplyRequest) -> ManagerIdentifier:
-    """The applier's present identifier, which has the version of its last apply, or a new one."""
+    """Return the applier's identifier with the version of its last apply, or a new identifier."""
     known = find_applier(managed, request.manager, request.subresource)
     if known is not None:
         return known
@@ -199,13 +199,13 @@ def _applier_identifier(managed: ManagedFields, request: ApplyRequest) -> Manage
 def _entries_before_first_apply(
     resource: TrackedResource, live: Json, request: ApplyRequest, timestamp: str
 ) -> ManagedFields:
-    """One entry that owns all fields of an object whose managedFields are empty."""
+    """Return one entry that owns all fields of an object whose managedFields are empty."""
     owner = ManagerIdentifier(_BEFORE, UPDATE, request.config["apiVersion"], request.subresource)
     return entries_after_update(resource, empty(resource.schema), live, {}, owner, timestamp)
 
 
 def _conflict(conflicts: dict[ManagerIdentifier, FieldSet]) -> ApiError:
-    """409 with the owner of each field; managers are ordered by identifier."""
+    """Return ApiError 409 with the owner of each field; managers are ordered by identifier."""
     owners = sorted(conflicts, key=lambda owner: owner.sort_key)
     by_manager = {_manager_text(owner): list(paths(conflicts[owner])) for owner in owners}
     causes = tuple(
@@ -234,7 +234,7 @@ def _manager_text(owner: ManagerIdentifier) -> str:
 
 
 def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> FieldSet:
-    """The fields whose values are still those in kubectl's last-applied annotation."""
+    """Return the fields whose values are still those in kubectl's last-applied annotation."""
     try:
         last = parse_json(live["metadata"]["annotations"][LAST_APPLIED])
     except (KeyError, ValueError):
@@ -247,7 +247,7 @@ def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> Fiel
 
 
 def _with_last_applied(obj: Json, config: Json) -> Json:
-    """`obj`; kubectl's last-applied annotation, if it has one, is set to `config`."""
+    """Return `obj`; kubectl's last-applied annotation, if it has one, is set to `config`."""
     meta = obj.get("metadata") or {}
     if LAST_APPLIED not in (meta.get("annotations") or {}):
         return obj

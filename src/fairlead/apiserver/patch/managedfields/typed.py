@@ -40,7 +40,7 @@ class _Duplicates(list[Any]):
 
 
 def field_set(schema: Schema, value: Any) -> FieldSet:
-    """The fields that `value` mentions: what an applier of `value` claims to own.
+    """Returns the fields that `value` mentions: what an applier of `value` claims to own.
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template:
     a struct (`spec`) is a member only through its fields, unless it is empty or null. Keys of maps
@@ -70,7 +70,7 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 
 
 def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
-    """`fields`, with every struct field on the way to a member being a member itself.
+    """Returns `fields` plus every struct field that is on the way to a member.
 
     Keys of maps and items of lists on the way are left as they are: {.spec.template.labels["a"]}
     becomes {.spec, .spec.template, .spec.template.labels, .spec.template.labels["a"]}.
@@ -88,7 +88,7 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
 
 
 def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
-    """`fields`, recorded under an earlier schema, as the present one would have them.
+    """Returns `fields`, which an earlier schema recorded, in the form that `schema` requires.
 
     Where a value has become atomic, owning anything in it means owning all of it:
     {.spec.selector["a"]} becomes {.spec.selector}. Returns the same object if nothing changes.
@@ -108,7 +108,7 @@ def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
 
 
 def _declared_schema(schema: Schema, element: str) -> Schema | None:
-    """The type of the value at `element`; None if the schema does not declare one."""
+    """Returns the type of the value at `element`; None if the schema does not declare one."""
     if element == SELF or (schema.type is Type.ANY and not schema.fields):
         return None
     if schema.type is Type.LIST:
@@ -135,7 +135,7 @@ class Comparison:
 
 
 def compare(schema: Schema, old: Any, new: Any) -> Comparison:
-    """The fields in which `new` differs from `old`."""
+    """Returns the fields in which `new` differs from `old`."""
     # upstream: typed/compare.go:compareWalker
     made = Comparison()
     made.added, made.modified, made.removed = _compare(schema, old, new)
@@ -191,13 +191,13 @@ def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _below(schema: Schema, value: Any) -> FieldSet:
-    """The fields below `value`, without itself."""
+    """Returns the fields below `value`, without itself."""
     found = presence_of(schema)(value)
     return {element: node for element, node in found.items() if element != SELF}
 
 
 def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The members of both values by path element, without those that are the same Python object.
+    """Yields the members of both values by path element, except for identical Python objects.
 
     Patches share untouched parts with the original, so most members are skipped here without
     spelling out their elements.
@@ -215,14 +215,14 @@ def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any
 
 
 def _members(schema: Schema, value: Any) -> dict[str, Any]:
-    """The members of an object by key, or of a list by element; none if it is not of its type."""
+    """Returns the members by key (object) or element (list); none if the type is wrong."""
     if schema.type is not Type.LIST:
         return value if isinstance(value, dict) else {}
     return _by_element(items_by_element(schema, value if isinstance(value, list) else []))
 
 
 def _by_element(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Items by element; those with the same element are collected in `_Duplicates`."""
+    """Returns the items by element; those with the same element are collected in `_Duplicates`."""
     made: dict[str, Any] = {}
     for element, item in items:
         if element not in made:
@@ -242,7 +242,7 @@ def _item_schema(schema: Schema) -> Schema:
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
-    """`base` with the fields of `over`; fields that `over` does not mention stay."""
+    """Returns `base` with the fields of `over`; fields that `over` does not mention stay."""
     # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:
         return over
@@ -274,7 +274,7 @@ Keyed = tuple[str, Any]
 
 
 def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
-    """The items of both lists in merge order: element, item, and whether it is from `right`.
+    """Yields the items of both lists in merge order: element, item, and whether it is from `right`.
 
     Items of `right` keep their order. Items only in `left` keep their position relative to the
     items in both lists. An item in both is given once, from `right`.
@@ -318,7 +318,7 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
 
 
 def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
-    """`value` without `fields`; a list or object that has nothing left becomes null."""
+    """Returns `value` without `fields`; a list or object that has nothing left becomes null."""
     # upstream: remove.go:removingWalker
     if value is None or is_leaf(schema, value):
         is_atomic = schema.topology is ElementRelationship.ATOMIC or schema.type is Type.ANY

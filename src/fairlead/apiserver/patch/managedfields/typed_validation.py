@@ -27,7 +27,7 @@ _TEXTS: Final = (Type.STRING, Type.BYTES)
 
 
 def validation_errors(schema: Schema, value: Any, *, may_repeat: bool = False) -> str:
-    """All problems of `value` as upstream prints them; "" if there are none."""
+    """Return all problems of `value` as upstream prints them; "" if there are none."""
     wrong = list(validation_problems(schema, value, may_repeat=may_repeat))
     return "errors:\n  " + "\n  ".join(wrong) if len(wrong) > 1 else "".join(wrong)
 
@@ -35,7 +35,7 @@ def validation_errors(schema: Schema, value: Any, *, may_repeat: bool = False) -
 def validation_problems(
     schema: Schema, value: Any, path: str = "", *, may_repeat: bool = False
 ) -> Iterator[str]:
-    """The problems of `value`, each with its path; `may_repeat` allows duplicate list items."""
+    """Yield the problems of `value` with their paths; `may_repeat` allows duplicate list items."""
     if value is None:
         return
     if schema.type is Type.LIST:
@@ -104,5 +104,5 @@ def _at(path: str, what: str) -> str:
 
 
 def _wrapped(value: Any) -> str:
-    """The value as Go prints upstream's wrapper struct around it."""
+    """Return the value as Go prints upstream's wrapper struct around it."""
     return f"&{{{format_v(value)}}}"

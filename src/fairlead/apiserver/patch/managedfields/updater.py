@@ -85,7 +85,7 @@ class OwnershipConflictError(Exception, Generic[Name]):
     """An apply changes fields that other managers own: `conflicts` has the fields of each."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps managers to fields."""
+        """`conflicts` maps other managers to the fields that the apply changes."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 
@@ -99,7 +99,7 @@ def after_update(
     manager: Name,
     other_versions: OwnerVersions[Name] = _NO_OTHER_VERSIONS,
 ) -> dict[Name, FieldSet]:
-    """The owners after `manager` updates `old` to `new` in `version`."""
+    """Return the owners after `manager` updates `old` to `new` in `version`."""
     # upstream: update.go:Update
     changes = _Changes(version, old, new)
     # Updates never conflict: they take fields as a forced apply does.
@@ -119,7 +119,7 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
     force: bool,
     other_versions: OwnerVersions[Name] = _NO_OTHER_VERSIONS,
 ) -> tuple[Any, dict[Name, FieldSet]]:
-    """The object after `manager` applies a configuration (None: unchanged), and its owners.
+    """Return the object after `manager` applies a configuration (None: unchanged), and its owners.
 
     If `other_versions` has `manager`, that is the version of its last apply. Raises
     OwnershipConflictError unless `force`.
@@ -157,7 +157,7 @@ class _Changes:
         self._by_version: list[tuple[OwnedVersion, FieldSet, FieldSet]] = []
 
     def in_version(self, version: OwnedVersion) -> tuple[FieldSet, FieldSet]:
-        """The fields written and removed as `version` has them, without its reset fields."""
+        """Return the fields written and removed as `version` has them, without its reset fields."""
         for known, written, removed in self._by_version:
             if known is version:
                 return written, removed
@@ -180,7 +180,7 @@ def _release_changed(
     *,
     force: bool,
 ) -> dict[Name, FieldSet]:
-    """`owners`, where all but `manager` lose the fields that were changed.
+    """Return `owners` after every manager but `manager` has lost the fields that were changed.
 
     Raises OwnershipConflictError for written fields unless `force`; removed fields never conflict.
     """
@@ -203,7 +203,7 @@ def _release_changed(
 def _owned_by_version(
     owners: Owners[Name], other_versions: OwnerVersions[Name], version: OwnedVersion
 ) -> list[tuple[OwnedVersion, FieldSet]]:
-    """The fields that any manager owns, by version."""
+    """Return the owned fields, grouped by version."""
     found: list[tuple[OwnedVersion, FieldSet]] = []
     for name, fields in owners.items():
         its_version = other_versions.get(name, version)
@@ -222,7 +222,7 @@ def _pruned(
     last_version: OwnedVersion,
     owned: list[tuple[OwnedVersion, FieldSet]],
 ) -> Any:
-    """`new` without the fields `before` of its applier that no manager owns any more.
+    """Return `new` without the fields `before` of its applier that no manager owns any more.
 
     `before` was recorded in `last_version`; `owned` already has the applier's new claim.
     """
@@ -248,7 +248,7 @@ def _pruned(
 def _with_owned(
     full: Any, left: Any, last_version: OwnedVersion, owned: list[tuple[OwnedVersion, FieldSet]]
 ) -> Any:
-    """`left` and all fields of `full` that a manager owns."""
+    """Return `left` and all fields of `full` that a manager owns."""
     # upstream: update.go:addBackOwnedItems
     current = last_version
     for version, fields in owned:
@@ -265,7 +265,7 @@ def _with_owned(
 
 
 def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
-    """`full` without what `left` lacks, as far as the applier owned that before.
+    """Return `full` without what is not in `left`, as far as the applier owned that before.
 
     A field that was removed only because something above it was, and that the applier did not own,
     is restored.
