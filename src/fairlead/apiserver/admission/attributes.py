@@ -52,18 +52,18 @@ class ReinvocationContext:
     last_output: Json | None = None
 
     def record_change(self) -> None:
-        """A webhook or policy changed the object: all plugins run again."""
+        """Records that a webhook or policy changed the object, so that all plugins run again."""
         self.is_requested = True
         self.require_previously_invoked()
 
     def require_previously_invoked(self) -> None:
-        """The object changed: webhooks and policies that ran before are due again."""
+        """Records that the webhooks and policies that ran before the change must run again."""
         self.due += self.previously_invoked
         self.previously_invoked = []
 
 
 class AdmissionAttributes(Struct, frozen=True):
-    """A request as admission plugins see it.
+    """The attributes of a request, which admission plugins read.
 
     `obj` is the object to store, for DELETE the stored one. With a subresource it is the body that
     was sent (a Binding, an Eviction) or, for status, the whole object. `old` is the stored object
@@ -96,14 +96,14 @@ class AdmissionAttributes(Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """The namespace of the object; a Namespace is in itself."""
+        """Returns the namespace of the object; that of a Namespace is its own name."""
         # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:
             return self.name
         return str((self.obj.get("metadata") or {}).get("namespace") or "")
 
     def with_object(self, obj: Json) -> AdmissionAttributes:
-        """The same request with another object."""
+        """Returns the same request with `obj` as its object."""
         if obj is self.obj:
             return self
         return AdmissionAttributes(
@@ -118,14 +118,14 @@ class AdmissionAttributes(Struct, frozen=True):
 
 
 class AdmissionPlugin(Protocol):
-    """Admits an object, changed or unchanged, or refuses it.
+    """Admits an object, whether it changes it or not, or refuses it.
 
     A plugin that never changes objects sets `CHECKS_ONLY = True`. It runs after all others, on a
     complete and valid object, as upstream's validating plugins do.
     """
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
-        """The object to go on with. Raises ApiError.
+        """Returns the object for the next plugin. Raises ApiError.
 
         The result is used for CREATE, for UPDATE, and for pods on LOAD. On LOAD, `storage` has all
         objects of the snapshot except its pods. A plugin that calls webhooks returns a generator,

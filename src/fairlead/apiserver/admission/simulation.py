@@ -126,7 +126,7 @@ class _OfRequests:
 
 
 class _ChecksOfRequests(_OfRequests):
-    """The same for plugins that never change objects."""
+    """Runs plugins that never change objects on requests, but not on the objects of a snapshot."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

@@ -55,7 +55,7 @@ WebhookCalls = Generator[WebhookCall, WebhookAnswer, Result]
 
 
 class SupersededError(ApiError):
-    """409: another request changed what this one had read before it waited for a webhook."""
+    """A 409: another request changed what this request read before it waited for a webhook."""
 
     def __init__(self, kind: Kind, obj: Json) -> None:
         """`obj` is the object that was to be written."""
@@ -111,7 +111,7 @@ class Suspendable(Generic[Parameters, Result]):
         self.steps = steps
 
     def __call__(self, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        """See `settle`."""
+        """Runs the steps and returns the result; see `settle`."""
         return settle(self.steps(*arguments, **options))
 
 

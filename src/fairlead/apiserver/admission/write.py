@@ -31,7 +31,7 @@ def _forget(_key: str, _value: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """The context of one write; the defaults are those of the server itself.
+    """The context of one write; its defaults are for writes of the server itself.
 
     With `dry_run` everything happens but storing. `track` sets the managed fields of an object,
     given the one before. `user` None is the server itself. `warn` takes warnings for the client,
@@ -50,7 +50,7 @@ class Write:
     view: View | None = None
 
     def tracked(self, old: Json | None, new: Json) -> Json:
-        """`new`, which has its defaults, with managed fields updated from those of `old`."""
+        """Returns `new`, which has its defaults, with managed fields updated from `old`."""
         return new if self.track is None else self.track(old, new)
 
     def is_same(self, old: Json, new: Json) -> bool:

@@ -11,16 +11,16 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """`obj` with the `defaults` that it lacks; the same object if it lacks none."""
+    """Returns `obj` with the `defaults` that it lacks; the same object if it lacks none."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 
 
 def filling(**defaults: Any) -> Rule:
-    """A rule that fills in these values."""
+    """Returns a rule that fills in these values."""
     return lambda obj: filled(obj, defaults)
 
 
 def replaced(obj: Json, key: str, value: Any) -> Json:
-    """`obj` with `key` set; the same object if it has that value already."""
+    """Returns `obj` with `key` set; the same object if it has that value already."""
     return obj if key in obj and obj[key] is value else {**obj, key: value}

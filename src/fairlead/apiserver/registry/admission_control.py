@@ -30,7 +30,10 @@ ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
 
 
 class AdmissionControl:
-    """The plugins of one store, in order; `complete` sets the defaults of a mutated object."""
+    """The plugins of one store, in the order in which they run.
+
+    `complete` sets the defaults of an object that plugins changed.
+    """
 
     def __init__(
         self,
@@ -54,14 +57,14 @@ class AdmissionControl:
         subresource: str = "",
         write: Write = PLAIN,
     ) -> AdmissionAttributes:
-        """The admission attributes of a request; only clients' requests are reinvoked."""
+        """Returns the admission attributes of a request; only clients' requests are reinvoked."""
         reinvocation = None
         if write.user is not None:
             reinvocation = ReinvocationContext(partial(self._complete, kind))
         return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
     def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
-        """`attributes` with the object that the mutating plugins made. Raises ApiError."""
+        """Returns `attributes` with the object that the mutating plugins made. Raises ApiError."""
         reinvocation = attributes.reinvocation
         for number in range(ROUNDS_MAX):
             if reinvocation is not None:

@@ -44,7 +44,7 @@ class Deletion:
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """`obj` with the finalizer of the propagation policy, and without the opposite one."""
+    """Returns `obj` with the finalizer of the propagation policy, and without the opposite one."""
     meta = obj["metadata"]
     before = meta.get("finalizers", [])
     policy = deletion.policy or _default_policy(strategy, before)
@@ -72,7 +72,7 @@ def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
 def marked_for_deletion(
     strategy: ResourceStrategy, obj: Json, now: int, grace_period_s: int | None
 ) -> Json:
-    """`obj` marked for deletion; `obj` itself if nothing changes.
+    """Returns `obj` marked for deletion; `obj` itself if nothing changes.
 
     `grace_period_s` None leaves the grace period to the object.
     """
@@ -89,7 +89,7 @@ def marked_for_deletion(
 
 
 def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
-    """`obj` with deletionTimestamp; the generation grows so that controllers notice."""
+    """Returns `obj` with deletionTimestamp, and a higher generation that controllers notice."""
     gone_at = now + grace_period_s * NANOSECONDS_PER_SECOND
     meta = {
         **obj["metadata"],
@@ -109,7 +109,7 @@ def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
 
 
 def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """`obj`, already marked for deletion, with a shorter grace period if one is given."""
+    """Returns `obj`, already marked for deletion; a shorter grace period replaces its own."""
     meta = obj["metadata"]
     left_s = meta.get("deletionGracePeriodSeconds")
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:

@@ -78,7 +78,10 @@ def evict(  # noqa: PLR0913 - the parts of one request
 
 
 def budgets_of(store: Store, pod: Json) -> list[Json]:
-    """The budgets that select `pod`, by name; an empty selector selects the whole namespace."""
+    """Returns the budgets that select `pod`, sorted by name.
+
+    An empty selector selects the whole namespace.
+    """
     labels = pod["metadata"].get("labels", {})
     return [
         budget
@@ -126,7 +129,7 @@ def _spares_unhealthy(budget: Json) -> bool:
 
 
 def _refusal(budget: Json) -> ApiError | None:
-    """The refusal if `budget` does not allow the eviction, else None."""
+    """Returns the refusal if `budget` does not allow the eviction, else None."""
     meta, status = budget["metadata"], budget.get("status", {})
     name, namespace = meta["name"], meta["namespace"]
     allowed = status.get("disruptionsAllowed", 0)

@@ -22,7 +22,7 @@ from fairlead.apiserver.validation.validator import Validator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """What a store needs to know about kinds; every function may raise ApiError."""
+    """The functions on kinds that a store uses; each of them may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]
     # The object decoded by its type: unknown fields dropped, values in canonical form.
@@ -37,7 +37,7 @@ class Registry:
     validator: Validator
 
     def strategy(self, kind: Kind) -> ResourceStrategy:
-        """The strategy of a kind; the default one if it has none of its own."""
+        """Returns the strategy of a kind; the default strategy if the kind has none of its own."""
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
 
     def rules(self, kind: Kind) -> KindRules:

@@ -98,11 +98,11 @@ class ServedKinds:
         return tuple(self._groups)
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """The versions of a group, the preferred one first; empty if it is not served."""
+        """Returns the versions of a group, the preferred one first; empty if it is not served."""
         return tuple(self._groups.get(group, ()))
 
     def kinds(self, group: str, version: str) -> tuple[Kind, ...]:
-        """The kinds of a group's version by name; empty if it is not served."""
+        """Returns the kinds of a group's version, keyed by name; empty if it is not served."""
         return self._groups.get(group, {}).get(version, ())
 
     def is_built_in(self, group: str) -> bool:

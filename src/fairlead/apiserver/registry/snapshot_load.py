@@ -136,7 +136,7 @@ def load(
 def as_stored(
     manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
 ) -> tuple[Kind, Json]:
-    """`manifest` as a server would have stored it, without its version. Raises ApiError."""
+    """Returns `manifest` as a server would have stored it, without version. Raises ApiError."""
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
     rules = registry.rules(kind)
@@ -155,7 +155,7 @@ def as_stored(
 
 
 def located(kind: Kind, obj: Json) -> Json:
-    """`obj` with a namespace if its kind is namespaced, without one otherwise."""
+    """Returns `obj` with a namespace if its kind is namespaced, without one otherwise."""
     meta = obj.get("metadata", {})
     if not isinstance(meta, dict) or kind.namespaced == bool(meta.get("namespace")):
         return obj
@@ -180,7 +180,7 @@ def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
 
 
 def _give_versions(loaded: Iterable[Loaded], version: int) -> int:
-    """Give objects without a version one that follows all others; return the newest version."""
+    """Gives objects without a version one that follows all others; returns the newest version."""
     kept = [(entry, entry.version) for entry in loaded]
     newest = max((own for _, own in kept if own is not None), default=0)
     newest = max(newest, version)

@@ -99,22 +99,22 @@ class Store:
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """The object of that name, None when there is none; namespace "" for cluster-scoped."""
+        """Returns the object of that name, or None; `namespace` is "" for cluster-scoped kinds."""
         return self.storage.find(kind, namespace, name)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json:
-        """The object of that name. Raises ApiError 404."""
+        """Returns the object of that name. Raises ApiError 404."""
         found = self.storage.find(kind, namespace, name)
         if found is None:
             raise not_found(kind, namespace, name)
         return found
 
     def list(self, kind: Kind, namespace: str | None = None) -> Objects:
-        """The objects of a kind in one namespace, or in all, by namespace and name."""
+        """Returns the objects of a kind in one or all namespaces, sorted by namespace and name."""
         return list(self.storage.items(kind, namespace))
 
     def changes_since(self, version: int) -> Changes:
-        """The changes after `version`, in order. Raises ApiError 410 if the log lacks some."""
+        """Returns the changes after `version`, in order. Raises ApiError 410 if some are lost."""
         return self.storage.changes_since(version)
 
     def subscribe(self, listener: Callable[[StoredChange], None]) -> Callable[[], None]:
@@ -240,9 +240,9 @@ class Store:
         write: Write = PLAIN,
         subresource: str = "status",
     ) -> WebhookCalls[Json]:
-        """Store the status of `new` in place of that of `old`; ignore other changes.
+        """Store the status of `new` in place of the status of `old`; ignore other changes.
 
-        `subresource` is the one that is written. Preconditions and refusals are those of `update`.
+        `subresource` is the written one. Preconditions and refusals are the same as for `update`.
         """
         strategy = self.registry.strategy(kind)
         # 1. Let the subresource's strategy prepare it.
@@ -432,17 +432,17 @@ class Store:
     # --- stages ----------------------------------------------------------------------------
 
     def completed(self, kind: Kind, obj: Json) -> Json:
-        """`obj` decoded by its type, with its defaults. Raises ApiError 400."""
+        """Returns `obj` decoded by its type, with its defaults. Raises ApiError 400."""
         return self.registry.default(kind, self.registry.decode(kind, obj))
 
     def _decoded(self, manifest: Mapping[str, Any]) -> tuple[Kind, Json]:
-        """The kind of a manifest, and the manifest decoded by its type. Raises ApiError 400."""
+        """Returns a manifest's kind, and the manifest decoded by its type. Raises ApiError 400."""
         obj = without_nulls(dict(manifest))
         kind = kind_of(obj)
         return kind, self.registry.decode(kind, obj)
 
     def _named(self, kind: Kind, strategy: ResourceStrategy, obj: Json) -> Json:
-        """`obj` with a generated name if it asks for one."""
+        """Returns `obj`, with a generated name if it has generateName and no name."""
         meta = obj.get("metadata", {})
         if not isinstance(meta, dict) or meta.get("name") or not meta.get("generateName"):
             return obj
@@ -471,7 +471,7 @@ def _begin_create(strategy: ResourceStrategy, obj: Json, preparation: Preparatio
 
 
 def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationContext) -> Json:
-    """A new object with the fields that the strategy sets."""
+    """Returns a new object with the fields that the strategy sets."""
     if strategy.prepare_for_create is not None:
         obj = strategy.prepare_for_create(obj, preparation)
     return with_null_lists(strategy.null_when_empty, obj)
@@ -480,7 +480,7 @@ def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationCont
 def _updated(
     strategy: ResourceStrategy, old: Json, new: Json, preparation: PreparationContext
 ) -> Json:
-    """An updated object with the fields that the strategy sets or keeps."""
+    """Returns an updated object with the fields that the strategy sets or keeps."""
     if strategy.prepare_for_update is not None:
         new = strategy.prepare_for_update(old, new, preparation)
     return with_null_lists(strategy.null_when_empty, new)

@@ -68,10 +68,10 @@ _SHARED: Final = (
 
 
 class StoredForm:
-    """Answers for the objects of one dump."""
+    """Finds out which objects of one dump are in stored form."""
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Starts without cached results."""
         # By encoded content; None for parts that loading would change or refuse.
         self._specs: dict[bytes, tuple[Any, ...] | None] = {}
         self._affinities: dict[bytes, Affinity | None] = {}

@@ -31,7 +31,7 @@ FieldReader = Callable[[Json], str]
 
 
 def text_field(*path: str, absent: str = "") -> FieldReader:
-    """Read the field at `path` as text; `absent` if it is missing."""
+    """Returns a function that reads the field at `path` as text; `absent` if it is missing."""
 
     def read(obj: Json) -> str:
         value: Any = obj
@@ -75,10 +75,10 @@ class PreparationContext:
 
 @dataclass(frozen=True, slots=True)
 class MirroredField:
-    """A value stored in a single field and as the first item of a list; the single field wins.
+    """A value stored in a single field and in the first item of a list.
 
-    Both are fields of `part`; `key` is the item's field that has the value, "" where the item is
-    the value.
+    The single field has precedence. Both are fields of `part`; `key` is the item's field that has
+    the value, "" where the item is the value.
     """
 
     part: str
@@ -194,7 +194,7 @@ class ResourceStrategy:
     storage_prefix: str = ""
 
     def rules_of(self, kind: Kind) -> KindRules:
-        """The rules of the version in which a request sees the objects."""
+        """Returns the rules of the version in which the request is made."""
         return self.rules_in_version.get(kind.api_version, self.rules)
 
 

@@ -23,14 +23,17 @@ _Key = tuple[str, str, str]
 
 
 class UnpersistedDefaults:
-    """Remembers the versions of such objects. Single writer: the store that creates them."""
+    """The versions of objects with unpersisted defaults. Single writer: the store."""
 
     def __init__(self) -> None:
-        """No object has any yet."""
+        """Starts without versions."""
         self._versions: dict[_Key, str] = {}
 
     def note(self, kind: Kind, strategy: ResourceStrategy, sent: Json, stored: Json) -> None:
-        """Remember the new object `stored` if it has any; `sent` is the client's, defaulted."""
+        """Records the new object `stored` if it has unpersisted defaults.
+
+        `sent` is the client's object with its defaults.
+        """
         lacks = strategy.has_unpersisted_defaults
         if lacks is not None and lacks(sent, stored):
             self._versions[_key(kind, stored)] = stored["metadata"]["resourceVersion"]
@@ -41,7 +44,7 @@ class UnpersistedDefaults:
         return version is not None and version == str(obj["metadata"]["resourceVersion"])
 
     def forget(self, kind: Kind, obj: Json) -> None:
-        """`obj` is about to be written or removed."""
+        """Removes the record of `obj`, which is about to be written or removed."""
         self._versions.pop(_key(kind, obj), None)
 
 

@@ -41,7 +41,7 @@ CACHE_SIZE: Final = 1 << 7
 
 
 def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """`value` in stored form, and notes about unknown and duplicate fields.
+    """Returns `value` in stored form, and notes about unknown and duplicate fields.
 
     Raises TypeMismatchError for the first value of a wrong type.
     """
@@ -50,7 +50,7 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 
 def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
-    """`value`, at `location`, in stored form. Raises TypeMismatchError."""
+    """Returns `value`, at `location`, in stored form. Raises TypeMismatchError."""
     try:
         return reader_of(schema)(value)
     except UnusualError:
@@ -58,7 +58,7 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Like `read`, for any value; `compiled_reader` is faster but gives up on unusual ones."""
+    """Returns what `read` returns, for any value; `compiled_reader` is faster for usual ones."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 
@@ -89,7 +89,7 @@ class _Walk:
         self.mismatch: TypeMismatchError | None = None
 
     def value(self, schema: Schema, value: Any, location: FieldLocation, before: Any = None) -> Any:
-        """`value`, decoded into the value `before` of an earlier occurrence.
+        """Returns `value`, decoded into the value `before` of an earlier occurrence.
 
         Raises TypeMismatchError for a failure that ends the decoding.
         """

@@ -100,7 +100,7 @@ _UNKNOWN: Final = TypeFacts()
 
 
 def facts_of(type_name: str) -> TypeFacts:
-    """The facts about `type_name`, such as `core.v1.Container`; empty if there are none."""
+    """Returns the facts about `type_name`, such as `core.v1.Container`; empty if it has none."""
     return _all_facts().get(type_name, _UNKNOWN)
 
 

@@ -32,7 +32,7 @@ class FieldLocation:
 
     @property
     def path(self) -> str:
-        """`spec.containers[0].name`."""
+        """The path of the value, such as `spec.containers[0].name`."""
         text = "".join(
             f"[{location.step}]" if isinstance(location.step, int) else f".{location.step}"
             for location in self._way()
@@ -41,7 +41,7 @@ class FieldLocation:
 
     @property
     def names(self) -> str:
-        """`spec.containers.name`: the path without indexes, as type errors quote it.
+        """The path without indexes, such as `spec.containers.name`, as type errors quote it.
 
         A field of an embedded struct is preceded by the struct's name.
         """

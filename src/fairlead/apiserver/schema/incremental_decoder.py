@@ -15,7 +15,7 @@ _ABSENT: Final = object()
 
 
 def changed(schema: Schema, old: Any, new: Any) -> Any:
-    """`new` in stored form; `old` is an object in stored form that shares parts with it.
+    """Returns `new` in stored form; `old`, in stored form already, shares parts with it.
 
     Raises TypeMismatchError for a value of a wrong type; its path starts at that value.
     """

@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Broken = tuple[str, Any]
-"""A keyword and what it asks for, such as `("maxLength", 63)`."""
+"""A keyword and its value in the schema, such as `("maxLength", 63)`."""
 
 
 def broken_keywords(
     keywords: Mapping[str, Any], value: Any, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """The keywords that `value` violates; `matches` tells whether a pattern occurs in a string."""
+    """Yields the keywords that `value` violates.
+
+    `matches` returns whether a pattern occurs in a string.
+    """
     match value:
         case bool():
             pass

@@ -67,7 +67,7 @@ class Zero(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an object; `merge_key` and `strategies` are those of strategic merge patches."""
+    """A field of an object; `merge_key` and `strategies` apply to strategic merge patches."""
 
     schema: Schema
     zero: Zero = Zero.DROP
@@ -96,12 +96,12 @@ class Schema:
 
     @property
     def short_name(self) -> str:
-        """`v1.Container`: version and type, as type errors quote it."""
+        """Version and type, such as `v1.Container`, as type errors quote them."""
         return ".".join(self.definition.split(".")[-2:])
 
     @property
     def long_name(self) -> str:
-        """`core.v1.Event`: with the group, where types of two groups share a name."""
+        """Group, version and type, such as `core.v1.Event`: two groups can share a type name."""
         return ".".join(self.definition.split(".")[-3:])
 
 
@@ -191,7 +191,7 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    """`int32`, or `any#Definition` for an opaque type."""
+    """Returns the type `name`, such as `int32`, or `any#Definition` if it is opaque."""
     sort, _, definition = name.partition("#")
     topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)

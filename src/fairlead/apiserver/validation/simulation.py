@@ -49,7 +49,7 @@ from fairlead.apiserver.validation.scheduling import (
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """What is wrong with any object, stored ones included."""
+    """Yields the errors of any object, stored ones included."""
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
@@ -74,7 +74,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """What else is wrong with a new object."""
+    """Yields the further errors of a new object."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)
@@ -89,7 +89,7 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
 
 
 def check_runnable(view: ApiObject) -> Iterator[Cause]:
-    """What a kubelet would miss in a pod, or in the pods of a workload."""
+    """Yields the errors that prevent a kubelet from running a pod, or the pods of a workload."""
     match view:
         case Pod():
             yield from check_runnable_spec("spec", view.spec)

@@ -159,7 +159,7 @@ class SimulationValidator:
 
 
 def defaulted(kind: Kind, obj: Json) -> Json:
-    """`obj`, JSON without nulls, with the defaults that simulations need.
+    """Returns `obj`, JSON without nulls, with the defaults that simulations need.
 
     Raises ApiError 400 for a field of the wrong type.
     """
@@ -167,7 +167,7 @@ def defaulted(kind: Kind, obj: Json) -> Json:
 
 
 def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
-    """`obj`, JSON without nulls from a snapshot, with the defaults that simulations need.
+    """Returns `obj`, JSON without nulls from a snapshot, with the defaults that simulations need.
 
     Refuses only what no controller could work with: it was accepted by some API server. Raises
     ApiError.
@@ -178,13 +178,13 @@ def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
 
 
 def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """What is wrong with an object of a snapshot, which has its defaults, and its `view`."""
+    """Yields the errors of an object of a snapshot, which has its defaults, and its `view`."""
     yield from _stored_metadata(rules, view)
     yield from simulation.check_stored(obj, view)
 
 
 def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
-    """`obj` with defaults, which need fields of the right types, and its view."""
+    """Returns `obj` with its defaults, which need fields of the right types, and its view."""
     view = _decoded(kind, obj, decode)
     try:
         made = with_defaults(kind, obj)
@@ -203,7 +203,7 @@ def _metadata_as_new(kind: Kind, rules: KindRules, obj: Json, view: ApiObject) -
 
 
 def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cause]:
-    """What of `old` may not become `new`."""
+    """Yields the errors of changes from `old` to `new`."""
     schema = schema_of(kind.stored_as, kind.kind)
     if rules.has_immutable_fields and schema is not None:
         yield from check_immutable(schema.long_name, old, new)
@@ -217,13 +217,13 @@ def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:
-    """What a new object may not lack."""
+    """Yields the errors that only a new object can have."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 
 
 def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
-    """What is wrong with a custom resource by its definition."""
+    """Yields the errors of a custom resource according to its definition."""
     if kind.custom is not None:
         yield from bounded(kind.custom.causes(obj, old))
 
@@ -236,7 +236,7 @@ def _validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: 
 
 
 def _status_form(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> list[Cause]:
-    """What is wrong with the form of a status into which `fields` were merged."""
+    """Returns the errors of the form of a status into which `fields` were merged."""
     if kind is POD:
         wrong = list(check_pod_status(obj["spec"], fields))
         if not wrong and not fields.keys() <= CHECKED_FIELDS:

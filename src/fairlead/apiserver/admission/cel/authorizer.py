@@ -29,7 +29,7 @@ _PARTS: Final = ("group", "resource", "subresource", "namespace", "name", "path"
 
 @dataclass(frozen=True, slots=True)
 class RequesterAuthorizer:
-    """The requesting user and the authorizer to check; without one everything is allowed."""
+    """The requesting user and the authorizer; without an authorizer, every check is allowed."""
 
     rights: Authorizer | None
     user: User
@@ -37,7 +37,7 @@ class RequesterAuthorizer:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerCheck:
-    """A question for the authorizer, with the attributes that the expression has set so far."""
+    """An access check, with the attributes that the expression has set so far."""
 
     requester: RequesterAuthorizer | None
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class AuthorizerCheck:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerDecision:
-    """The authorizer's answer to a check."""
+    """The authorizer's decision about a check."""
 
     allowed: bool
     reason: str = ""
@@ -56,7 +56,7 @@ class AuthorizerDecision:
 def authorizer_variables(
     request: Json, requester: RequesterAuthorizer | None
 ) -> dict[str, AuthorizerCheck]:
-    """The variables `authorizer` and `authorizer.requestResource`, for an AdmissionRequest."""
+    """Returns the CEL variables `authorizer` and `authorizer.requestResource` of a request."""
     resource = request["requestResource"]
     attributes = {
         "group": resource["group"],
@@ -73,7 +73,7 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """A function that sets an attribute of a check."""
+    """Returns a function that sets the attribute `key` of a check."""
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 

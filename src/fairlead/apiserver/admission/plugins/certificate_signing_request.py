@@ -30,7 +30,7 @@ _REQUESTER_FIELDS: Final = ("username", "uid", "groups", "extra")
 
 
 class CertificateSigningRequests:
-    """The admission plugin."""
+    """Sets the requester of CertificateSigningRequests, and checks who approves and signs them."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """The request with its identity set. Raises ApiError 403."""
@@ -62,7 +62,7 @@ def _required_verb(subresource: str, old: Json, new: Json) -> str:
 
 
 def _with_requester(user: User, spec: Json) -> Json:
-    """`spec` with the identity of the requesting user."""
+    """Returns `spec` with the identity of the requesting user."""
     kept = {key: value for key, value in spec.items() if key not in _REQUESTER_FIELDS}
     requester: dict[str, Any] = {
         "username": user.name,

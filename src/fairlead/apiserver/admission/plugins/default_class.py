@@ -11,9 +11,10 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
-    """The name of the class that one of `annotations` marks as default; "" if there is none.
+    """Returns the name of the default class, which one of `annotations` marks; "" for none.
 
-    Of several, the newest; of several created at the same time, the first by name.
+    Of several default classes, the newest one is used; of equally new ones, the first in order of
+    their names.
     """
     defaults = []
     for candidate in storage.items(kind):

@@ -18,7 +18,7 @@ CLASS_BETA: Final = "kubernetes.io/ingress.class"
 
 
 class DefaultIngressClass:
-    """The admission plugin."""
+    """The admission plugin `DefaultIngressClass`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Sets the default class of a new Ingress."""

@@ -34,7 +34,7 @@ class _Resources:
 
 
 class LimitRanger:
-    """The admission plugin."""
+    """The admission plugin `LimitRanger`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Sets the defaults of containers. Raises ApiError 403 for resources out of range."""
@@ -67,7 +67,7 @@ def _is_limited(attributes: AdmissionAttributes) -> bool:
 
 
 def _with_item_defaults(item: Json) -> Json:
-    """A LimitRange item with the defaults that follow from its other fields."""
+    """Returns a LimitRange item with the defaults that follow from its other fields."""
     if item.get("type") != CONTAINER:
         return item
     default = {**(item.get("max") or {}), **(item.get("default") or {})}

@@ -23,7 +23,7 @@ _REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
 
 
 class NamespaceLifecycle:
-    """The admission plugin."""
+    """The admission plugin `NamespaceLifecycle`."""
 
     def __init__(self, *, requires_namespace: bool = True) -> None:
         """Without `requires_namespace` a namespace need not have an object, as in a dump."""

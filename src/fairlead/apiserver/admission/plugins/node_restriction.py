@@ -53,7 +53,7 @@ _SLICE_PROBLEM: Final = "can only {} ResourceSlice with the same NodeName as the
 
 
 class NodeRestriction:
-    """The admission plugin."""
+    """The admission plugin `NodeRestriction`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuses a kubelet's write to another node's objects. Raises ApiError 403."""

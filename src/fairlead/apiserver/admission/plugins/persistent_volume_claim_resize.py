@@ -23,7 +23,7 @@ _NOT_EXPANDABLE = (
 
 
 class PersistentVolumeClaimResize:
-    """The admission plugin."""
+    """The admission plugin `PersistentVolumeClaimResize`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

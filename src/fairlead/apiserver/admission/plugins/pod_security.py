@@ -37,12 +37,12 @@ class _Level:
     version: str
 
     def __str__(self) -> str:
-        """The level as messages quote it."""
+        """Returns the level as messages quote it."""
         return f'PodSecurity "{self.name}:{self.version}"'
 
 
 class PodSecurity:
-    """The admission plugin."""
+    """The admission plugin `PodSecurity`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

@@ -69,7 +69,10 @@ _CONFINED: Final = ("RuntimeDefault", "Localhost")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`reason` names the check in messages; `violation` returns the details for a pod spec."""
+    """A check of the standards: its name in messages, and the details of a violation.
+
+    `reason` is the name; `violation` returns the details for a pod spec.
+    """
 
     reason: str
     violation: Callable[[Json], str]
@@ -86,7 +89,7 @@ def _context(holder: Json) -> Json:
 
 
 def _names(containers: Sequence[Json]) -> str:
-    """`container "a"`, or `containers "a", "b"`."""
+    """Returns the quoted names of containers, such as `containers "a", "b"`."""
     quoted = ", ".join(f'"{container.get("name", "")}"' for container in containers)
     return f"container{'s' if len(containers) > 1 else ''} {quoted}" if containers else ""
 

@@ -18,7 +18,7 @@ LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 class PodTopologyLabels:
-    """The admission plugin."""
+    """The admission plugin `PodTopologyLabels`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Adds the labels to a Binding, or to a new pod with a node."""

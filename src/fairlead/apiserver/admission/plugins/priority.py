@@ -27,7 +27,7 @@ RESOLVED: Final = ("priority", "preemptionPolicy")
 
 
 class Priority:
-    """The admission plugin."""
+    """The admission plugin `Priority`."""
 
     def __init__(self, *, preemption_policies: bool = True) -> None:
         """Without `preemption_policies` new pods have none (NonPreemptingPriority, until 1.23)."""
@@ -64,7 +64,7 @@ def _with_priority(operation: Operation, pod: Json, storage: Storage, old: Json)
 
 
 def _without_preemption_policy(pod: Json) -> Json:
-    """`pod` without spec.preemptionPolicy.
+    """Returns `pod` without spec.preemptionPolicy.
 
     upstream: v1.19 pkg/api/pod/util.go: dropDisabledFields
     """
@@ -73,7 +73,7 @@ def _without_preemption_policy(pod: Json) -> Json:
 
 
 def _resolved(pod: Json, storage: Storage) -> Json:
-    """The pod's spec with the priority and preemption policy of its class."""
+    """Returns the pod's spec with the priority and preemption policy of its class."""
     spec = pod.get("spec", {})
     priority_class = _priority_class(pod, spec, storage)
     priority = priority_class.get("value", DEFAULT_PRIORITY)

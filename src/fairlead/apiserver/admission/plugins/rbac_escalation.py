@@ -43,7 +43,7 @@ _GARBAGE_COLLECTOR_FIELDS: Final = (
 
 
 class RbacEscalation:
-    """The check, as an admission plugin."""
+    """The admission plugin that prevents privilege escalation by roles and bindings."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuses grants that exceed the user's permissions. Raises ApiError 403, 404."""

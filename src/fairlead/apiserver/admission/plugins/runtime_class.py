@@ -46,7 +46,7 @@ class RuntimeClassOverhead:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a pod whose overhead is not that of its class. Raises ApiError 403."""
+        """Refuses a pod whose overhead differs from its RuntimeClass's. Raises ApiError 403."""
         if attributes.kind is POD and attributes.is_new:
             _check_overhead(attributes.obj, _runtime_class(attributes.obj, storage))
         return attributes.obj
@@ -75,7 +75,7 @@ def _check_overhead(pod: Json, runtime_class: Json | None) -> None:
 
 
 def _amounts(resources: Json) -> dict[str, Any]:
-    """Parsed quantities; one that cannot be parsed stays text, for validation to refuse."""
+    """Returns parsed quantities; a malformed quantity stays text, for validation to refuse."""
     made: dict[str, Any] = {}
     for name, text in resources.items():
         try:
@@ -86,7 +86,7 @@ def _amounts(resources: Json) -> dict[str, Any]:
 
 
 def _with_scheduling(pod: Json, scheduling: Json) -> Json:
-    """The node selector and tolerations of a pod, merged with those of its class."""
+    """Returns the pod's node selector and tolerations, merged with the RuntimeClass's."""
     spec = pod["spec"]
     node_selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
@@ -103,7 +103,7 @@ def _with_scheduling(pod: Json, scheduling: Json) -> Json:
 
 
 def _merged_tolerations(tolerations: list[Json]) -> list[Json]:
-    """Tolerations without those that another one covers."""
+    """Returns the tolerations that no other toleration covers."""
     merged: list[Json] = []
     for index, one in enumerate(tolerations):
         later = (other for other in tolerations[index + 1 :] if other != one)

@@ -38,7 +38,7 @@ _ROOT_CA: Final = ("kube-root-ca.crt", "ca.crt")
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """The admission plugin.
+    """The admission plugin `ServiceAccount`.
 
     `suffix` returns five characters for the name of a new volume. `authorities` are further
     ConfigMaps, with a key each, that a distribution mounts next to the cluster's CA certificate.
@@ -75,7 +75,7 @@ class ServiceAccount:
         return found
 
     def _with_token(self, spec: Json) -> Json:
-        """`spec` with the token mounted, from an existing volume if there is one."""
+        """Returns `spec` with the token mounted, from an existing volume if there is one."""
         volumes = spec.get("volumes") or []
         names = (volume.get("name", "") for volume in volumes)
         volume = next((name for name in names if name.startswith(VOLUME_PREFIX)), "")
@@ -114,7 +114,7 @@ def _refused(pod: Json, problem: str) -> ApiError:
 
 
 def _with_account(spec: Json) -> Json:
-    """`spec` with serviceAccountName, and the deprecated field serviceAccount."""
+    """Returns `spec` with serviceAccountName, and the deprecated field serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
     return {**spec, "serviceAccountName": name, "serviceAccount": name}
 

@@ -30,7 +30,7 @@ _FINALIZERS: Final = {
 
 
 class DefaultStorageClass:
-    """The admission plugin."""
+    """The admission plugin `DefaultStorageClass`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Sets the default StorageClass of a new claim."""
@@ -46,7 +46,7 @@ class DefaultStorageClass:
 
 
 class StorageObjectInUseProtection:
-    """The admission plugin."""
+    """The admission plugin `StorageObjectInUseProtection`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Adds the finalizer that a controller removes once the object is unused."""

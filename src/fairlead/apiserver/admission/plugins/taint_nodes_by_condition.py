@@ -16,7 +16,7 @@ NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule
 
 
 class TaintNodesByCondition:
-    """The admission plugin."""
+    """The admission plugin `TaintNodesByCondition`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Adds the not-ready taint to a new node."""

@@ -39,7 +39,7 @@ _ALL: Final = "*"
 
 
 class PolicyAuthorization:
-    """The check, as an admission plugin."""
+    """The admission plugin that checks access to the parameters of policies."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

@@ -56,7 +56,7 @@ class PolicyMatch:
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """The policies that apply to the request, ordered by name."""
+    """Yields the policies that apply to the request, sorted by name."""
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):
         by_policy.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -74,7 +74,7 @@ def policy_matches(
 def expression_context(
     match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
 ) -> ExpressionContext:
-    """The variables of a policy's expressions."""
+    """Returns the context in which a policy's expressions are evaluated."""
     variables_of_request = {**cel_variables(attributes, match.kind, storage), "params": params}
     variables = match.policy["spec"].get("variables") or ()
     return ExpressionContext(variables_of_request, variables)
@@ -139,7 +139,7 @@ def param_kind(reference: Json, storage: Storage) -> Kind | None:
 
 
 def _type_text(reference: Json) -> str:
-    """`group/version, Kind=X`."""
+    """Returns the text `group/version, Kind=X` for a paramKind."""
     version = reference.get("apiVersion", "")
     return f"{version if '/' in version else f'/{version}'}, Kind={reference.get('kind', '')}"
 

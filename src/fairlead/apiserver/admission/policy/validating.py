@@ -53,7 +53,7 @@ class _Denial:
 
     @property
     def message(self) -> str:
-        """The message with policy and binding."""
+        """The message of the refusal, which names policy and binding."""
         name, binding = self.match.policy["metadata"]["name"], self.match.binding
         through = f" with binding '{binding['metadata']['name']}'" if binding else ""
         return (
@@ -62,7 +62,7 @@ class _Denial:
 
 
 class ValidatingAdmissionPolicy:
-    """The admission plugin."""
+    """The admission plugin `ValidatingAdmissionPolicy`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -84,7 +84,7 @@ class ValidatingAdmissionPolicy:
 def _denials(
     match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[_Denial]:
-    """The denials of one policy; warnings and annotations are issued on the way."""
+    """Yields the denials of one policy; issues its warnings and annotations."""
     if match.problem:
         if not match.ignores_failure:
             yield _Denial(match, _Decision(match.problem))

@@ -24,25 +24,25 @@ def amounts(texts: Mapping[str, Any] | None) -> Amounts:
 
 
 def add(one: Amounts, other: Amounts) -> Amounts:
-    """The sum by resource, in the format of its first operand."""
+    """Returns the sum by resource, each in the format of its first operand."""
     names = (*one, *(name for name in other if name not in one))
     return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
 def subtract(one: Amounts, other: Amounts) -> Amounts:
-    """The difference by resource; it may be negative."""
+    """Returns the difference by resource, which may be negative."""
     negative = {name: Quantity(nano=-a.nano, format=a.format) for name, a in other.items()}
     return add(one, negative)
 
 
 def maximum(one: Amounts, other: Amounts) -> Amounts:
-    """The maximum by resource."""
+    """Returns the maximum by resource."""
     names = (*one, *(name for name in other if name not in one))
     return {name: max(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
 def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
-    """`cpu=1,memory=2Gi`, ordered by name."""
+    """Returns a text such as `cpu=1,memory=2Gi`, sorted by name."""
     return ",".join(f"{name}={canonical(amounts_[name])}" for name in sorted(names))
 
 

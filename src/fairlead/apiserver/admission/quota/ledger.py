@@ -69,7 +69,7 @@ class QuotaLedgers:
         storage.subscribe(self._count)
 
     def status(self, namespace: str, name: str) -> Json | None:
-        """`hard` and `used` as the quota's status should have them; None if there is none."""
+        """Returns `hard` and `used` of the quota's status; None if there is no such quota."""
         quota = self._storage.find(RESOURCE_QUOTA, namespace, name)
         if quota is None:
             return None

@@ -73,7 +73,7 @@ class _MatchedQuota:
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """The admission plugin."""
+    """The admission plugin `ResourceQuota`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -131,7 +131,7 @@ class _Charge:
     storage: Storage
 
     def matched_quotas(self) -> list[_MatchedQuota]:
-        """The quotas that have a say, by name."""
+        """Returns the quotas that limit the object, sorted by name."""
         namespace = self.obj["metadata"].get("namespace", "")
         return list(self._matched(self.storage.items(RESOURCE_QUOTA, namespace)))
 
@@ -159,11 +159,14 @@ class _Charge:
                 raise _refused(self.kind, self.obj, why)
 
     def usage(self) -> Amounts:
-        """What the object uses."""
+        """Returns the amounts that the object uses."""
         return _positive(usage(self.kind, self.obj))
 
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
-        """The increase over the old object; the full usage if the quota did not apply to it."""
+        """Returns the increase over the old object.
+
+        This is the full usage if the quota did not apply to the old object.
+        """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])
         ):
@@ -171,7 +174,7 @@ class _Charge:
         return _positive(subtract(delta, usage(self.kind, old)))
 
     def charged(self, quota_match: _MatchedQuota, cost: Amounts) -> Iterator[Json]:
-        """The updated quota, if the object uses it. Raises ApiError 403 if it is exceeded."""
+        """Yields the updated quota if the object uses it. Raises ApiError 403 if it is exceeded."""
         requested = {name: cost[name] for name in quota_match.names if name in cost}
         if not requested:
             return

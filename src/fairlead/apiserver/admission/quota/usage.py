@@ -33,7 +33,7 @@ _REQUIRED_BY_QUOTA: Final = frozenset(
 
 
 def usage(kind: Kind, obj: Json) -> Amounts:
-    """What `obj` uses; a terminated pod is only counted."""
+    """Returns the amounts that `obj` uses; a terminated pod is only counted."""
     used: Amounts = {f"count/{kind.resource}": _ONE}
     if kind is POD:
         return used | ({} if is_terminal(obj) else {"pods": _ONE} | _compute(effective_spec(obj)))
@@ -66,7 +66,10 @@ def is_counted(kind: Kind, resource: str) -> bool:
 
 
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
-    """`cpu for: a,b; memory for: a`: containers that must specify resources and do not; or ""."""
+    """Returns which containers lack `required` resources; "" if none.
+
+    The text is such as `cpu for: a,b; memory for: a`.
+    """
     requirement = _REQUIRED_BY_QUOTA.intersection(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     missing: dict[str, list[str]] = {}

@@ -75,10 +75,10 @@ class _Hook:
 
 
 class MutatingAdmissionWebhook:
-    """The admission plugin."""
+    """The admission plugin `MutatingAdmissionWebhook`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-        """The object after all webhooks. Raises ApiError."""
+        """Returns the object after all webhooks. Raises ApiError."""
         reinvocation = attributes.reinvocation
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
@@ -121,7 +121,7 @@ class MutatingAdmissionWebhook:
 
 
 class ValidatingAdmissionWebhook:
-    """The admission plugin."""
+    """The admission plugin `ValidatingAdmissionWebhook`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -151,7 +151,7 @@ def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iter
 
 
 def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
-    """All webhooks of a kind of configuration in order, each with a unique key."""
+    """Returns all webhooks of a kind of configuration in order, each with a unique key."""
     return [
         (webhook, f"{kind.kind}/{configuration['metadata']['name']}/{webhook['name']}")
         for configuration in storage.items(kind)
@@ -162,7 +162,7 @@ def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
 def _matching_hook(
     webhook: Json, key: str, attributes: AdmissionAttributes, storage: Storage, *, is_mutating: bool
 ) -> _Hook | None:
-    """`webhook`, if it applies to the request; None otherwise. Raises ApiError 403."""
+    """Returns `webhook` if it applies to the request, else None. Raises ApiError 403."""
     if not matches_selectors(webhook, attributes, storage):
         return None
     is_exact = webhook.get("matchPolicy") == EXACT
@@ -247,7 +247,7 @@ def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None
 
 
 def _call_failed(hook: _Hook, reason: str) -> ApiError:
-    """500, as upstream reports a failed call."""
+    """Returns the error 500 with which upstream reports a failed call."""
     # upstream: apimachinery/pkg/api/errors/errors.go:NewInternalError
     text = f'failed calling webhook "{hook.name}": {reason}'
     return _internal_error(text)

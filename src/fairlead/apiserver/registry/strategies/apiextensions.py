@@ -62,7 +62,7 @@ def _prepare_for_update(old: Json, new: Json, preparation: PreparationContext) -
 
 
 def mark_definition(definition: Json, now: int, _: int | None) -> Json:
-    """`definition` marked for deletion; a controller deletes its objects first."""
+    """Returns `definition` marked for deletion; a controller deletes its objects first."""
     return with_deletion_requested(definition, now)
 
 

@@ -43,7 +43,7 @@ _ORPHANED_PODS: Final = (
 
 
 def _new_job(job: Json, _: PreparationContext) -> Json:
-    """`job` with generated labels and selector, unless it has `manualSelector`."""
+    """Returns `job` with generated labels and selector, unless it has `manualSelector`."""
     # upstream: job/strategy.go:generateSelector
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):

@@ -204,7 +204,7 @@ _CONDITIONS: Final = "conditions"
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """`new` with the times of its conditions; verdicts cannot change."""
+    """Returns `new` with the times of its conditions; verdicts cannot change."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
     for verdict in VERDICTS:
@@ -213,7 +213,7 @@ def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
 
 
 def _prepare_approval(old: Json, new: Json, timestamp: str) -> Json:
-    """`old` with the conditions of `new` and their times."""
+    """Returns `new` with the status of `old`, but its own conditions and their times."""
     rows = _timed(_rows(old), _rows(new), timestamp)
     return {**new, "status": _with_rows(old.get("status") or {}, rows)}
 
@@ -228,7 +228,7 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """`rows` with the existing verdicts of `before`, if both have equally many."""
+    """Returns `rows` with the existing verdicts of `before`, if both have equally many."""
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
     if len(had) != sum(row.get("type") == verdict for row in rows):
@@ -238,7 +238,7 @@ def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[J
 
 
 def _timed(before: list[Json], rows: list[Json], timestamp: str) -> list[Json]:
-    """`rows` with the times of their last update and transition."""
+    """Returns `rows` with the times of their last update and transition."""
     # upstream: strategy.go:populateConditionTimestamps
     since: dict[tuple[str, str], str] = {}
     for row in before:

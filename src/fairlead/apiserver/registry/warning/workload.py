@@ -20,7 +20,7 @@ _SURPRISING: Final = "which can result in surprising behavior; a DNS label is re
 
 
 def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Warnings about the pod template at the path `template`, unless the spec is unchanged."""
+    """Yields warnings about the pod template at the path `template`, unless spec is unchanged."""
     if old is not None and old.get("spec") == new.get("spec"):
         return
     value: Any = new
@@ -31,7 +31,10 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 
 
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """The same for a workload whose pods' names begin with its own name."""
+    """Yields `workload_warnings`, and warns about a new workload's name.
+
+    The names of its pods begin with that name.
+    """
     if old is None:
         yield from name_warnings(new["metadata"]["name"], IN_POD_NAMES)
     yield from workload_warnings(template, old, new)

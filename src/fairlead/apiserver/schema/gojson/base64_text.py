@@ -25,7 +25,7 @@ class IllegalBase64Error(ValueError):
 
 
 def canonical_base64(text: str) -> str:
-    """`text` decoded and encoded again. Raises IllegalBase64Error."""
+    """Returns `text`, decoded and encoded again. Raises IllegalBase64Error."""
     plain = text.translate(_WITHOUT_LINE_ENDS) if "\n" in text or "\r" in text else text
     try:
         return base64.b64encode(base64.b64decode(plain, validate=True)).decode()

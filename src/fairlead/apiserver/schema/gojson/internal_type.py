@@ -79,7 +79,7 @@ _EMPTY: Final[dict[Type, Any]] = {
 
 
 def as_internal(schema: Schema, value: Any) -> Any:
-    """`value`, defaulted JSON of that type, as upstream's internal type prints it."""
+    """Returns `value`, JSON with its defaults, as upstream's internal type prints it."""
     match value:
         case None:
             return None

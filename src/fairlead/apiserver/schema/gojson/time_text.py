@@ -42,7 +42,7 @@ class InstantError(ValueError):
 
 
 def read_time(text: str) -> int:
-    """`text` as a metav1.Time, in ns since 1970. Raises InstantError."""
+    """Returns `text`, a metav1.Time, in ns since 1970. Raises InstantError."""
     try:
         return parse_timestamp(text)
     except ValueError:
@@ -50,7 +50,7 @@ def read_time(text: str) -> int:
 
 
 def read_micro_time(text: str) -> int:
-    """`text` as a metav1.MicroTime, which has six decimals, in ns. Raises InstantError."""
+    """Returns `text`, a metav1.MicroTime with six decimals, in ns. Raises InstantError."""
     if _USUAL_MICROS.fullmatch(text, _DATE_LENGTH):
         with suppress(ValueError):
             return parse_timestamp(text)

@@ -58,7 +58,7 @@ resource.v1.DeviceClassConfiguration DeviceConfiguration of opaque
 
 
 def go_type(schema: Schema) -> str:
-    """`int32`, `[]v1.Container`, `map[string]string`."""
+    """Returns the Go type, such as `int32`, `[]v1.Container` or `map[string]string`."""
     if schema.type is Type.OBJECT:
         return schema.short_name
     if schema.items is None:
@@ -109,7 +109,7 @@ def _embedded() -> Mapping[str, Mapping[str, tuple[bool, frozenset[str]]]]:
 
 
 def go_kind(value: Any) -> str:
-    """The Go kind of a decoded JSON value: `map`, `slice`, `string`, `int64`."""
+    """Returns the Go kind of a decoded JSON value: `map`, `slice`, `string` or `int64`."""
     match value:
         case dict():
             return "map"

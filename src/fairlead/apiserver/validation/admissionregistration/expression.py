@@ -135,7 +135,7 @@ def check_variable(field: str, name: str, expression: str, known: ExpressionVari
 
 
 def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
-    """What is wrong with an expression, or its type."""
+    """Returns what is wrong with an expression ("" if nothing), and its type."""
     known.left[0] -= len(expression) + _CHARACTERS_EACH
     if known.left[0] < 0:
         return (

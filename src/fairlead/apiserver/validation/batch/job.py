@@ -395,7 +395,7 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _with_directions(was: Json, shall: Json) -> Json:
-    """`was`, the template of a suspended Job, with the scheduling directives of `shall`."""
+    """Returns `was`, a suspended Job's template, with the scheduling directives of `shall`."""
     # upstream: validation.go:validatePodTemplateUpdate
     spec, wanted = dict(was["spec"]), shall["spec"]
     for key in ("nodeSelector", "tolerations", "schedulingGates"):

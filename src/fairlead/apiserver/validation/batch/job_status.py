@@ -73,12 +73,12 @@ def check_job_status(old: Json, new: Json) -> Causes:
 
 
 def _said(value: Any) -> Any:
-    """`value`, with zero and empty lists as None."""
+    """Returns `value`, but None for zero and empty lists or maps."""
     return None if value in (0, [], {}) else value
 
 
 def _truths(status: Json) -> list[str]:
-    """The types of conditions whose status is True."""
+    """Returns the types of the conditions whose status is True."""
     conditions = status.get("conditions") or ()
     return [one.get("type", "") for one in conditions if one.get("status") == "True"]
 

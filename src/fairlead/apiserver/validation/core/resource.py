@@ -39,7 +39,7 @@ NOT_A_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREA
 
 
 def quantity_or_none(text: QuantityText) -> Quantity | None:
-    """`text` as a quantity; None if it is malformed, which is reported elsewhere."""
+    """Returns `text` as a quantity; None if it is malformed, which is reported elsewhere."""
     try:
         return parse_quantity(text)
     except QuantityError:

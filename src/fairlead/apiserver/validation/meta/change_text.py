@@ -19,12 +19,15 @@ _BYTES_MAX = 128 << 10  # a comparison's time grows with their square
 
 
 def internal_of(definition: str, value: Any) -> Any:
-    """`value`, of a type such as `core.v1.PodSpec`, as upstream's internal type prints it."""
+    """Returns `value`, of type `definition`, as upstream's internal type prints it.
+
+    An example of a type is `core.v1.PodSpec`.
+    """
     return as_internal(_schema(definition), value)
 
 
 def change_text(before: Any, after: Any) -> str:
-    """A unified diff of the JSON of both values, without the header."""
+    """Returns a unified diff of the JSON of both values, without the header."""
     if max(len(encode(before)), len(encode(after))) > _BYTES_MAX:
         return "(more than a refusal can show)"
     lines = list(unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))

@@ -19,7 +19,7 @@ CAUSE_CHARACTERS_MIN: Final = 100
 
 
 def bounded(causes: Causes) -> Iterator[Cause]:
-    """The first of `causes`, up to a total length.
+    """Yields the first of `causes`, up to a total length.
 
     Each cause repeats the path of its field, so the complete text could grow with the square of
     the request.
@@ -33,28 +33,28 @@ def bounded(causes: Causes) -> Iterator[Cause]:
 
 
 def invalid(field: str, value: Any, why: str = "") -> Cause:
-    """A value that breaks a rule."""
+    """Returns the error for a value that breaks a rule."""
     return Cause("FieldValueInvalid", field_problem.invalid(value, why), field)
 
 
 def required(field: str, why: str = "") -> Cause:
-    """A missing value."""
+    """Returns the error for a missing value."""
     return Cause("FieldValueRequired", field_problem.required(why), field)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
-    """A value that is not one of `supported`."""
+    """Returns the error for a value that is not one of `supported`."""
     message = field_problem.not_supported(value, supported)
     return Cause("FieldValueNotSupported", message, field)
 
 
 def duplicate(field: str, value: Any) -> Cause:
-    """A value that is there already."""
+    """Returns the error for a value that occurs more than once."""
     return Cause("FieldValueDuplicate", field_problem.duplicate(value), field)
 
 
 def forbidden(field: str, why: str) -> Cause:
-    """A value that is not allowed here."""
+    """Returns the error for a value that is not allowed here."""
     return Cause("FieldValueForbidden", field_problem.forbidden(why), field)
 
 

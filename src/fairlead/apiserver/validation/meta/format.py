@@ -117,12 +117,12 @@ def _too_long(text: str, bytes_max: int) -> tuple[str, ...]:
 
 
 def too_long(field: str, bytes_max: int) -> Cause:
-    """A value that is too long."""
+    """Returns the error for a value that is too long."""
     return Cause("FieldValueTooLong", f"Too long: may not be more than {bytes_max} bytes", field)
 
 
 def not_found(field: str, value: str) -> Cause:
-    """A reference to something that does not exist."""
+    """Returns the error for a reference to something that does not exist."""
     return Cause("FieldValueNotFound", f'Not found: "{value}"', field)
 
 
@@ -154,7 +154,7 @@ def _is_none(value: Any) -> bool:
 
 
 def shown_as(shape: str, value: Any) -> Any:
-    """`value` as upstream's internal type of that name prints it, or a list of such."""
+    """Returns `value`, or the items of a list, as upstream's internal type `shape` prints it."""
     if isinstance(value, list):
         return [internal_of(shape, item) for item in value]
     return internal_of(shape, value)
@@ -316,7 +316,7 @@ def check_not_special(field: str, text: str) -> Causes:
 
 
 def too_many(field: str, count: int, most: int) -> Cause:
-    """A list that has too many items."""
+    """Returns the error for a list that has too many items."""
     return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)
 
 

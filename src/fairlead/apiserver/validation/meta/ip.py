@@ -75,7 +75,7 @@ class ParsedCIDR:
 
 
 def parse_ip(text: str) -> ParsedIP | None:
-    """`text` as Go's old parser reads it; None if it is no address."""
+    """Returns `text` as Go's old parser reads it; None if it is no address."""
     if "%" in text:  # a zone
         return None
     if _IPV4.fullmatch(text):
@@ -86,7 +86,7 @@ def parse_ip(text: str) -> ParsedIP | None:
 
 
 def parse_cidr(text: str) -> ParsedCIDR | None:
-    """`text` as Go's old parser reads it; None if it is no CIDR."""
+    """Returns `text` as Go's old parser reads it; None if it is no CIDR."""
     address, slash, mask = text.partition("/")
     first = parse_ip(address) if slash else None
     if first is None or not _NUMBER.fullmatch(mask):

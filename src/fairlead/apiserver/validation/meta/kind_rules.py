@@ -61,10 +61,10 @@ class KindRules:
 
 
 def json_check(check: Check) -> CheckWithView:
-    """A check that needs no typed view."""
+    """Returns a check for `KindRules` that ignores the typed view."""
     return lambda obj, _: check(obj)
 
 
 def view_check(check: Callable[[Any], Causes]) -> CheckWithView:
-    """A check that needs only the typed view."""
+    """Returns a check for `KindRules` that uses only the typed view."""
     return lambda _, view: check(view)

@@ -19,7 +19,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_label_keys(pod: Json) -> Json:
-    """`pod` with the label keys of its affinity terms and spread constraints merged in."""
+    """Returns `pod` with the label keys of affinity terms and spread constraints merged in."""
     spec = pod["spec"]
     affinity, constraints = spec.get("affinity"), spec.get("topologySpreadConstraints")
     if not affinity and not constraints:
@@ -58,7 +58,10 @@ def _terms(terms: Json, merged: Callable[[Json], Json]) -> Json:
 
 
 def _merged(term: Json, labels: Json) -> Json:
-    """`term`, an affinity term or a spread constraint, with its label keys as requirements."""
+    """Returns `term` with its label keys as requirements.
+
+    `term` is an affinity term or a spread constraint.
+    """
     selector = term.get("labelSelector")
     wanted = [
         {"key": key, "operator": operator, "values": [labels[key]]}

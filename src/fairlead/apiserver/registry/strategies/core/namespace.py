@@ -37,7 +37,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
-    """`namespace` in phase Terminating, while its content may still exist."""
+    """Returns `namespace` in phase Terminating; None if no content finalizer keeps it."""
     # upstream: storage.go:Delete
     if not has_content_finalizers(namespace):
         return None

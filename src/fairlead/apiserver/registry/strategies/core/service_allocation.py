@@ -40,7 +40,7 @@ ON_NODES: Final = ("NodePort", "LoadBalancer")
 
 
 def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """A new service with its addresses; a dry run allocates nothing.
+    """Returns a new service with its addresses; a dry run allocates nothing.
 
     Raises ApiError 422 for an address that is not available.
     """
@@ -77,7 +77,10 @@ def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -
 def addressed(
     service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
-    """`service` with its addresses; `before` is its previous spec. Raises ApiError 422, 500."""
+    """Returns `service` with its addresses. Raises ApiError 422, 500.
+
+    `before` is the previous spec of the service.
+    """
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service
     uid = service["metadata"].get("uid")
@@ -220,7 +223,7 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 
 
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
-    """Ports with their node ports; the same port number shares one across protocols.
+    """Returns the ports with their node ports; protocols of a port number share a node port.
 
     New node ports are taken from `free`.
     """
@@ -277,5 +280,5 @@ def refused_service(service: Json, cause: Cause) -> ApiError:
 
 
 def without(value: Json, *names: str) -> Json:
-    """`value` without these fields."""
+    """Returns `value` without these fields."""
     return {key: item for key, item in value.items() if key not in names}

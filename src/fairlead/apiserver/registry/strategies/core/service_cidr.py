@@ -1,4 +1,4 @@
-"""The ranges of Service addresses: those of the ServiceCIDRs, or a default if there are none.
+"""The ranges of Service addresses: the CIDRs of ServiceCIDRs, or a default if there are none.
 
 A range is in use while a ServiceCIDR that contains it is ready and not terminating. Its first
 addresses are reserved for Services that request one; they are allocated only when the rest is
@@ -31,7 +31,7 @@ _OFFSET_DIVISOR: Final = 16
 
 
 def ranges(storage: Storage) -> list[IPv4Network]:
-    """The ranges to allocate from; there is always one."""
+    """Returns the ranges to allocate from, at least one."""
     known = sorted(storage.unsorted(SERVICE_CIDR), key=_sort_key)
     return _networks(filter(_is_ready, known)) or _networks(known) or [NETWORK]
 
@@ -65,7 +65,7 @@ def addresses_of(service: Json) -> set[str]:
 
 
 def free_address(networks: list[IPv4Network], taken: set[str]) -> str:
-    """A free address, "" if there is none."""
+    """Returns a free address; "" if there is none."""
     for network in networks:
         for candidate in _candidates(network):
             if str(candidate) not in taken:

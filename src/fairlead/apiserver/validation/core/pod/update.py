@@ -139,7 +139,7 @@ def _is_narrower(term: Json, wanted: Json) -> bool:
 
 
 def _with_changeable(before: Json, after: Json) -> Json:
-    """`after` with the mutable fields taken from `before`."""
+    """Returns `after` with the mutable fields taken from `before`."""
     fixed = _as_before(before, after, _CHANGEABLE)
     for key in _IMAGES:
         if key in after:
@@ -152,7 +152,7 @@ def _with_changeable(before: Json, after: Json) -> Json:
 
 
 def _without_directions(before: Json, fixed: Json) -> Json:
-    """`fixed` with the scheduling directives of a gated pod taken from `before`."""
+    """Returns `fixed` with the scheduling directives of a gated pod taken from `before`."""
     fixed = _as_before(before, fixed, ("nodeSelector",))
     had, wants = before.get("affinity") or {}, fixed.get("affinity") or {}
     if had.get("nodeAffinity") == wants.get("nodeAffinity"):

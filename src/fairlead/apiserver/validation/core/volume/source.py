@@ -60,7 +60,7 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """A disk identified by field `name`; PersistentVolumes call the source `shown`."""
+    """Returns the check of a disk identified by field `name`; PersistentVolumes call it `shown`."""
 
     def check(field: str, source: Json) -> Causes:
         where = f"{field.rpartition('.')[0]}.{shown}" if shown else field
@@ -114,7 +114,7 @@ def check_flocker(field: str, source: Json) -> Causes:
 
 
 def cinder(*, is_persistent: bool) -> Check:
-    """An OpenStack Cinder volume."""
+    """Returns the check of an OpenStack Cinder volume."""
 
     def check(field: str, source: Json) -> Causes:
         yield from _check_secret_reference(field, source, is_persistent=is_persistent)
@@ -181,7 +181,7 @@ def check_azure_disk(field: str, source: Json) -> Causes:
 
 
 def storage_os(*, is_persistent: bool) -> Check:
-    """A StorageOS volume."""
+    """Returns the check of a StorageOS volume."""
 
     def check(field: str, source: Json) -> Causes:
         for key in ("volumeName", "volumeNamespace"):

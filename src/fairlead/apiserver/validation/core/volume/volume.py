@@ -57,7 +57,7 @@ def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes
 
 
 def mountable(volumes: list[Json]) -> dict[str, Json]:
-    """The valid volumes by name; only these can be mounted."""
+    """Returns the valid volumes, keyed by name; only these can be mounted."""
     sound: dict[str, Json] = {}
     for volume in volumes:
         name = volume.get("name", "")
