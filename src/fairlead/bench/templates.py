@@ -61,7 +61,7 @@ def requests(cpu: str, memory: str, **spec: Any) -> Json:
 
 
 def light(**spec: Any) -> Json:
-    """A spec without requests."""
+    """Returns a pod spec whose container has no requests; `spec` adds fields."""
     return {"containers": [{"name": "pause", "image": "pause"}], **spec}
 
 

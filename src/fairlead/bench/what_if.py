@@ -39,7 +39,7 @@ _ANSWERED: Final = (0, 1)  # exit codes: no difference, a difference
 
 @dataclass(frozen=True, slots=True)
 class WhatIfWorkload:
-    """A question about a cluster of `nodes` nodes and `pods` pods; `options` ask it."""
+    """A `whatif` command with `options`, for a cluster of `nodes` nodes and `pods` pods."""
 
     name: str
     nodes: int
@@ -63,7 +63,7 @@ WHAT_IF_WORKLOADS: Final = {one.name: one for n in (1_000, 5_000) for one in _wo
 
 
 def measure_what_if(workload: WhatIfWorkload) -> Measurement:
-    """Ask once; the time is that of the process that answers. Raises IncompleteRunError."""
+    """Run `whatif` once in its own process and measure that process. Raises IncompleteRunError."""
     with TemporaryDirectory(prefix="fairlead-bench-") as folder:
         dump = Path(folder) / "dump.json"
         write_dump(dump, workload.nodes, workload.pods)

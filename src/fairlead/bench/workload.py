@@ -37,7 +37,7 @@ def _scheduler_engine() -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`threshold` is upstream's own (pods/s), None if upstream has none.
+    """A benchmark workload; `threshold` is upstream's in pods/s, None if upstream has none.
 
     `disturb_interval_s` is upstream's interval between disturbances. Without real time, there is
     one disturbance per interval × threshold measured pods, which gives upstream's ratio. `engine`

@@ -193,7 +193,7 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
 
 
 def _app(asked: str) -> App:
-    """The app with all commands; only the `asked` one loads its full help."""
+    """The app with all commands; only the command named `asked` loads its full help."""
     app = App(
         name="fairlead",
         help=HELP,
@@ -241,7 +241,7 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
 
 
 def _missing(cause: MissingArgumentError, argument: Argument) -> str:
-    """`whatif: SNAPSHOT is missing`, or the option without a value."""
+    """Returns `whatif: SNAPSHOT is missing`, or a message that an option needs a value."""
     command = "".join(f"{name}: " for name in cause.command_chain or ())
     if cause.keyword is not None:
         return f"{command}{cause.keyword} needs a value"

@@ -54,7 +54,7 @@ class CaseKind(Protocol):
         ...
 
     def judge(self, line: Json) -> Finding:
-        """Replay the case; return the first mismatch, None if it agrees with the recording."""
+        """Replay the case; return the first mismatch, None if it is as recorded."""
         ...
 
 
@@ -75,11 +75,11 @@ class ExpectationCases:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Input and expected decision."""
+        """The required fields of a line: the input and the expected decision."""
         return self.subject, "expect"
 
     def recognizes(self, line: Json) -> bool:
-        """Decide by the input."""
+        """Whether `line` is of this kind, decided by its input."""
         return self.recognize(line[self.subject])
 
     def name_of(self, line: Json) -> str | None:
@@ -88,7 +88,7 @@ class ExpectationCases:
         return name
 
     def judge(self, line: Json) -> Finding:
-        """Decide and compare."""
+        """Decide the case of `line` and return the first mismatch, None if there is no mismatch."""
         if self.judgement is not None:
             return self.judgement(line)
         return self.compare(line["expect"], self.decide(line[self.subject]))
@@ -102,11 +102,11 @@ class SessionCases:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Input and recorded projections."""
+        """The required fields of a line: the scenario and the recorded projections."""
         return "scenario", "projections"
 
     def recognizes(self, line: Json) -> bool:
-        """True: no other kind has projections."""
+        """Return True, because no other kind has the field `projections`."""
         return True
 
     def name_of(self, line: Json) -> str | None:

@@ -31,19 +31,19 @@ class Mismatch:
         return _shown(self.found)
 
     def __str__(self) -> str:
-        """`path: expected …, found …`, each cut to a readable length."""
+        """Returns `path: expected …, found …`, each value cut to a readable length."""
         return f"{self.path}: expected {_shown(self.expected)}, found {_shown(self.found)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A note on a case that neither agrees nor differs; `verdict` is its category."""
+    """A note on a case that counts neither as equal nor as different; `verdict` is its category."""
 
     text: str
     verdict: str = "corrected"
 
     def __str__(self) -> str:
-        """The text."""
+        """Returns `text`."""
         return self.text
 
 

@@ -37,16 +37,16 @@ class FileResult:
 
     @property
     def agreements(self) -> int:
-        """How many cases agree."""
+        """The number of cases whose decision is as recorded."""
         return self.cases - len(self.differences) - len(self.remarks)
 
     def __str__(self) -> str:
-        """One line."""
+        """Returns the file's path and its counts in one line."""
         return f"{self.path.name}: {tally([self])}"
 
 
 def tally(results: Sequence[FileResult]) -> str:
-    """`9 cases, 7 agree, 1 differ, 1 corrected`; the last part only if there are any."""
+    """Returns e.g. `9 cases, 7 agree, 1 differ, 1 corrected`; the last part only if not 0."""
     cases = sum(result.cases for result in results)
     agree = sum(result.agreements for result in results)
     differ = sum(len(result.differences) for result in results)
@@ -110,7 +110,7 @@ def run(  # noqa: PLR0913 - a command's options
     shown: int = SHOWN_PER_FILE,
     judged_by: CaseKind | None = None,
 ) -> int:
-    """Replay `files` and print the result. Returns 0 if all agree, 1 if not, 2 for bad input.
+    """Replay `files`, print the result. Returns 0 without mismatches, 1 with some, 2 for bad input.
 
     With `defects` "fixed" Fairlead's defaults are compared, and cases that depend on a corrected
     defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print

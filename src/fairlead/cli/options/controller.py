@@ -28,7 +28,7 @@ CONTROLLERS: Final = Group(
 @Parameter(name="*", group=CONTROLLERS)
 @dataclass(frozen=True)
 class ControllerOptions:
-    """kube-controller-manager's flags; "" means upstream's default."""
+    """The values of kube-controller-manager's flags; "" means upstream's default."""
 
     node_monitor_period: Annotated[
         str, named("DURATION", "Interval between checks of node health (default 5s).")

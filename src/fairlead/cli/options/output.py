@@ -37,7 +37,7 @@ def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool)
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where results go."""
+    """The options that choose the format and the files of the results."""
 
     output: Output = "text"
     report: Report = None

@@ -29,7 +29,7 @@ class ReleaseOptions:
 
     @property
     def choice(self) -> ReleaseChoice:
-        """What the options choose."""
+        """The version and the feature gates that the options choose."""
         return ReleaseChoice(self.behave_like, self.feature_gates)
 
 

@@ -74,7 +74,7 @@ class FittedTable:
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int
     ) -> list[int]:
-        """The columns that stay: those that fit with all names in full, and those of rank 0."""
+        """Returns the columns to print: those of rank 0, and others that fit with full names."""
         while True:
             droppable = [n for n in shown if self.columns[n].rank]
             if not droppable or sum(self._widths(shown, cells)) + GAP * (len(shown) - 1) <= width:
@@ -134,7 +134,7 @@ class FittedTable:
 
 
 def elided(text: str, width: int) -> str:
-    """`text`, with an ellipsis in its middle if it is wider than `width`.
+    """Returns `text`, with an ellipsis in its middle if it is wider than `width`.
 
     Example: deploy/payments/checkout-api in 16 columns is deploy/…kout-api.
     """

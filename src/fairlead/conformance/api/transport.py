@@ -35,7 +35,7 @@ class WatchEnd:
 
 
 class Watching(Protocol):
-    """An open watch."""
+    """A watch request whose events are being received."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """All events, after waiting for so many or until the server ends the watch."""
@@ -47,7 +47,7 @@ class Transport(Protocol):
 
     @property
     def acts_by_itself(self) -> bool:
-        """Whether controllers change objects."""
+        """Whether the server's controllers change objects without a request."""
         ...
 
     def holds(self, name: str) -> bool:
@@ -63,7 +63,7 @@ class Transport(Protocol):
         ...
 
     def watch(self, request: ReplayRequest) -> Watching:
-        """Open a watch."""
+        """Send the watch `request` and return the open watch."""
         ...
 
     def reach(self, at_ms: int) -> None:

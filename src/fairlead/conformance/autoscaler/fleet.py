@@ -61,12 +61,12 @@ class FleetGroup:
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Options of the group."""
+        """The autoscaling options that the case sets for this group."""
         options: Json = self.case.get("options") or {}
         return options
 
     def target_size(self) -> int:
-        """How many nodes were asked for."""
+        """The number of nodes that the group should have."""
         return self.target
 
     def template_node(self) -> Node | None:
@@ -86,7 +86,7 @@ class FleetGroup:
         return None
 
     def increase_size(self, delta: int, now: Instant) -> None:
-        """Create machines."""
+        """Create `delta` machines. Raises ProviderError if a fault or the limit prevents it."""
         fault = self.fault("increase-error", now)
         if fault is not None or self.target + delta > self.max_size:
             self.act(now, "increase_failed", group=self.id, delta=delta)
@@ -155,13 +155,13 @@ class Fleet:
     gpu_label = "fleet/accelerator"
 
     def __init__(self, groups: Sequence[FleetGroup]) -> None:
-        """`groups` in the provider's order."""
+        """Provide `groups`, in the order in which the provider lists them."""
         self.groups = {group.id: group for group in groups}
         self._prices = {group.id: group.case.get("price") for group in groups}
         self.deleted_ids: set[str] = set()
 
     def node_groups(self) -> Sequence[FleetGroup]:
-        """All groups."""
+        """Returns all groups, in the provider's order."""
         return list(self.groups.values())
 
     def node_group_for(self, provider_id: str) -> FleetGroup | None:

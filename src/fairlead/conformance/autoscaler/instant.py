@@ -22,5 +22,5 @@ def to_ms(instant: Instant) -> int:
 
 
 def text_at(t_ms: int) -> str:
-    """The instant `t_ms` after the start, as objects show it; the recorder kept milliseconds."""
+    """The instant `t_ms` after the start, in the format of timestamps in objects."""
     return format_micro_time(at_ms(t_ms))

@@ -16,7 +16,7 @@ _TOLERANCE: Final = 1e-6
 
 
 def compare_line(line: Json, found: Json) -> Mismatch | None:
-    """The first mismatch with the recorded outcome, None if it or an alternative agrees."""
+    """Returns the first mismatch with the recorded outcome; None if any alternative matches."""
     mismatch = _mismatch(line["expect"], found)
     if mismatch is None or line.get("stable", True):
         return mismatch
@@ -32,7 +32,7 @@ def _mismatch(expected: Json, found: Json) -> Mismatch | None:
 
 
 def _ordered(value: Any) -> Any:
-    """`value` with NodeClaims in the order of their pods."""
+    """Returns `value` with NodeClaims sorted by their pods."""
     if isinstance(value, dict):
         ordered = {key: _ordered(item) for key, item in value.items()}
         for key in ("newNodeClaims", "replacements"):
@@ -49,7 +49,7 @@ def _pods(claim: Json) -> list[str]:
 
 
 def _with_prices_of(expected: Any, found: Any) -> Any:
-    """`found` with numbers replaced by the expected ones where they are as good as equal."""
+    """Returns `found` with the number in `expected` wherever the two are nearly equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

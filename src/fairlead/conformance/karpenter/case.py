@@ -142,7 +142,7 @@ class CaseTypes:
     """The instance types of a case, for each NodePool; offerings can change in a timeline."""
 
     def __init__(self, case: Json) -> None:
-        """Every pool sees the whole catalogue unless the case says otherwise."""
+        """A NodePool has all instance types of `case` unless `poolInstanceTypes` limits them."""
         self._stated: list[Json] = [dict(one) for one in case["instanceTypes"]]
         self._pools: Mapping[str, list[str]] = case.get("poolInstanceTypes") or {}
         self._types: dict[str, InstanceType] = {}
@@ -222,5 +222,5 @@ def shown_key(meta: ObjectMeta) -> str:
 
 
 def shown_pod(key: str) -> str:
-    """The same for a key `namespace/name`."""
+    """A pod's name as `shown_key` returns it; `key` is `namespace/name`."""
     return key.removeprefix("default/")

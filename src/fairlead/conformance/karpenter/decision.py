@@ -33,5 +33,5 @@ def is_karpenter_case(case: Json) -> bool:
 
 
 def compare_karpenter(line: Json) -> Mismatch | None:
-    """The first mismatch of a recorded line, None if our decision agrees with it."""
+    """Returns the first mismatch between our decision and the recorded one, None if equal."""
     return compare_line(line, decide_karpenter(line["case"]))

@@ -108,7 +108,7 @@ class _Timeline(Scene):
         return found
 
     def final(self) -> Json:
-        """NodeClaims and pods."""
+        """Return the NodeClaims, and the node of each pod, at the end of the timeline."""
         return {
             "nodeClaims": {n: _shown_claim(c) for n, c in self.cluster.node_claims.items()},
             "pods": {
@@ -375,7 +375,7 @@ class _Timeline(Scene):
                     self.cluster.put(with_pod_event(claim, self.now), self.now)
 
     def change(self, change: Json) -> None:
-        """Operations that the pod-event controller sees."""
+        """Apply `change`; for a Pod, also record the pod event on its NodeClaim."""
         if change["op"] == "apply" and change["kind"] == "Pod":
             self._put_pod(read_object("Pod", change["object"]))
             return

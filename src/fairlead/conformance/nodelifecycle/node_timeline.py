@@ -183,7 +183,7 @@ def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
-    """The writes of all recorded runs, and those of only some runs."""
+    """Returns the writes that all recorded runs made, and the writes that only some runs made."""
     required = [write for write in writes if not write.get("unstable")]
     allowed = [write for write in writes if write.get("unstable")]
     return Counter(map(_line, required)), Counter(map(_line, allowed))

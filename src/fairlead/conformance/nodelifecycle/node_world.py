@@ -45,11 +45,11 @@ class _NoIds(IdSource):
     """Every object here brings its own identity."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """Made of the name."""
+        """Return a uid made of `namespace` and `name`."""
         return f"uid-{namespace}-{name}"
 
     def new_suffix(self) -> str:
-        """Nothing here asks for a generated name."""
+        """Raise NotImplementedError: no object here has a generated name."""
         raise NotImplementedError
 
 
@@ -57,7 +57,7 @@ class NodeWorld:
     """Drive with `run`; `log` fills up with what the controllers write."""
 
     def __init__(self, engine: CommandSource) -> None:
-        """An empty world."""
+        """Start without objects."""
         self.store = Store(_NoIds(), admission=())
         self.log = NodeWriteLog()
         self._agenda: TimerQueue[Act] = TimerQueue()
@@ -68,7 +68,7 @@ class NodeWorld:
 
     @property
     def now(self) -> Instant:
-        """What time it is."""
+        """The current virtual time."""
         return self._driver.now
 
     def at(self, t_ms: int, act: Act) -> None:
@@ -95,7 +95,7 @@ class NodeWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """What was not told yet; else what the next due act causes; else nothing."""
+        """Return stimuli that were not reported yet, else those of the next due act, else none."""
         while not self._untold and self._is_due(now):
             self._due.popleft()(now)
         untold, self._untold = self._untold, []

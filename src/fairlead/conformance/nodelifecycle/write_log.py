@@ -46,7 +46,7 @@ class NodeWriteLog:
                     self._add_once(_deletion(command, pod))
 
     def end(self) -> None:
-        """Stop attributing changes."""
+        """Stop logging changes of objects until the next command begins."""
         self._context = None
 
     def see(self, change: StoredChange) -> None:

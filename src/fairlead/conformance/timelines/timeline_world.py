@@ -87,7 +87,7 @@ class _NumberedIds(IdSource):
         self._created = 0
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """Name and serial number."""
+        """Return a uid made of `name` and a serial number."""
         self._created += 1
         return f"uid-{name}-{self._created}"
 
@@ -108,7 +108,7 @@ class _Fault:
 
 @dataclass(slots=True)
 class _WholeMilliseconds:
-    """`engine`, whose deadlines are rounded up to whole milliseconds."""
+    """Wraps `engine` and rounds its deadlines up to whole milliseconds."""
 
     engine: CommandSource
 

@@ -1,4 +1,4 @@
-"""Writes: the changes in the scripted world, in the format of the recordings."""
+"""Writes: a log of the changes in the scripted world, in the format of the recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CUT: Final = " ..."
 
 @dataclass(slots=True)
 class Writes:
-    """The log; `entries` are in order of time."""
+    """A log of changes; `entries` are in chronological order."""
 
     entries: list[Json] = field(default_factory=list)
 
@@ -23,31 +23,31 @@ class Writes:
         self.entries.append({"t_ms": t_ms, "kind": kind, **fields})
 
     def bind(self, t_ms: int, pod: str, node: str) -> None:
-        """The pod was bound."""
+        """Log that `pod` was bound to `node`."""
         self._add(t_ms, "bind", pod=pod, node=node)
 
     def bind_error(self, t_ms: int, pod: str, node: str, code: int, message: str) -> None:
-        """The API refused to bind the pod."""
+        """Log that the API server refused to bind `pod` to `node`."""
         self._add(t_ms, "bind_error", pod=pod, node=node, code=code, message=message)
 
     def running(self, t_ms: int, pod: str) -> None:
-        """The kubelet started the pod."""
+        """Log that the kubelet started `pod`."""
         self._add(t_ms, "running", pod=pod)
 
     def removed(self, t_ms: int, pod: str) -> None:
-        """The pod was removed from the API."""
+        """Log that `pod` was removed from the API."""
         self._add(t_ms, "removed", pod=pod)
 
     def delete(self, t_ms: int, pod: str, node: str, *, already_terminating: bool) -> None:
-        """The scheduler deleted a victim."""
+        """Log that the scheduler deleted the victim `pod` on `node`."""
         self._add(t_ms, "delete", pod=pod, node=node, already_terminating=already_terminating)
 
     def delete_error(self, t_ms: int, pod: str, message: str) -> None:
-        """The API refused to delete a victim."""
+        """Log that the API server refused to delete the victim `pod`."""
         self._add(t_ms, "delete_error", pod=pod, message=message)
 
     def event(self, t_ms: int, event: RecordEvent) -> None:
-        """The scheduler recorded an event."""
+        """Log that the scheduler recorded `event`."""
         fields: Json = {
             "object": event.regarding.key,
             "type": event.type,

@@ -215,7 +215,7 @@ class TestCluster:
     def expect_evicted_at(
         self, pod: str, after: Duration, *, tolerance: Duration = "1s", namespace: str = DEFAULT
     ) -> None:
-        """Expect the pod to be evicted `after` that time from now, plus or minus `tolerance`."""
+        """Expect `pod` to be evicted at `after` from now, plus or minus `tolerance`."""
         began = self._clock.now()
         known = self.get("pod", pod, namespace)
         if known is None:

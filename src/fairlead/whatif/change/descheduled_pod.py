@@ -26,9 +26,10 @@ _LABEL_SIGNS: Final = frozenset("=!()")
 
 
 def deschedule(found: Iterable[Manifest], text: str, namespace: str) -> tuple[Manifest, ...]:
-    """`found` with the running pods that `text` selects pending: `all`, or a label selector.
+    """Returns `found`, in which the running pods that `text` selects are pending.
 
-    `namespace` "" means every namespace. Raises InputError if it selects no running pod.
+    `text` is `all` or a label selector; `namespace` "" means every namespace. Raises InputError if
+    no running pod is selected.
     """
     try:
         selector = parse_selector("" if text == ALL else text)

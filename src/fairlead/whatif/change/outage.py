@@ -66,7 +66,7 @@ def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], s
 
 
 def without_duplicates(outages: Iterable[Outage]) -> list[Outage]:
-    """`outages` with each node only in the first one that names it; empty outages are dropped."""
+    """Returns `outages`, each node only in the first one that names it, without empty outages."""
     seen: set[str] = set()
     once: list[Outage] = []
     for one in outages:

@@ -105,7 +105,7 @@ def batch_config(
 
 
 def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
-    """`scheduler` with a copy of its first profile for each name in SCHEDULER_NAMES."""
+    """Returns `scheduler` with a copy of its first profile for each name in SCHEDULER_NAMES."""
     known = {profile.scheduler_name for profile in scheduler.profiles}
     first = scheduler.profiles[0]
     more = [replace(first, scheduler_name=name) for name in SCHEDULER_NAMES if name not in known]

@@ -49,7 +49,7 @@ View = TypeVar("View", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KarpenterInput:
-    """Files that complete a snapshot; None where the snapshot alone is asked."""
+    """Karpenter's input in addition to the snapshot; None means that the snapshot has it."""
 
     instance_types: str | None = None
     node_pools: str | None = None

@@ -54,7 +54,7 @@ _KEPT_TAINT_PREFIXES: Final = ("node.kubernetes.io/", "node.cloudprovider.kubern
 
 @dataclass(frozen=True, slots=True)
 class AutoscaleOptions:
-    """The autoscaler that the user asked for, and the file with its node groups ("": none)."""
+    """The values of --autoscale and --node-groups; "" means no file."""
 
     autoscale: str = OFF
     node_groups: str = ""
@@ -80,7 +80,7 @@ class _OutageForm(StrictForm, frozen=True, kw_only=True, rename={"lasts": "for"}
 
 
 class _GroupForm(StrictForm, frozen=True, kw_only=True):
-    """One node group."""
+    """A node group in the file of --node-groups."""
 
     name: str
     min: int
@@ -103,14 +103,14 @@ class _FileForm(StrictForm, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Autoscaling:
-    """What was found: the configuration (None: no autoscaler acts), and what to tell the user."""
+    """Cluster Autoscaler's configuration, None if it does not act, and notes for the user."""
 
     config: ClusterAutoscalerConfig | None
     notes: tuple[str, ...] = ()
 
 
 def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
-    """The autoscaler that `options` ask for, for the cluster of `manifests`. Raises InputError."""
+    """Returns Cluster Autoscaler as set by `options` and `manifests`. Raises InputError."""
     if options.autoscale not in CHOICES:
         hint = known_names(options.autoscale, CHOICES)
         raise InputError("--autoscale", f"no autoscaler {options.autoscale!r}; {hint}")

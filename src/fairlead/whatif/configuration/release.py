@@ -42,7 +42,7 @@ NO_CHOICE: Final = ReleaseChoice()
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """The release to follow in general, and that of the node controllers and kubelets."""
+    """Releases to follow: `nodes` in node controllers and kubelets, `general` elsewhere."""
 
     general: Release = field(default_factory=lambda: CURRENT)
     nodes: Release = field(default_factory=lambda: CURRENT)

@@ -1,4 +1,4 @@
-"""UserPlugins: users' scheduler plugins of a run, by name.
+"""UserPlugins: users' scheduler plugins of a run, keyed by name.
 
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
 default plugins, in every profile. If the scheduler configuration names the plugin, it decides where
@@ -41,7 +41,7 @@ class UserPlugin:
 
 
 class UserPlugins:
-    """`named` are the plugins of the command line in order; `find` also finds installed ones."""
+    """Users' plugins: `named` has those of --plugin in order; `find` also loads installed ones."""
 
     def __init__(self, options: Iterable[str] = ()) -> None:
         """`options` are values of --plugin. Raises InputError."""
@@ -64,7 +64,7 @@ class UserPlugins:
         return self._found.get(name)
 
     def factories(self) -> dict[str, Factory]:
-        """The factories of all plugins found so far, by name."""
+        """The factories of all plugins found so far, keyed by name."""
         return {name: plugin.factory for name, plugin in self._found.items()}
 
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:

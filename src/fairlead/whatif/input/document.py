@@ -112,7 +112,7 @@ def _yaml_listing(source: str, data: Bytes) -> Listing | None:
 
 
 def _with_listing(document: Document) -> Document:
-    """`document` as a listing if it is one, such as one that was written as YAML.
+    """Returns `document` as a listing if it is a List, for example one written as YAML.
 
     Its objects take less time and memory as texts, although they were decoded already.
     """

@@ -71,7 +71,7 @@ _FLAGS: Final[dict[str, Callable[[Effect], list[str]]]] = {
 
 
 class FailCondition(Protocol):
-    """One condition."""
+    """A condition of --fail-on."""
 
     @property
     def text(self) -> str:

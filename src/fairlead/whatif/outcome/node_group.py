@@ -43,7 +43,10 @@ class GroupOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AutoscalingOutcome:
-    """`waiting` says why pods trigger no scale-up, `staying` why nodes are not removed."""
+    """What an autoscaler did in a run.
+
+    `waiting` is why each pod triggers no scale-up, `staying` why each node is not removed.
+    """
 
     autoscaler: str
     groups: tuple[GroupOutcome, ...]
@@ -53,12 +56,12 @@ class AutoscalingOutcome:
 
     @property
     def added(self) -> int:
-        """How many nodes came."""
+        """The number of nodes that the autoscaler added."""
         return sum(group.added for group in self.groups)
 
     @property
     def removed(self) -> int:
-        """How many nodes went."""
+        """The number of nodes that the autoscaler removed."""
         return sum(group.removed for group in self.groups)
 
     @property

@@ -150,7 +150,7 @@ class LostPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutagePreemption:
-    """`pod` was preempted on `node` by `by`, the replacement of a pod of a failed node."""
+    """A preemption on `node` of `pod`; the preemptor `by` replaces a pod of a failed node."""
 
     at: Instant
     pod: str

@@ -27,7 +27,7 @@ _SLACK: Final = 1e-6  # a rate such as 0.1 is not a binary fraction
 
 @dataclass(frozen=True, slots=True)
 class RateLine:
-    """`nodes` of `zone` were tainted `count` times from `first` to `last`.
+    """Taints in a zone: `nodes` of `zone` were tainted `count` times from `first` to `last`.
 
     Each of `points` is an instant and the number of taints that the rate allowed until then.
     """

@@ -44,7 +44,9 @@ def _counted(count: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """`after` is how long the cluster took to come to rest: 0 at once, None not within the horizon.
+    """How long the cluster took to settle before the change, and what was going on until then.
+
+    `after` is 0 if the cluster was settled at once, None if it did not settle within the horizon.
 
     `activities` are by workload.
     """

@@ -46,7 +46,7 @@ class PodEnd:
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
+        """The pod's key, `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -269,9 +269,9 @@ class RunOutcome:
         return instant - self.started_at
 
     def placed(self) -> list[PodEnd]:
-        """The pods with a node, by name."""
+        """The pods that are bound to a node, sorted by name."""
         return [pod for pod in self.pods.values() if pod.is_placed]
 
     def pending(self) -> list[PodEnd]:
-        """The pending pods, by name."""
+        """The pending pods, sorted by name."""
         return [pod for pod in self.pods.values() if pod.is_pending]

@@ -63,7 +63,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """The severity of this kind of finding: bad, warning or good."""
         rank = list(OutcomeKind).index(self.kind)
         if rank <= list(OutcomeKind).index(OutcomeKind.UNFINISHED):
             return Severity.BAD
@@ -79,7 +79,7 @@ class Verdict:
 
     @property
     def first(self) -> Finding:
-        """The verdict itself."""
+        """The most important finding, which is the verdict."""
         return self.findings[0]
 
 
@@ -318,7 +318,7 @@ def _keys(pods: Iterable[PodEnd]) -> list[str]:
 
 
 def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
-    """`3 pods of deploy/store/web`, `5 pods of 2 workloads`, or the name of the only pod."""
+    """Returns `3 pods of deploy/store/web`, `5 pods of 2 workloads`, or a lone pod's name."""
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:
         return str(refs[0])

@@ -43,7 +43,7 @@ class WorkloadRef:
     name: str
 
     def __str__(self) -> str:
-        """`deploy/store/web`, as options such as --scale take it."""
+        """Returns a name such as `deploy/store/web`, as options such as --scale take it."""
         return f"{_SHORT.get(self.kind, self.kind.lower())}/{self.namespace}/{self.name}"
 
     @property

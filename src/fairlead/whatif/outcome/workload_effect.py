@@ -97,7 +97,7 @@ class WorkloadEffect:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts for one workload, by name of the field of WorkloadEffect."""
+    """Counts for one workload, keyed by the name of the field in WorkloadEffect."""
 
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)

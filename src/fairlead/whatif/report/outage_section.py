@@ -40,7 +40,7 @@ class OutageFigures(TypedDict, total=False):
 
 
 class OutageTimeline(TypedDict):
-    """Counts over virtual time, by name."""
+    """Counts over virtual time; `counts` is keyed by the name of the count."""
 
     t_s: Sequence[float]
     counts: Mapping[str, Sequence[int]]
@@ -118,7 +118,7 @@ class DrainRow(TypedDict, total=False):
 
 
 class OutageSection(TypedDict, total=False):
-    """The whole section."""
+    """The report's section on failed nodes."""
 
     figures: Required[OutageFigures]
     nodes_over_time: OutageTimeline

@@ -73,7 +73,7 @@ def embedded_json(page: Json) -> str:
 
 
 def content_security_policy(style: str, scripts: tuple[str, ...]) -> str:
-    """A policy that forbids everything except the given inline texts and data: images."""
+    """Returns a Content-Security-Policy that allows only these inline texts and data: images."""
     return "; ".join(
         (
             "default-src 'none'",

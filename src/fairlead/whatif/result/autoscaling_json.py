@@ -10,7 +10,7 @@ from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome
 def autoscaling_json(
     outcome: AutoscalingOutcome | None, start: Instant, without: AutoscalingOutcome | None = None
 ) -> Json:
-    """`{"autoscaling": …}`, with totals of the run `without` the change; empty if none acted."""
+    """Returns `{"autoscaling": …}` with the totals of `without`; empty if no autoscaler acted."""
     if outcome is None:
         return {}
     found: Json = {

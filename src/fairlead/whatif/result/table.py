@@ -85,7 +85,7 @@ TABLES: Final = (
 
 
 def cell_text(value: Any) -> str:
-    """`value` of a result as the text of a cell; "" for null."""
+    """Returns the text of a table cell for `value` of a result; "" for null."""
     match value:
         case None:
             return ""

@@ -25,7 +25,7 @@ class RequestsByShape:
     """Requests of pods; pods of one shape have one dictionary, which nobody may change."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """The pods that `cluster` knows have shapes."""
+        """Take the requests of pods in `cluster` from their shapes."""
         self._cluster = cluster
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 

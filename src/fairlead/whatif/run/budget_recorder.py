@@ -61,7 +61,7 @@ class BudgetRecorder:
             self._records[pdb.key].refused[key] = now
 
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
-        """The budgets that covered a displaced or refused pod at or after `since`, by name."""
+        """Yields budgets with a displaced or refused pod at or after `since`, sorted by name."""
         for key in sorted(self._records):
             record = self._records[key]
             displaced = tuple(dict.fromkeys(pod for at, pod in record.displaced if at >= since))

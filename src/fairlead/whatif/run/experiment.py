@@ -61,7 +61,7 @@ class Experiment:
 def with_batch(
     experiment: Experiment, options: BatchOptions, steps: Iterable[ScriptedStep]
 ) -> Experiment:
-    """`experiment` with the batch scheduler that `options` ask for, or that its pods need.
+    """Returns `experiment` with the batch scheduler of `options`, or the one that its pods need.
 
     `steps` are searched for pods too. Raises InputError.
     """

@@ -289,7 +289,7 @@ class ExperimentRun:
     def _create(
         self, step: ScriptedStep, manifest: Mapping[str, Any], store: Store, now: Instant
     ) -> None:
-        """Create an object; that admission forbids one in a namespace is part of the answer.
+        """Create an object; a refusal of a namespaced object by admission is part of the answer.
 
         Raises InputError for every other refusal: what is cluster-scoped, others refer to.
         """

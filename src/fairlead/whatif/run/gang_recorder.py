@@ -32,7 +32,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Gang:
-    """`running` is by uid, `done` by the name of the first incarnation."""
+    """A gang's members; `running` is keyed by uid, `done` by the name of the first incarnation."""
 
     minimum: int = 0
     members: dict[str, None] = field(default_factory=dict)

@@ -33,7 +33,7 @@ from fairlead.whatif.run.outage_recorder import AffectedPod, OutageRecorder
 def lost_pods(
     recorder: OutageRecorder, ends: Mapping[str, PodEnd], start: Instant
 ) -> Iterator[LostPod]:
-    """Every pod that is not running again, by name; `ends` are the pods at the end by key."""
+    """Yields the pods that do not run again, sorted by name; `ends` has each pod's end by key."""
     explainer = _LossExplainer(recorder, ends, start)
     for key in sorted(recorder.affected):
         pod = recorder.affected[key]

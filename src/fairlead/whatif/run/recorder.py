@@ -117,7 +117,7 @@ class Recorder:
     # --- reports ------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Record a decision."""
+        """Add what `record` reports to the outcome of the run."""
         timer = self.outage.timers.get(record.pod.uid) if isinstance(record, PodEvicted) else None
         self.outage.report(record)
         match record:

@@ -43,19 +43,19 @@ class KubeletSettings(StrictForm, frozen=True, kw_only=True):
 
 
 class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
-    """`flags` of kube-controller-manager, and a `version` for the node controllers alone."""
+    """kube-controller-manager's `flags`, and a `version` for the node controllers alone."""
 
     version: str | float = ""
     flags: dict[str, str | int | float | bool] = {}
 
     @property
     def as_flags(self) -> dict[str, str]:
-        """The flags as texts, by name without dashes."""
+        """The flags as texts, keyed by name without leading dashes."""
         return {name.removeprefix("--"): _flag(value) for name, value in self.flags.items()}
 
 
 class Settings(StrictForm, frozen=True, kw_only=True):
-    """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
+    """The field `settings` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
 
     `behave_like` is the Kubernetes version to follow, with `feature_gates`. `batch` configures the
     batch scheduler: a file or the name of a shipped configuration. With `cron_jobs` CronJobs create

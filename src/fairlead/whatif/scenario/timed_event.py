@@ -49,7 +49,7 @@ Duration = str | int | float
 
 
 class PatchForm(StrictForm, frozen=True, kw_only=True):
-    """`patch:` of an event; `merge` is an RFC 7386 merge patch."""
+    """The field `patch` of an event; `merge` is an RFC 7386 merge patch."""
 
     target: str
     merge: dict[str, Any]
@@ -261,7 +261,7 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
 
 
 def _copy(original: Manifest, number: int, count: int) -> Manifest:
-    """`original` with its number appended to its name."""
+    """Returns a copy of `original` with `number` appended to its name."""
     name = f"{original.ref.name}-{number:0{len(str(count - 1))}}"
     value: Json = {**original.value, "metadata": {**original.value["metadata"], "name": name}}
     return manifests([Document(original.source, value)], original.ref.namespace)[0]

@@ -77,7 +77,7 @@ class TracePriorities(StrictForm, frozen=True, kw_only=True):
 
 
 class Trace(StrictForm, frozen=True, kw_only=True):
-    """`trace:` of a scenario; `nodes` and `pods` are CSV files."""
+    """The field `trace` of a scenario; `nodes` and `pods` are CSV files."""
 
     nodes: str
     pods: str | None = None

@@ -46,7 +46,7 @@ class JobQueue(StrictForm, frozen=True, kw_only=True):
 
 
 class TraceJobs(StrictForm, frozen=True, kw_only=True):
-    """`jobs:` of a trace; `scheduler` is the schedulerName of the pods."""
+    """The field `jobs` of a trace; `scheduler` is the schedulerName of the pods."""
 
     queues: tuple[JobQueue, ...]
     members: tuple[int, ...] = (2, 4, 8)
@@ -60,7 +60,7 @@ ArrivingObject = tuple[DurationNs, Json]
 
 
 def queue_objects(jobs: TraceJobs, start: Instant) -> list[Json]:
-    """The Queue objects."""
+    """Return a Queue object for each of the queues of `jobs`, created at `start`."""
     created = format_timestamp(start)
     return [
         {
@@ -109,7 +109,7 @@ def job_arrivals(
 
 @dataclass(frozen=True, slots=True)
 class _Gang:
-    """One gang."""
+    """A PodGroup and its pods, which run for `runtime`."""
 
     name: str
     queue: str

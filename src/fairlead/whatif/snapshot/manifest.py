@@ -175,7 +175,7 @@ def _listed(source: str, listing: Listing, namespace: str) -> list[Manifest]:
 
 
 def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """`value`, or its items if it is a list."""
+    """Yields the objects in `value`: its items if it is a list, otherwise `value` itself."""
     if isinstance(value, list):
         for item in value:
             yield from _opened(source, item)
@@ -228,7 +228,7 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
 
 
 def _clean(source: str, value: Json) -> Json:
-    """`value` in storable form, after a check of its identity."""
+    """Checks the identity of `value` and returns it in the form that the store accepts."""
     kind = value["kind"]
     metadata = value.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name"):

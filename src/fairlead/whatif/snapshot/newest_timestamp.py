@@ -1,4 +1,4 @@
-"""The newest timestamp of an object: when something last happened to it, as far as it tells.
+"""The newest timestamp in an object: the latest instant at which it is known to have changed.
 
 deletionTimestamp is left out: it is in the future by the grace period. An object is searched as
 JSON, or typed (`NewestTimestamp`), which finds the same in the kinds that have typed statuses.
@@ -110,7 +110,7 @@ class NewestTimestamp:
     """Finds the newest timestamp of a pod, node or workload without building its JSON value."""
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Start with an empty cache of valid timestamps."""
         self._plausible: set[str] = set()
 
     def of(self, created: str, status: msgspec.Raw) -> str:

@@ -53,7 +53,7 @@ class HttpExtenders:
         self._session: aiohttp.ClientSession | None = None
 
     def __enter__(self) -> Self:
-        """Ready to call."""
+        """Return self, which is ready to call extenders."""
         return self
 
     def __exit__(self, *_failure: object) -> None:

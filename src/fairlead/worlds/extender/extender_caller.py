@@ -27,7 +27,7 @@ class NoExtenders:
     """Fails every call: no extenders are configured."""
 
     def call(self, call: CallExtender, body: bytes) -> Answer:
-        """Return CommandFailed."""
+        """Return CommandFailed for `call`."""
         return CommandFailed(call, FailureReason.INTERNAL_ERROR, "no extender can be reached here")
 
 

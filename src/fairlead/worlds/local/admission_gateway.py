@@ -73,7 +73,7 @@ class AdmissionGateway:
         return None
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer) -> Outcome | None:
-        """Continue a command whose webhook has answered; None if it waits for another one."""
+        """Continue a command whose webhook has answered; None if it waits for another webhook."""
         try:
             call = pending.steps.send(answer)
         except StopIteration as end:

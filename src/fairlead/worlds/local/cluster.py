@@ -216,7 +216,7 @@ def _metrics(config: EngineConfig) -> SchedulerMetrics:
 
 
 def config_in(release: Release, config: EngineConfig) -> EngineConfig:
-    """`config` with the rules of `release`."""
+    """Returns `config` with the rules of `release`."""
     if release == CURRENT:
         return config
     lifecycle = replace(
@@ -246,7 +246,7 @@ def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[Certif
 
 
 class ReconcileListener:
-    """A StoreListener."""
+    """Calls `reconcile` after each change of a Service."""
 
     def __init__(self, reconcile: Callable[[Instant], None]) -> None:
         """`reconcile` performs the writes that are due."""

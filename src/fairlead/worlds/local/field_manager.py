@@ -35,7 +35,7 @@ class FieldManagers:
     """Records the field manager of each write; the caches affect speed only."""
 
     def __init__(self) -> None:
-        """The caches start empty."""
+        """Start with empty caches."""
         self._entries: dict[bytes, list[Json]] = {}
         self._fields: dict[bytes, Json] = {}
 
@@ -91,7 +91,7 @@ def _nameless(obj: Json) -> Json:
 
 
 def _shape(event: Json) -> Json:
-    """The fields an event sets, and those of its nested objects, without their values."""
+    """Returns which fields `event` and its nested objects set, without their values."""
     return {
         key: sorted(value) if isinstance(value, dict) else not value for key, value in event.items()
     }

@@ -28,7 +28,7 @@ class RandomIds:
     """
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
+        """Start without buffered random bytes."""
         self._left = b""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:

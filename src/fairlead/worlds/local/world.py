@@ -37,10 +37,10 @@ from fairlead.worlds.perform import Outcome, refused
 
 
 class StoreListener(Protocol):
-    """Sees every change of the store before the engine does; decides nothing."""
+    """Is notified of every change of the store before the engine; decides nothing."""
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """Note a change."""
+        """Handle `change`, which was made in `store` at `now`."""
         ...
 
 
@@ -98,7 +98,7 @@ class LocalWorld:
         return None
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
-        """Continue a command whose webhook has answered; it may have to wait for another one."""
+        """Continue a command whose webhook has answered; it may call another webhook and wait."""
         self._queue_outcome(pending.issued.command, self.gateway.resume(pending, answer), now)
 
     def _do(self, issued: Issued, now: Instant) -> None:
@@ -182,7 +182,7 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
-    """`outcome` as that of `command`, which was performed in a more detailed form."""
+    """Returns `outcome` for `command`, which was performed in a more detailed form."""
     match outcome:
         case CommandFailed(_, reason, message):
             return CommandFailed(command, reason, message)
@@ -229,7 +229,7 @@ def store_own_endpoints(
 
 
 def _with_generation(kind: Kind, obj: Json, generation: int) -> Json:
-    """`obj` with its generation; Endpoints have none."""
+    """Returns an EndpointSlice with `generation`; returns Endpoints unchanged."""
     if kind is not ENDPOINT_SLICE:
         return obj
     return {**obj, "metadata": {**obj["metadata"], "generation": generation}}

@@ -163,7 +163,7 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
 
 
 def _spaced(plugin: str) -> str:
-    """`NodeResourcesFit` with spaces, so that a narrow column can break it."""
+    """Returns a plugin's name with spaces between words, so that a narrow column can wrap it."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 

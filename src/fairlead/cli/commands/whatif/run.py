@@ -129,7 +129,7 @@ def _karpenter(options: RunOptions) -> KarpenterInput | None:
 
 
 def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:
-    """The change that the options ask for."""
+    """Returns the change that the options describe."""
     return ClusterChange(**vars(options), failures=Failures(**vars(failures)))
 
 

@@ -63,7 +63,7 @@ class Agreement:
     holds: Callable[[str], bool] = lambda _: True
 
     def mismatch(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
-        """The first mismatch in the order of the recording; None if both agree."""
+        """Returns the first mismatch in the order of the recording; None if there is none."""
         match recorded:
             case {"$omitted": _}:
                 return None
@@ -250,7 +250,7 @@ def _with_causes(status: Json, causes: Sequence[Any]) -> Json:
 
 
 def _in_order_of(recorded: list[Any], found: list[Any]) -> list[Any]:
-    """`recorded` in the order of `found`, if they have the same causes."""
+    """Returns `recorded` in the order of `found` if both have the same causes, else unchanged."""
     left, ordered = list(recorded), []
     for cause in found:
         same = next((c for c in left if _same_cause(c, cause)), None)

@@ -18,7 +18,7 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
-    """Where the events of a watch differ from those of a recorded answer."""
+    """Returns the first mismatch between a watch's events and the recorded ones; None if equal."""
     if recorded.get("end") == "server-closed" and not found.ended:
         return Mismatch("end", "server-closed", "open")
     expected = [_event(entry["event"]) for entry in recorded.get("events", ())]

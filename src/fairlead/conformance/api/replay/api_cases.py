@@ -32,7 +32,7 @@ class ApiCases:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """None."""
+        """Return no fields: `recognizes` decides by the line's content."""
         return ()
 
     def recognizes(self, line: Json) -> bool:
@@ -55,7 +55,7 @@ class ApiCases:
         return found[0] if found else None
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """The mismatches on the first server; none if another server agrees."""
+        """Returns the mismatches on the first server; none if a later server gives no mismatch."""
         first: list[Mismatch] = []
         for server in self.servers(line):
             for _ in range(1 + _is_second_attempt(line)):

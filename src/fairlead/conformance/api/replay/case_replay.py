@@ -26,7 +26,7 @@ _LATE_MS = 20
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """An open watch."""
+    """A watch of the case that is still open, and the exchange that recorded it."""
 
     number: int
     exchange: Exchange

@@ -1,4 +1,4 @@
-"""Validators: translates recorded ETags and document hashes to those of the replaying server."""
+"""Validators: replaces recorded ETags and document hashes by the replaying server's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Validators:
     def translated(
         self, request: ReplayRequest, exchange: Exchange, transport: Transport
     ) -> ReplayRequest:
-        """`request` with recorded validators that were current replaced by our own."""
+        """Returns `request` with our own validators in place of recorded ones that were current."""
         headers = {
             name: self._tags.get(request.path, value)
             if name.lower() == _IF_NONE_MATCH and _DIGEST.fullmatch(value)

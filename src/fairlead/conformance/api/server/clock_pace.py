@@ -35,7 +35,7 @@ _SECOND: Final[DurationNs] = seconds(1)
 
 @dataclass(slots=True)
 class Pace:
-    """`now` is the cluster's time; arguments are real time in ns."""
+    """Advances the cluster's time, `now`, at the pace of commands; `machine` is real time in ns."""
 
     now: Instant
     _asked_at: Instant | None = None
@@ -57,7 +57,7 @@ class Pace:
         self.now = max(self.now, instant)
 
     def ask(self, machine: int) -> None:
-        """The command sends a request."""
+        """Advance `now` for a request that the command sends at `machine`."""
         if self._asked_at is not None:
             pause = machine - self._asked_machine
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
@@ -66,7 +66,7 @@ class Pace:
         self._asked_at, self._asked_machine = self.now, machine
 
     def wait(self, machine: int) -> None:
-        """The command waits on a watch."""
+        """Advance `now` if the command has waited on a watch until `machine`."""
         if self._asked_at is None or machine - self._asked_machine < QUIET:
             return
         self.now = max(self.now, min(self.now + WAITING_STEP, self._asked_at + WAITING_MAX))

@@ -18,7 +18,7 @@ from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
 class DelayedQuotas:
-    """The admission plugin; it sees a change `late` ns after it was made."""
+    """ResourceQuota's admission plugin with a cache that receives changes `late` ns late."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -39,7 +39,7 @@ class DelayedQuotas:
             self._before.setdefault(_key(change.object), (heard_at, change.previous))
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """See ResourceQuota."""
+        """Check the request against the quotas as they were `late` ns ago; see ResourceQuota."""
         heard = Storage()
         quotas = [
             self._heard(quota) for quota in storage.items(RESOURCE_QUOTA, attributes.namespace)

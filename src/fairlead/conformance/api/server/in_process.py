@@ -61,7 +61,7 @@ class InProcess:
         return HttpAnswer(exchange.status, exchange.headers, bytes(exchange.body))
 
     def watch(self, replayed: ReplayRequest) -> InProcessWatch:
-        """Open a watch."""
+        """Send the watch request `replayed` and return the open watch."""
         watched = InProcessWatch(self._answer(replayed), self._end_of(replayed))
         self._open.append(watched)
         return watched

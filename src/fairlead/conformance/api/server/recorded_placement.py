@@ -40,7 +40,7 @@ _MORE: Final = _BEST + 1
 
 
 class RecordedPlaces:
-    """A Score plugin."""
+    """A Score plugin that prefers the node on which the pod was recorded."""
 
     name = "RecordedPlaces"
     locality = Locality.CLUSTER

@@ -34,7 +34,7 @@ DEFAULT_QUEUE: Final = {
 
 
 def job_kinds() -> tuple[Json, ...]:
-    """The CustomResourceDefinitions."""
+    """Return the CustomResourceDefinitions of the batch schedulers' kinds."""
     return tuple(_definition(kind) for kind in KINDS if kind.is_custom and kind.group != _ALPHA)
 
 

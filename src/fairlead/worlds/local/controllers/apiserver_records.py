@@ -52,7 +52,9 @@ def server_name(host: str) -> str:
 
 
 class ApiServerRecords(ReactiveController):
-    """`address` is what clients connect to, `host` the machine, `authority` the CA's PEM text.
+    """Maintains the objects in which an API server publishes its identity, address and CA.
+
+    `address` is what clients connect to, `host` the machine, `authority` the CA's PEM text.
 
     `new_id` gives the holder of the Lease its identity.
     """

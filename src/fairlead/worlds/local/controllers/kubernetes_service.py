@@ -34,7 +34,7 @@ _TARGETS: Final = ("subsets", "endpoints", "ports")
 
 
 class KubernetesService(ReactiveController):
-    """`address` is the host and port that clients connect to."""
+    """Maintains the Service `kubernetes`; its endpoint is `address`, the API server's host:port."""
 
     issuer: ClassVar[Issuer] = API_SERVER
 

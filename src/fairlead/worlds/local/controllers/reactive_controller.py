@@ -22,7 +22,7 @@ class ReactiveController:
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nothing is ever due."""
+        """Return no commands, because the controller has no deadlines."""
         return []
 
 

@@ -72,10 +72,10 @@ class CorrelatedEvent:
 
 
 class EventCorrelator:
-    """Remembers recent events."""
+    """Aggregates and rate-limits events by the events before them."""
 
     def __init__(self) -> None:
-        """Start with no events."""
+        """Start with empty caches of recent events."""
         self._similar: _LruCache[_Similar] = _LruCache()
         self._spam_filters: _LruCache[_SpamFilter] = _LruCache()
 

@@ -39,7 +39,7 @@ class EventWriter:
     """Writes events into `store`; `host` is the host name that controllers report."""
 
     def __init__(self, store: Store, signatures: FieldManagers, host: str = HOST) -> None:
-        """Nothing is written yet."""
+        """Write to `store`, with `signatures` as field managers."""
         self._store = store
         self._forms = EventTemplates(store, signatures)
         self._host = host
@@ -180,7 +180,7 @@ def _series_of(event: RecordEvent) -> Key:
 
 
 def _is_over(found: Json, now: Instant) -> bool:
-    """Whether the series has been idle for so long that a new one begins."""
+    """Whether the series has been idle for so long that the next event begins a new series."""
     series = found.get("series")
     last = series["lastObservedTime"] if series else found["eventTime"]
     return bool(last < format_micro_time(now - SERIES_WITHIN))

@@ -43,7 +43,7 @@ class PodDetails:
     """Assigns pod IPs and completes status updates; frees the IPs of deleted pods."""
 
     def __init__(self) -> None:
-        """No IP is taken."""
+        """Start with no assigned IPs."""
         self._taken: dict[str, str] = {}  # by pod's uid
         self._uids: dict[str, str] = {}  # by address
 
@@ -142,7 +142,7 @@ def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json
 
 
 def _of_kubelet(conditions: list[Json]) -> list[Json]:
-    """`conditions` in a kubelet's order, the kubelet's own first."""
+    """Returns `conditions` in a kubelet's order, the kubelet's own first."""
     # upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus
     order = {name: place for place, name in enumerate(_KUBELETS_CONDITIONS)}
     return sorted(conditions, key=lambda row: order.get(row["type"], len(order)))

@@ -25,7 +25,7 @@ class BackupEndpoint:
     """Serves backups of `directory`, whose objects `log` writes; None without a directory."""
 
     def __init__(self, directory: Path | None, log: WriteAheadLog | None) -> None:
-        """Copy nothing yet."""
+        """Serve backups of `directory` and `log`; None for a cluster in memory."""
         self._directory = directory
         self._log = log
 
