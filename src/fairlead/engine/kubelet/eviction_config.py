@@ -91,7 +91,7 @@ class EvictionConfig:
 
 
 class EvictionFlagError(ValueError):
-    """A flag that there is not, or whose value is none; carries the evidence."""
+    """A flag is unknown or has an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
         """`flag` is a name without dashes."""

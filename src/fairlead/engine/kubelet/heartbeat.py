@@ -143,7 +143,7 @@ class Heartbeats:
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Commands that are due."""
+        """Return the commands that are due."""
         return [c for kubelet in self._timers.pop_due(now) for c in self._act(kubelet, now)]
 
     def _act(self, kubelet: KubeletState, now: Instant) -> list[Command]:

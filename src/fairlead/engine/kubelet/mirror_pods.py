@@ -30,7 +30,7 @@ class MirrorPods:
     """Mirror pods that wait for their kubelet, by node."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without mirror pods."""
         self._missing: dict[str, dict[str, Pod]] = {}
 
     def see(self, pod: Pod) -> None:
@@ -51,7 +51,7 @@ class MirrorPods:
         return [_copy(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:
-        """The node was deleted, and its static pods with it."""
+        """Forget the static pods of the deleted node `node`."""
         self._missing.pop(node, None)
 
 

@@ -94,7 +94,7 @@ class NodePressure:
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """The node's capacity or system usage may have changed."""
+        """Take in a new or changed node: its capacity or system usage may be new."""
         name = node.metadata.name
         site = self._sites.get(name)
         if site is None:
@@ -135,7 +135,7 @@ class NodePressure:
             self._wake(site, now)
 
     def forget_node(self, name: str) -> None:
-        """The node was deleted; its pods may be deleted later."""
+        """Forget the deleted node `name`; its pods may be deleted later."""
         site = self._sites.get(name)
         if site is not None:
             site.node = None

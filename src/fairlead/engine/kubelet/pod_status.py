@@ -134,7 +134,7 @@ def deadline_exceeded(ref: ObjectRef) -> PatchStatus:
 
 
 def evicted(ref: ObjectRef, why: str) -> PatchStatus:
-    """The pod was evicted under node pressure; `why` is the message."""
+    """Return the status patch of a pod evicted under node pressure; `why` is the message."""
     # upstream: pkg/kubelet/eviction/eviction_manager.go:evictPod
     fields = {"phase": "Failed", "reason": EVICTED, "message": why}
     disrupted = Condition("DisruptionTarget", "True", "TerminationByKubelet", why)

@@ -116,7 +116,7 @@ class PodWorkers:
         return _warnings(worker)
 
     def resume(self, node: str) -> None:
-        """The kubelet of `node` works: what was set aside is due."""
+        """Make all acts due that were set aside while the kubelet of `node` did not work."""
         self._expired.extend(self._frozen.pop(node, ()))
 
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> None:

@@ -161,7 +161,7 @@ NodeEdit = (
 
 
 def node_ref(node: Node) -> ObjectRef:
-    """Object reference of `node`."""
+    """Return the object reference of `node`."""
     meta = node.metadata
     return ObjectRef("Node", "", meta.name, meta.uid)
 

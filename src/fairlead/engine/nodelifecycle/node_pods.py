@@ -54,6 +54,6 @@ class NodePods:
 
 
 def pod_ref(pod: Pod) -> ObjectRef:
-    """Object reference of `pod`."""
+    """Return the object reference of `pod`."""
     meta = pod.metadata
     return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

@@ -280,14 +280,14 @@ class Workloads:
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
-        """A status was written: check whether it is still current."""
+        """Handle a written status: check whether it is still current."""
         if self._writer.answered(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
             changed.changed[key] = None
 
     def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """A status could not be written: retry, unless the object is gone."""
+        """Handle a refused status write: retry, unless the object is gone."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
             return

@@ -207,7 +207,7 @@ class GarbageCollector:
         return [command for one in dependents for command in self._abandon(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
-        """A dependent was deleted: owners that waited only for it can be deleted."""
+        """Delete the owners that waited only for the deleted dependent `uid`."""
         dependent = self._by_uid.pop(uid, None)
         commands: list[Command] = []
         for key in dependent.keys if dependent is not None else ():

@@ -97,7 +97,7 @@ def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
 
 
 def pod_ref(pod: Pod) -> ObjectRef:
-    """Object reference of `pod`."""
+    """Return the object reference of `pod`."""
     meta = pod.metadata
     return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
 

@@ -87,7 +87,7 @@ class ResourceClaims:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Always None."""
+        """Return None: nothing is ever scheduled."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -53,11 +53,11 @@ class StatusWriter:
         return target in self._pending
 
     def see(self, target: ObjectRef) -> None:
-        """The object has changed."""
+        """Note that the object `target` has changed."""
         self._taken.pop(target, None)
 
     def answered(self, target: ObjectRef) -> bool:
-        """A write succeeded; returns whether it was sent from here."""
+        """Note that a write succeeded; return whether it was sent from here."""
         patch = self._pending.pop(target, None)
         if patch is None:
             return False
@@ -66,13 +66,13 @@ class StatusWriter:
         return True
 
     def refused(self, target: ObjectRef) -> int:
-        """A write failed; returns the failures in a row, 0 if the write was not sent from here."""
+        """Note that a write failed; return the failures in a row, 0 if it was sent elsewhere."""
         if self._pending.pop(target, None) is None:
             return 0
         self._refused[target] = self._refused.get(target, 0) + 1
         return self._refused[target]
 
     def forget(self, target: ObjectRef) -> None:
-        """The object was deleted."""
+        """Forget the writes of the deleted object `target`."""
         for known in (self._pending, self._taken, self._refused):
             known.pop(target, None)

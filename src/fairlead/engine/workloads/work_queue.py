@@ -126,7 +126,7 @@ class Retries:
         self._due.add(now + REST, key)
 
     def taken(self, key: Key) -> None:
-        """A write succeeded, or the object is gone."""
+        """Note that a write of `key` succeeded, or that its object is gone."""
         self._failures.pop(key, None)
 
     def next_due(self) -> Instant | None:

@@ -216,7 +216,7 @@ class SimulatedProvider:
         return node
 
     def lose(self, node: Node) -> None:
-        """An adopted Node is gone; so is its machine, and the target is lower."""
+        """Remove the machine of an adopted Node that is gone, and lower the target."""
         provider_id = node.spec.provider_id
         self._names.pop(provider_id, None)
         group = self.node_group_for(provider_id)

@@ -150,7 +150,7 @@ class Karpenter:
         return []
 
     def _lose_machine(self, name: str, message: str, now: Instant) -> None:
-        """The Node was refused, so its machine is of no use."""
+        """Give up the machine whose Node was refused."""
         claim = self.cluster.node_claims.get(name)
         if claim is not None and name not in self.cluster.node_objects:
             self._reasons[name] = f"RegistrationFailed: {message}"
@@ -407,7 +407,7 @@ class Karpenter:
             self._out.append(DeleteObject(_node_ref(node_name), why="karpenter"))
 
     def _finish(self, claim: NodeClaim, now: Instant) -> None:
-        """The machine of a NodeClaim is gone."""
+        """Remove a NodeClaim whose machine is gone, and record it."""
         if claim.name not in self.cluster.node_claims:
             return
         self.cluster.remove(claim, now)

@@ -62,7 +62,7 @@ class Machines:
     def launch(
         self, request: NodeClaimRequest, now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """A launched NodeClaim; None if nothing that it allows is available."""
+        """Return the launched NodeClaim, None if no instance type that it allows is available."""
         chosen = request.launch()
         if chosen is None:
             return None

@@ -58,7 +58,7 @@ def _parsed(resources: ResourceList) -> Quantities:
 
 
 def _add(total: Quantities, more: Mapping[str, Quantity]) -> None:
-    """A sum has the form of its first amount that is not zero."""
+    """Add `more` to `total`; a sum has the form of its first amount that is not zero."""
     for name, one in more.items():
         before = total.get(name)
         if before is None or before.nano == 0:

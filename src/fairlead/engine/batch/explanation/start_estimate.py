@@ -75,7 +75,7 @@ class _End:
 
 
 class _Simulation:
-    """The simulated cluster; `_free` is what is free by [resource, row] at `_now`."""
+    """The simulated cluster; `_free` is the free amounts by [resource, row] at `_now`."""
 
     def __init__(self, session: Session, waiting: dict[str, list[_WaitingJob]]) -> None:
         self._session = session

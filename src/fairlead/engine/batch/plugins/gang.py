@@ -42,7 +42,7 @@ class Gang:
         return job.is_pipelined
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """A job with too few members is not tried."""
+        """Return an objection if the job has too few valid members."""
         valid, minimum = job.valid_count, job.min_available
         if valid >= minimum:
             return None

@@ -165,7 +165,7 @@ class Outright:
 
     @property
     def is_final(self) -> bool:
-        """Always true."""
+        """True: no operation can be undone."""
         return True
 
     @property

@@ -51,7 +51,7 @@ class _Part:
 
 
 class QueueTree:
-    """The claims as a tree; a parent that is missing or in a cycle counts as the root."""
+    """The claims of all queues as a tree; a missing or cyclic parent counts as the root."""
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
         """`claims` are keyed by the names of the queues."""

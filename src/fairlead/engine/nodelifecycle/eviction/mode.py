@@ -33,7 +33,7 @@ class Observation:
 
     @property
     def name(self) -> str:
-        """Name of the node."""
+        """The node's name."""
         return self.node.metadata.name
 
 

@@ -107,7 +107,7 @@ class NeverLimiter:
         return self._rate
 
     def try_accept(self, now: Instant) -> bool:
-        """Always False."""
+        """Return False."""
         return False
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:

@@ -64,7 +64,7 @@ class ZoneQueues:
         self._processed_at = ticks.first - ticks.period
 
     def __getitem__(self, zone: str) -> RateLimitedQueue:
-        """The queue of a zone that was opened."""
+        """Return the queue of `zone`, which must be open."""
         return self._queues[zone]
 
     def has(self, zone: str) -> bool:
@@ -117,7 +117,7 @@ class RateLimitedQueue:
         self._waiting: set[str] = set()  # never iterated
 
     def __len__(self) -> int:
-        """Number of waiting entries."""
+        """Return the number of waiting entries."""
         return len(self._waiting)
 
     def is_known(self, name: str) -> bool:

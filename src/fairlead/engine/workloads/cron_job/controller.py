@@ -28,7 +28,7 @@ RETRY_AFTER = seconds(10)
 
 
 class CronJobs:
-    """All CronJobs, by uid."""
+    """The controller of all CronJobs."""
 
     issuer: ClassVar[Issuer] = controller_account("cronjob-controller")
 

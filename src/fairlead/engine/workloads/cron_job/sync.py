@@ -42,7 +42,7 @@ MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
 
 @dataclass(slots=True)
 class CronJobState:
-    """A CronJob with its Jobs by name; `last` is the last time for which a Job was created.
+    """A CronJob with its Jobs, keyed by name; `last` is the last time for which a Job was created.
 
     `before` is the previous value of `last`, to restore if the Job cannot be created. `creating`
     are names of Jobs being created, `running` those it created that have not finished, `deleting`

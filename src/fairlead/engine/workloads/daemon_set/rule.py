@@ -168,7 +168,7 @@ class DaemonSetRule:
         )
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the pod's node."""
+        """Return the name of the pod's node, which is its slot."""
         return target_node(pod)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:

@@ -126,7 +126,7 @@ class Rollouts:
         self.changed[rollout.key] = None
 
     def mark_pods_changed(self, key: str) -> None:
-        """The pods of the ReplicaSet `key` have changed."""
+        """Note that the pods of the ReplicaSet `key` have changed."""
         rollout = self._rollouts.get(self._by_replica_set.get(key, ""))
         if rollout is not None and self.sync.view.follows_pods(rollout):
             self.mark_changed(rollout)
@@ -189,7 +189,7 @@ class Rollouts:
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """A ReplicaSet could not be created: use another name if it is taken, else retry later."""
+        """Handle a refused creation: use another name if it is taken, else retry later."""
         rollout = self._rollouts.get(self._creating.pop((target.namespace, target.name), ""))
         if rollout is None:
             return []

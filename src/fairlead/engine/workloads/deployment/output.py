@@ -183,7 +183,7 @@ class NoRolloutOutput:
     """Writes nothing."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Never."""
+        """Return False: nothing is written."""
         return False
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
@@ -219,7 +219,7 @@ class NoRolloutOutput:
         return []
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Never."""
+        """Return None: no progress is reported."""
         return None
 
 

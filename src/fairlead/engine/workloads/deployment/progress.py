@@ -59,7 +59,7 @@ class ProgressInput:
 
 
 def pause_status(deployment: Deployment, now: Instant) -> Json:
-    """The current status, with Progressing changed if the Deployment was paused or resumed."""
+    """Return the status, with Progressing changed if the Deployment was paused or resumed."""
     # upstream: sync.go:checkPausedConditions
     before = find(deployment.status.get("conditions", ()), PROGRESSING)
     reason = "" if before is None else before.get("reason", "")

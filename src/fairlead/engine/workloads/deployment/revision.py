@@ -49,7 +49,7 @@ def next_revision(others: Iterable[ReplicaSet]) -> int:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """The Deployment's size at the time a ReplicaSet is scaled."""
+    """Return the annotations with the Deployment's size, set when a ReplicaSet is scaled."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.max_pods)}
 
 

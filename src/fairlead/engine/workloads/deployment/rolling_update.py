@@ -76,7 +76,7 @@ class Bounds:
 
     @property
     def max_pods(self) -> int:
-        """The maximum of pods."""
+        """The largest number of pods during the update: replicas and surge."""
         return self.replicas + self.surge
 
     @property

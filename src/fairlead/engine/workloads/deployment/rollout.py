@@ -57,7 +57,7 @@ WHY_HISTORY: Final = "older than its Deployment's revision history"
 
 @dataclass(frozen=True, slots=True)
 class RequestedScale:
-    """A size that was patched into a ReplicaSet and is not seen there yet."""
+    """A size that was patched into a ReplicaSet, until the patched ReplicaSet is observed."""
 
     replicas: int
     desired: int

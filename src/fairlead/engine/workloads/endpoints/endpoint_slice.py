@@ -218,7 +218,7 @@ def _metadata(
 
 
 def ref_of(one: EndpointSlice | Endpoints) -> ObjectRef:
-    """Object reference of `one`."""
+    """Return the object reference of `one`."""
     meta = one.metadata
     return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)
 

@@ -93,7 +93,7 @@ class EndpointMirroring:
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write what has changed."""
+        """Write the objects that have changed and whose time has come."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             mirror = self._mirrors.get(key)

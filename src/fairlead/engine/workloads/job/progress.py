@@ -57,7 +57,7 @@ class Backoff:
     last: Instant = 0
 
     def fail(self, now: Instant) -> None:
-        """Counts a failure."""
+        """Count a failure at `now`."""
         self.failures += 1
         self.last = now
 
@@ -140,7 +140,7 @@ class JobProgress:
                 self.uncounted[uid] = False
 
     def release(self, uid: str) -> None:
-        """The pod's finalizer was removed: it is part of the number now."""
+        """Note that the pod's finalizer was removed: the status counts the pod now."""
         self.uncounted.pop(uid, None)
 
     def is_counted(self, uid: str) -> bool:

@@ -115,7 +115,7 @@ class JobRule:
         return self._manage(pods, now)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing depends on readiness."""
+        """Return no changes: nothing depends on readiness."""
         return NOTHING
 
     # --- state -----------------------------------------------------------------------------------

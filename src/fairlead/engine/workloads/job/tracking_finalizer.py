@@ -120,7 +120,7 @@ class JobOrphans:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Always None."""
+        """Return None: nothing is ever scheduled."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -175,7 +175,7 @@ class EndedJobPods:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Always None."""
+        """Return None: nothing is ever scheduled."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -88,7 +88,7 @@ class Adoption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Always None."""
+        """Return None: nothing is ever scheduled."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -112,7 +112,7 @@ class History:
         return self._truncated(set(live))
 
     def not_created(self, name: str) -> None:
-        """A ControllerRevision could not be created because its name is taken."""
+        """Handle a refused creation of the ControllerRevision `name`: the name is taken."""
         if self.born.pop(name, 0) is None and name == self.update:
             self.collisions += 1
             template = self.templates.pop(name)

@@ -247,7 +247,7 @@ class PodSets:
     # --- outcomes ------------------------------------------------------------------------------
 
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """A pod was created; after the first one, creates the rest."""
+        """Handle the creation of a pod; after the first pod, create the rest."""
         key = self._creating.pop((target.namespace, target.name), None)
         if key is None:
             return []
@@ -279,7 +279,7 @@ class PodSets:
         return [] if is_namespace_terminating(message) else [failed_create(pods.ref, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """A pod could not be deleted: back off, unless it is gone."""
+        """Handle a refused deletion of a pod: back off, unless the pod is gone."""
         key = self._set_keys.get(target.key)
         if key is None or reason is FailureReason.NOT_FOUND:
             return

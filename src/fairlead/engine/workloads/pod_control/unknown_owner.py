@@ -52,7 +52,7 @@ class UnknownOwnerRule:
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing depends on readiness."""
+        """Return no changes: nothing depends on readiness."""
         return NOTHING
 
     def _wishes(self, pods: PodSet, slot: str) -> list[DesiredPod]:
@@ -71,19 +71,19 @@ class NoOpRule:
     is_watchful: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """Return no slots."""
+        """Return "": the pods have no slots."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Never."""
+        """Return False: no pod is replaced."""
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return nothing."""
+        """Return no changes."""
         return NOTHING
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return nothing."""
+        """Return no changes."""
         return NOTHING
 
 
@@ -97,11 +97,11 @@ class DeletedOwnerRule:
     is_watchful: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """Return no slots."""
+        """Return "": the pods have no slots."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Never."""
+        """Return False: no pod is replaced."""
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
@@ -109,7 +109,7 @@ class DeletedOwnerRule:
         return Plan(delete=tuple(pods.active.values()), why=WHY_OWNER_DELETED)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return nothing."""
+        """Return no changes."""
         return NOTHING
 
 

@@ -50,5 +50,5 @@ class ReplicaSetRule:
         return NOTHING
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing depends on readiness."""
+        """Return no changes: nothing depends on readiness."""
         return NOTHING

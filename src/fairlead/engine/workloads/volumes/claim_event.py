@@ -83,7 +83,7 @@ class ClaimEvents:
     """Writes all of it; the same facts about a claim are written once."""
 
     def __init__(self) -> None:
-        """Start with nothing written."""
+        """Start without written events."""
         self._written: dict[str, list[Command]] = {}
         self._lost: dict[str, PersistentVolumeClaim] = {}  # claims as they were at that write
 
@@ -128,7 +128,7 @@ class NoClaimEvents:
         """Nothing to forget."""
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """No claim is lost."""
+        """Return None: no claim is lost."""
         return None
 
     def next_step(

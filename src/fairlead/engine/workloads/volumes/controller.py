@@ -136,7 +136,7 @@ class Volumes:
         return commands
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Store all objects first."""
+        """Store all of `objects`, then handle each of them."""
         for one in objects:
             self._see(one)
         commands: list[Command] = []
@@ -217,7 +217,7 @@ class Volumes:
     def _go_on(
         self, claim: PersistentVolumeClaim, step: BindingStep | None, now: Instant
     ) -> list[Command]:
-        """Take or schedule `step`."""
+        """Take `step` now, or schedule it."""
         key = claim.key
         is_others = step is not None and (
             step.kind is StepKind.PROVISION and not self._config.provisions

@@ -64,7 +64,7 @@ class StorageProtection:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Always None."""
+        """Return None: nothing is ever scheduled."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -18,7 +18,7 @@ class InstanceCache:
     """Refreshed as a whole every 2 minutes, and by group after `invalidate`."""
 
     def __init__(self, provider: CloudProvider) -> None:
-        """An empty cache that is due at once."""
+        """Start with an empty cache, which is due at once."""
         self._provider = provider
         self._by_group: dict[str, Sequence[Instance]] = {}
         self._next_refresh: Instant | None = None

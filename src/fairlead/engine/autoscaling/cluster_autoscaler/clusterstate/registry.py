@@ -92,7 +92,7 @@ class ClusterStateRegistry:
     def __init__(
         self, provider: CloudProvider, options: AutoscalingOptions, events: EventLog
     ) -> None:
-        """Know nothing about nodes yet."""
+        """Start without nodes."""
         self._provider = provider
         self._options = options
         self._events = events

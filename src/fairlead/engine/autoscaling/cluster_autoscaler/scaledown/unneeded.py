@@ -24,7 +24,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 @dataclass(frozen=True, slots=True)
 class UnneededNode:
-    """A removable node, and the loop since which it has been one without interruption."""
+    """A removable node; it has been removable in every loop from `since` on."""
 
     removal: NodeToBeRemoved
     since: Instant

@@ -300,7 +300,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """The failed group, and those that would have come after it, help nobody."""
+        """Reject the failed group and the groups after it for all pods."""
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:

@@ -19,7 +19,7 @@ _SPECS_MAX: Final = 10
 
 
 class HintingSimulator:
-    """A hint made or used in one loop is valid in the next one only."""
+    """Places pods with hints; a hint made or used in one loop is valid in the next loop only."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         """Place pods in `snapshot`, without forking it."""

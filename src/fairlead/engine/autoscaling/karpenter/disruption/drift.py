@@ -32,7 +32,7 @@ class Drift:
         self._context = context
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> bool:
-        """The NodeClaim has drifted, and its pool is not static."""
+        """Return whether the NodeClaim has drifted and its pool is not static."""
         return not candidate.pool.is_static and candidate.claim.is_true(DRIFTED_CONDITION)
 
     def compute(

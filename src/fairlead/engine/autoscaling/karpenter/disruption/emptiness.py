@@ -40,7 +40,7 @@ class Emptiness:
         self._memory = memory
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """The node is empty and may be consolidated; the consolidation policy does not matter."""
+        """Return whether the node is empty and may be consolidated, whatever the policy."""
         pool = candidate.pool
         if pool.is_static:
             return False
@@ -51,7 +51,7 @@ class Emptiness:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
     ) -> tuple[DisruptionCommand | None, bool]:
-        """The command, None if no node is empty; and whether a budget held one back."""
+        """Return the command, None if no node is empty, and whether a budget held a node back."""
         empty: list[DisruptionCandidate] = []
         is_constrained = False
         for one in by_cost(candidates):

@@ -74,7 +74,7 @@ class MultiNodeConsolidation:
     def prefix(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
-        """The command for exactly these candidates, None if there is no sensible one."""
+        """Return the command for exactly these candidates, None if it would not be worthwhile."""
         command = self._consolidation.compute(candidates, now)
         if isinstance(command, str):
             return None

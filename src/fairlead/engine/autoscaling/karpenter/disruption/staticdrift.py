@@ -33,7 +33,7 @@ class StaticDrift:
         self._pending = pending
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> bool:
-        """The NodeClaim of a static pool has drifted."""
+        """Return whether the candidate is a drifted NodeClaim of a static pool."""
         return candidate.pool.is_static and candidate.claim.is_true(DRIFTED_CONDITION)
 
     def compute(

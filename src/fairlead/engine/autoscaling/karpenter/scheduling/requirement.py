@@ -73,7 +73,7 @@ class LabelRequirement:
         return (self.gte is None and self.lte is None) or _within(value, self.gte, self.lte)
 
     def intersection(self, other: LabelRequirement) -> LabelRequirement:
-        """The requirement that both state; `min_values` is the larger one."""
+        """Return the intersection of both requirements; `min_values` is the larger of the two."""
         if other is self:
             return self
         complement = self.complement and other.complement

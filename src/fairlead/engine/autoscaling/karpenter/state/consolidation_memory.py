@@ -13,10 +13,10 @@ _FORGET_AFTER_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 
 
 class ConsolidationMemory:
-    """The time of the last change that matters, and the one each method has looked at."""
+    """Which consolidation methods have found nothing since the last change of the cluster."""
 
     def __init__(self) -> None:
-        """Nothing has been looked at."""
+        """Start with all methods due."""
         self._changed_at: Instant = 0
         self._changes = 0
         self._seen: dict[str, tuple[int, Instant]] = {}

@@ -1,4 +1,4 @@
-"""The nodes of a static NodePool by what is going to happen to them.
+"""Counts the NodeClaims of a static NodePool: active, deleting, about to be replaced.
 
 upstream: pkg/controllers/state/nodepoolstate.go
 """

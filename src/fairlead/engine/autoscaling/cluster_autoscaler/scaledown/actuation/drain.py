@@ -54,7 +54,7 @@ class _PriorityGroup:
 
 @dataclass(slots=True)
 class NodeDrain:
-    """A state machine; `due` is when `advance` has work. `failure` is set if it gave up."""
+    """The drain of one node; `due` is when `advance` has work, `failure` why it was given up."""
 
     context: AutoscalingContext
     node: str
@@ -101,7 +101,7 @@ class NodeDrain:
         self.context.commands.append(EvictPod(_ref(one.pod), "node scale down"))
 
     def answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
-        """The API server performed or refused an eviction; None: performed, or the pod is gone."""
+        """Handle the answer to an eviction; `problem` is None if the pod was evicted or is gone."""
         for one in self.evictions:
             if one.is_waiting and _ref(one.pod) == ref:
                 one.is_waiting = False
