@@ -63,7 +63,7 @@ def _is_word(key: Any) -> bool:
 
 
 def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
-    """Problems, each at a character's place, as the compiler prints them."""
+    """Return `problems` as the compiler prints them, each at a character's place."""
     shown = [_shown(expression, place, text) for place, text in problems[:PROBLEMS_MAX]]
     if len(problems) > PROBLEMS_MAX:
         shown.append(f"{len(problems) - PROBLEMS_MAX} more errors were truncated")

@@ -254,7 +254,10 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Built-in kinds omit group and version, which the document states; custom resources do not."""
+    """Return the responseKind `name`.
+
+    Built-in kinds may omit group and version, which the document states; custom resources do not.
+    """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version
     return {"group": group, "version": version, "kind": name}

@@ -267,7 +267,7 @@ def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ())
 
 
 def _no_request_info(path: str) -> Response:
-    """500: the path ends in `watch` or `proxy` without a resource."""
+    """Return ApiError 500: the path ends in `watch` or `proxy` without a resource."""
     # upstream: endpoints/filters/requestinfo.go, endpoints/handlers/responsewriters/errors.go
     why = f"unable to determine kind and namespace from url, {path}"
     text = f"Internal Server Error: {quoted(path)}: failed to create RequestInfo: {why}\n"

@@ -73,7 +73,7 @@ class _UnreadBodyError(ApiError):
 
 
 class ApiApp:
-    """Serves `server`; `clock` returns ns since 1970."""
+    """An ASGI application that serves `server`; `clock` returns ns since 1970."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ _UNREAD: Final = "fairlead.unread"
 
 
 def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
-    """uvicorn's configuration for `app` (ASGI) with these timeouts; `more` are its other options.
+    """Return uvicorn's configuration for the ASGI `app`; `more` are further options of uvicorn.
 
     HTTP only, without logs and Server header, ignoring proxy headers.
     """

@@ -29,7 +29,7 @@ class TooManyBodiesError(Exception):
 
 
 class BodyBudget:
-    """How many bytes of each user's request bodies are in memory."""
+    """Limits how many bytes of each user's request bodies are in memory."""
 
     def __init__(self) -> None:
         """Start without open requests."""

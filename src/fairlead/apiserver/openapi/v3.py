@@ -160,7 +160,7 @@ def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
 
 
 def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
-    """Type, apiVersion and kind of all request and response bodies of `kinds`."""
+    """Yield type, apiVersion and kind of all request and response bodies of `kinds`."""
     for kind in kinds:
         known = _type_of(kind.api_version, kind.kind) or metrics_type_name(kind)
         name = known or custom_name(kind)

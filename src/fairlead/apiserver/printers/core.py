@@ -68,7 +68,7 @@ def _namespace(obj: Json, now: int) -> list[Cell]:
 
 
 def _event(obj: Json, now: int) -> list[Cell]:
-    """Returns the row of an event, whose fields are those of the core group's form."""
+    """Returns the row of an event, from the fields that it has in the core group."""
     event_time = age(obj.get("eventTime"), now)
     first = age(obj["firstTimestamp"], now) if obj.get("firstTimestamp") else event_time
     last = age(obj["lastTimestamp"], now) if obj.get("lastTimestamp") else first

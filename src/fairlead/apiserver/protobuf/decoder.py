@@ -56,7 +56,7 @@ _INT_OR_STRING: Final[Mapping[int, Layout]] = {
 
 
 def text(value: bytes) -> str:
-    """UTF-8 text; invalid bytes are replaced by U+FFFD."""
+    """Returns UTF-8 text, with invalid bytes replaced by U+FFFD."""
     # upstream: encoding/json of texts that were read from protobuf
     return _INVALID_BYTES.sub("\ufffd", value.decode(errors="surrogateescape"))
 
@@ -258,7 +258,7 @@ def _valid_version(api_version: str) -> str:
 
 
 def _envelope(body: bytes) -> tuple[str, str, bytes]:
-    """apiVersion, kind and the raw message in `body`. Raises WireError."""
+    """Returns apiVersion, kind and the raw message in `body`. Raises WireError."""
     if not body:
         raise WireError("empty data")
     if not body.startswith(MAGIC):

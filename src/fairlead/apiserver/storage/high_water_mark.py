@@ -31,7 +31,7 @@ class Mark:
 
 
 class HighWaterMark:
-    """The mark in the file at `path`."""
+    """Reads and writes the mark in the file at `path`."""
 
     def __init__(self, path: Path) -> None:
         """Only keep the path; the file is opened on the first use."""

@@ -58,7 +58,7 @@ class StoredChange:
 
     @property
     def text(self) -> bytes:
-        """`object` as JSON, encoded on first use."""
+        """The JSON text of `object`, encoded on first use."""
         text = self._text
         if text is None:
             text = encode(self.object)

@@ -31,7 +31,7 @@ def uri_problem(text: str) -> str:
 
 
 def _parts(text: str) -> tuple[str, str, str, str]:
-    """Scheme, host with port, path and query. Raises ValueError."""
+    """Return scheme, host with port, path and query of a URL. Raises ValueError."""
     matched = _FORM.fullmatch(text)
     if matched is None or not text or _CONTROL.search(text):
         raise ValueError(_no_url(text))

@@ -30,7 +30,7 @@ _NOT_ESTABLISHED: Final = {
 
 
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
-    """`definition` with the condition of a conflict with names of `others`; None if there is none.
+    """Return `definition` with a condition for its name conflict with `others`, else None.
 
     Returns `definition` itself if it has the condition already.
     """

@@ -35,7 +35,7 @@ _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
 
 def bootstrap_objects() -> Iterator[Json]:
-    """Namespaces, roles and bindings; aggregated rules are already in their roles."""
+    """Yield the namespaces, roles and bindings; roles include the rules they aggregate."""
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     roles = [*_roles(CLUSTER_ROLES), *_roles(_controller_roles())]

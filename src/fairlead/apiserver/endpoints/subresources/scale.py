@@ -128,7 +128,7 @@ def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
 
 
 def _built_in(obj: Json) -> tuple[Json, Json]:
-    """spec and status of the Scale of a built-in kind."""
+    """Return spec and status of the Scale of a built-in kind."""
     spec = obj.get("spec", {})
     replicas = spec.get("replicas", 0)
     status: Json = {"replicas": obj.get("status", {}).get("replicas", 0)}

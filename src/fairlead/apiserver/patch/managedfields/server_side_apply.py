@@ -140,7 +140,10 @@ def _apply_or_conflict(
     request: ApplyRequest,
     timestamp: str,
 ) -> tuple[Json, ManagedFields]:
-    """Applies; with kubectl as manager, conflicts over its own last-applied values are forced."""
+    """Return the result of an apply.
+
+    If kubectl is the manager, conflicts over its own last-applied values are forced.
+    """
     try:
         return _apply(resource, live, managed, request, timestamp)
     except ItemKeyError as cause:
