@@ -64,7 +64,7 @@ def is_exempt(kind: Kind) -> bool:
 def matched_kind(
     rules: Sequence[Json], attributes: AdmissionAttributes, storage: Storage, *, is_exact: bool
 ) -> Kind | None:
-    """The kind that a rule matches, preferably the request's own; None if no rule does."""
+    """Returns the kind that a rule matches, preferably the request's own; None if no rule does."""
     if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
         return attributes.kind
     if is_exact:
@@ -124,13 +124,13 @@ def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Stora
 
 
 def _requester_authorizer(attributes: AdmissionAttributes) -> RequesterAuthorizer | None:
-    """The authorizer for the requesting user; None for the server itself."""
+    """Returns the authorizer for the requesting user; None for the server itself."""
     write = attributes.write
     return None if write.user is None else RequesterAuthorizer(write.rights, write.user)
 
 
 def _equivalent_kinds(kind: Kind, storage: Storage) -> Iterator[Kind]:
-    """The kinds of other versions of the same objects."""
+    """Yields the kinds of other versions of the same objects."""
     if kind.custom is None:
         yield from (
             other

@@ -226,7 +226,7 @@ def _completed(attributes: AdmissionAttributes, completed: Completed) -> Admissi
 
 
 def _admitted(plugin: AdmissionPlugin, attributes: AdmissionAttributes, storage: Storage) -> Json:
-    """The object that a plugin without webhooks admits. Raises ApiError."""
+    """Returns the object that a plugin without webhooks admits. Raises ApiError."""
     admitted = plugin.admit(attributes, storage)
     assert isinstance(admitted, dict)
     return admitted

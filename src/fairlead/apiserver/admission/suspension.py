@@ -58,7 +58,7 @@ class SupersededError(ApiError):
     """A 409: another request changed what this request read before it waited for a webhook."""
 
     def __init__(self, kind: Kind, obj: Json) -> None:
-        """`obj` is the object that was to be written."""
+        """Describes the conflict of `obj`, the object that was to be written."""
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         stale = conflict(kind, namespace, name, STALE)
@@ -107,7 +107,7 @@ class Suspendable(Generic[Parameters, Result]):
     __slots__ = ("steps",)
 
     def __init__(self, steps: Callable[Parameters, WebhookCalls[Result]]) -> None:
-        """`steps` is the generator function; this is its decorator."""
+        """Decorates the generator function `steps`."""
         self.steps = steps
 
     def __call__(self, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -123,9 +123,9 @@ class SuspendableMethod(Generic[Instance, Parameters, Result]):
     def __init__(
         self, function: Callable[Concatenate[Instance, Parameters], WebhookCalls[Result]]
     ) -> None:
-        """`function` is a generator function."""
+        """Decorates the generator function `function`."""
         self._function = function
 
     def __get__(self, instance: Instance, owner: type[Instance]) -> Suspendable[Parameters, Result]:
-        """The method of `instance`."""
+        """Returns the method of `instance`."""
         return Suspendable(partial(self._function, instance))

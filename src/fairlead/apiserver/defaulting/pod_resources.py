@@ -44,7 +44,7 @@ def is_supported(resource: str) -> bool:
 
 
 def _hugepages_limits(spec: Json, pod_level_requests: Json) -> Json:
-    """The containers' hugepage limits, for sizes that the pod does not request."""
+    """Returns the containers' hugepage limits, for sizes that the pod does not request."""
     return {
         name: text
         for name, text in _aggregated(spec, "limits").items()

@@ -18,7 +18,7 @@ class IdSource(Protocol):
     """A source of ids that never returns the same one twice."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """The uid of a new object of that name."""
+        """Returns the uid of a new object of that name."""
         ...
 
     def new_suffix(self) -> str:
@@ -27,5 +27,5 @@ class IdSource(Protocol):
 
 
 def generated_name(prefix: str, suffix: str) -> str:
-    """The name for `generateName: prefix`."""
+    """Returns the name for `generateName: prefix`."""
     return prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH] + suffix

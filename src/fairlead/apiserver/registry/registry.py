@@ -41,5 +41,5 @@ class Registry:
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
 
     def rules(self, kind: Kind) -> KindRules:
-        """The validation rules of a kind."""
+        """Returns the validation rules of a kind."""
         return self.strategy(kind).rules_of(kind)

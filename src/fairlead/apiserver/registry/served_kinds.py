@@ -81,20 +81,20 @@ class ServedKinds:
             self._index()
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """The kind at a path, None if nothing is served there."""
+        """Returns the kind at a path, None if nothing is served there."""
         return self._by_path.get((group, version, plural))
 
     def of_type(self, api_version: str, kind: str) -> Kind | None:
-        """The kind called `kind` in `api_version`, None if it is not served."""
+        """Returns the kind called `kind` in `api_version`, None if it is not served."""
         return self._by_type.get((api_version, kind))
 
     def kind_of(self, obj: Mapping[str, Any]) -> Kind:
-        """The kind of a JSON object; guessed from the object if it is not served."""
+        """Returns the kind of a JSON object; guessed from the object if it is not served."""
         known = self._by_type.get((obj.get("apiVersion", ""), obj.get("kind", "")))
         return known or kind_of(obj)
 
     def groups(self) -> tuple[str, ...]:
-        """The groups in order of preference, the core group first."""
+        """Returns the groups in order of preference, the core group first."""
         return tuple(self._groups)
 
     def versions(self, group: str) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class ServedKinds:
         return any(not kind.is_custom for kinds in versions for kind in kinds)
 
     def all_kinds(self) -> tuple[Kind, ...]:
-        """Every kind in every version, in order."""
+        """Returns every kind in every version, in order."""
         versions = (kinds for group in self._groups.values() for kinds in group.values())
         return tuple(kind for kinds in versions for kind in kinds)
 

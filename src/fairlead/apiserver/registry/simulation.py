@@ -59,7 +59,7 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
 def _strategy(resource: str) -> ResourceStrategy:
-    """The strategy of a kind: the rules of names, and what the simulation needs besides."""
+    """Returns the strategy of a kind: the rules of names, and what the simulation needs besides."""
     rules = STRATEGIES[resource].rules
     update = rules.update if resource in _COMPARED else None
     behavior = _BEHAVIOR.get(resource, DEFAULT)

@@ -175,7 +175,7 @@ class StoredForm:
 def _interned(
     known: dict[bytes, Part | None], part: Part, is_valid: Callable[[Part], bool]
 ) -> Part | None:
-    """The first part with the content of `part`; None if it is not valid."""
+    """Returns the first part with the content of `part`; None if it is not valid."""
     key = _ENCODE(part)
     if key not in known:
         known[key] = part if is_valid(part) else None

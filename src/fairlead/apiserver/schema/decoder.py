@@ -65,7 +65,7 @@ def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
-    """The stored form of an empty object of this type. Shared: do not mutate."""
+    """Returns the stored form of an empty object of this type. Shared: do not mutate."""
     return _walked(schema, {}, FieldLocation(), Notes())
 
 
@@ -192,7 +192,7 @@ class _Walk:
         return made
 
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
-        """A list of bytes written as numbers."""
+        """Returns a list of bytes written as numbers."""
         numbers = [
             0
             if one is None

@@ -105,17 +105,17 @@ def facts_of(type_name: str) -> TypeFacts:
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """The allowed values of field `name` of that type. Raises KeyError."""
+    """Returns the allowed values of field `name` of that type. Raises KeyError."""
     return _all_facts()[type_name].fields[name].values
 
 
 def default_of(type_name: str, name: str) -> Any:
-    """The default of field `name` of that type. Raises KeyError."""
+    """Returns the default of field `name` of that type. Raises KeyError."""
     return _all_facts()[type_name].defaults[name]
 
 
 def known_types() -> tuple[str, ...]:
-    """The types that have facts."""
+    """Returns the types that have facts."""
     return tuple(_all_facts())
 
 

@@ -54,7 +54,7 @@ class FieldLocation:
         return ".".join(names)
 
     def type_name(self, schema: Schema) -> str:
-        """The Go type of a value at this location; `schema` is the value's own."""
+        """Returns the Go type of a value at this location; `schema` is the value's own."""
         depth = 0
         location = self
         while location.parent is not None:
@@ -70,7 +70,7 @@ class FieldLocation:
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 
     def _way(self) -> list[FieldLocation]:
-        """The locations from the root's child down to this one."""
+        """Returns the locations from the root's child down to this one."""
         way: list[FieldLocation] = []
         location = self
         while location.parent is not None:

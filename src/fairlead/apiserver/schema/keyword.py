@@ -41,7 +41,7 @@ def broken_keywords(
 def _broken_by_text(
     keywords: Mapping[str, Any], text: str, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """The first keyword about strings that is violated."""
+    """Yields the first keyword about strings that is violated."""
     least, most = keywords.get("minLength"), keywords.get("maxLength")
     pattern = keywords.get("pattern")
     if most is not None and len(text) > most:

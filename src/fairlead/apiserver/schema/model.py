@@ -143,7 +143,7 @@ class SchemaSet:
     """All types of one version of Kubernetes."""
 
     def __init__(self, content: bytes) -> None:
-        """`content` is a table made by `tools/schema_table.py`."""
+        """Reads `content`, a table made by `tools/schema_table.py`."""
         self._table = msgspec.json.decode(content, type=_Table)
         self._made: dict[str, Schema] = {}
 
@@ -153,12 +153,12 @@ class SchemaSet:
         return tuple(self._table.kinds)
 
     def of_kind(self, api_version: str, kind: str) -> Schema | None:
-        """The type of a kind's objects, None for kinds that are not built in."""
+        """Returns the type of a kind's objects, None for kinds that are not built in."""
         name = self._table.kinds.get(f"{api_version}/{kind}")
         return self.of_definition(name) if name else None
 
     def of_definition(self, name: str) -> Schema:
-        """The type called `name`, such as `io.k8s.api.core.v1.Container`. Raises KeyError."""
+        """Returns the type `name`, such as `io.k8s.api.core.v1.Container`. Raises KeyError."""
         made = self._made.get(name)
         if made is not None:
             return made
@@ -175,7 +175,7 @@ class SchemaSet:
         return self._made[name]
 
     def _of_field(self, row: _FieldRow) -> Schema:
-        """The type of a field; the field may be granular where its type is atomic."""
+        """Returns the type of a field; the field may be granular where its type is atomic."""
         schema = self._of_type(row.t)
         return replace(schema, topology=ElementRelationship.GRANULAR) if row.g else schema
 
@@ -199,19 +199,19 @@ def _scalar(name: str) -> Schema:
 
 @cache
 def schemas(version: str = VERSION) -> SchemaSet:
-    """The types of a shipped version of Kubernetes."""
+    """Returns the types of a shipped version of Kubernetes."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}.json.gz")
     return SchemaSet(zlib.decompress(path.read_bytes(), _GZIP))
 
 
 @cache
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """The descriptions of definitions ("") and fields, by definition and field."""
+    """Returns the descriptions of definitions ("") and fields, by definition and field."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     return msgspec.json.decode(content, type=dict[str, dict[str, str]])
 
 
 def schema_of(api_version: str, kind: str) -> Schema | None:
-    """The type of a built-in kind's objects; None for any other kind."""
+    """Returns the type of a built-in kind's objects; None for any other kind."""
     return schemas().of_kind(api_version, kind)

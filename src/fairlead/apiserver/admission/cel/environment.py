@@ -113,7 +113,7 @@ class ExpressionContext:
         return ""
 
     def _all_variables(self) -> dict[str, Any]:
-        """All variables, with the policy variables evaluated so far."""
+        """Returns all variables, with the policy variables evaluated so far."""
         if self._activation is None:
             values = {name: one.value for name, one in self._values.items() if not one.problem}
             self._activation = {
@@ -146,7 +146,7 @@ def _environment() -> CelEnvironment:
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """The program of `expression`. Raises ValueError with the compiler's message."""
+    """Returns the program of `expression`. Raises ValueError with the compiler's message."""
     try:
         return _environment().program(expression)
     except ExpressionError as cause:

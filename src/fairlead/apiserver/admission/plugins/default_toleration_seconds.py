@@ -21,10 +21,10 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 class DefaultTolerationSeconds:
-    """The admission plugin. kube-apiserver has a flag for each taint; here there is none."""
+    """The admission plugin `DefaultTolerationSeconds`, without kube-apiserver's flags."""
 
     def __init__(self, seconds: int = TOLERATION_SECONDS_DEFAULT) -> None:
-        """`seconds` is used for both taints."""
+        """Sets the tolerationSeconds for both taints to `seconds`."""
         self._seconds = seconds
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:

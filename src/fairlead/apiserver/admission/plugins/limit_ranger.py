@@ -122,7 +122,7 @@ def _problems(kind: Kind, obj: Json, limits: list[Json]) -> Iterator[str]:
 
 
 def _resources_to_check(kind: Kind, obj: Json, item_type: str) -> Iterable[_Resources]:
-    """The resources in `obj` that an item of this type applies to."""
+    """Returns the resources in `obj` that an item of this type applies to."""
     spec = obj["spec"]
     match item_type:
         case "Container" if kind is POD:

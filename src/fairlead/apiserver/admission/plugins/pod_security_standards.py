@@ -273,6 +273,6 @@ CHECKS: Final = {"privileged": (), "baseline": BASELINE, "restricted": RESTRICTE
 
 
 def violations(level: str, spec: Json) -> list[tuple[str, str]]:
-    """The reasons and details of a pod spec's violations of a level."""
+    """Returns the reasons and details of a pod spec's violations of a level."""
     found = ((check.reason, check.violation(spec)) for check in CHECKS.get(level, ()))
     return [(reason, details) for reason, details in found if details]

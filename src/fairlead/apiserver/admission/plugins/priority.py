@@ -99,7 +99,7 @@ def _resolved(pod: Json, storage: Storage) -> Json:
 
 
 def _priority_class(pod: Json, spec: Json, storage: Storage) -> Json:
-    """The class that `spec` names, else the default class, else an empty one."""
+    """Returns the class that `spec` names, else the default class, else an empty one."""
     name = spec.get("priorityClassName")
     if not name:
         return _default_class(storage)
@@ -110,7 +110,7 @@ def _priority_class(pod: Json, spec: Json, storage: Storage) -> Json:
 
 
 def _default_class(storage: Storage) -> Json:
-    """The default class; of several, the one with the lowest value."""
+    """Returns the default class; of several, the one with the lowest value."""
     defaults = [obj for obj in storage.unsorted(PRIORITY_CLASS) if obj.get("globalDefault")]
     return min(defaults, key=_value_and_name, default={})
 

@@ -170,7 +170,7 @@ def _secret_reference_problem(spec: Json, account: Json) -> str:
 
 
 def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
-    """The secrets in volumes and containers, each with a description of the reference."""
+    """Yields the secrets in volumes and containers, each with a description of the reference."""
     for volume in spec.get("volumes") or ():
         if volume.get("secret") is not None:
             yield "volume with", volume["secret"].get("secretName", "")
@@ -185,7 +185,7 @@ def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
 
 
 def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
-    """The variables that come from secrets, and the secrets; "" for all keys of one."""
+    """Yields the variables that come from secrets, and the secrets; "" for all keys of one."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
@@ -196,7 +196,7 @@ def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
 
 
 def _referenced_secrets(spec: Json) -> Iterator[str]:
-    """All secrets that a pod refers to in any way."""
+    """Yields all secrets that a pod refers to in any way."""
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name") or "?"
     for _, secret in _mounted_secrets(spec):

@@ -114,7 +114,7 @@ def _binding_matches(
 def _matched_kind(
     resources: Json, attributes: AdmissionAttributes, storage: Storage
 ) -> Kind | None:
-    """The kind that `resources` match, with exclusions; None if they do not match."""
+    """Returns the kind that `resources` match, with exclusions; None if they do not match."""
     if not matches_selectors(resources, attributes, storage):
         return None
     is_exact = resources.get("matchPolicy") == EXACT
@@ -126,7 +126,7 @@ def _matched_kind(
 
 
 def param_kind(reference: Json, storage: Storage) -> Kind | None:
-    """The kind that a policy's paramKind names; None if there is no such kind."""
+    """Returns the kind that a policy's paramKind names; None if there is no such kind."""
     type_text = (reference.get("apiVersion", ""), reference.get("kind", ""))
     for kind in KINDS:
         if (kind.api_version, kind.kind) == type_text and not kind.is_custom:
@@ -147,7 +147,7 @@ def _type_text(reference: Json) -> str:
 def _selected_params(
     kind: Kind | None, reference: Json | None, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[Json | None]:
-    """The parameters that a paramRef selects. Raises ValueError."""
+    """Yields the parameters that a paramRef selects. Raises ValueError."""
     if kind is None or not reference:
         yield None
         return

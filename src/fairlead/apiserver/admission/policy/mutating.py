@@ -54,7 +54,7 @@ class MutatingAdmissionPolicy:
     """The admission plugin `MutatingAdmissionPolicy`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Returns the object after all policies, sorted by name. Raises ApiError 403."""
+        """Returns the object after all policies in order of their names. Raises ApiError 403."""
         is_part = bool(attributes.subresource)
         if attributes.write.user is None or is_exempt(attributes.kind) or is_part:
             return attributes.obj
@@ -162,7 +162,7 @@ def _apply_configuration(kind: Kind, obj: Json, configuration: Any) -> Json:
 
 
 def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    """The paths at which `value` would replace an atomic list, map or struct."""
+    """Yields the paths at which `value` would replace an atomic list, map or struct."""
     if not isinstance(value, dict | list):
         return
     if schema.topology is ElementRelationship.ATOMIC and path:

@@ -19,7 +19,7 @@ _ZERO: Final = Quantity(nano=0)
 
 
 def amounts(texts: Mapping[str, Any] | None) -> Amounts:
-    """The parsed quantities of a resource list."""
+    """Returns the parsed quantities of a resource list."""
     return {name: parse_quantity(text) for name, text in (texts or {}).items()}
 
 
@@ -47,7 +47,7 @@ def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
 
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
-    """The total of a pod's containers, or its pod-level resources, plus overhead."""
+    """Returns the total of a pod's containers, or its pod-level resources, plus overhead."""
     containers = _containers_total(spec.get("containers") or (), of)
     sidecars: Amounts = {}
     peak: Amounts = {}

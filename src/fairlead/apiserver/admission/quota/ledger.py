@@ -45,7 +45,7 @@ class _Ledger:
             self.total = add(subtract(self.total, before), after)
 
     def status(self) -> Json:
-        """The quota's status."""
+        """Returns the quota's status."""
         zero = parse_quantity("0")
         used = {name: canonical(self.total.get(name, zero)) for name in self.hard}
         hard = {name: canonical(amount) for name, amount in amounts(self.hard).items()}

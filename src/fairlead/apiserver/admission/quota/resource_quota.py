@@ -233,7 +233,7 @@ def _has_scope(spec: Json, name: str) -> bool:
 
 
 def _text(scope: Json) -> str:
-    """The requirement as Go prints it."""
+    """Returns the requirement as Go prints it."""
     values = " ".join(scope.get("values") or ())
     return f"{{{scope['scopeName']} {scope['operator']} [{values}]}}"
 

@@ -90,7 +90,7 @@ def is_in_scopes(kind: Kind, obj: Json, spec: Json) -> bool:
 
 
 def scope_requirements(spec: Json) -> Iterator[Json]:
-    """The scope requirements of a quota, from `scopes` and `scopeSelector`."""
+    """Yields the scope requirements of a quota, from `scopes` and `scopeSelector`."""
     for name in spec.get("scopes") or ():
         yield {"scopeName": name, "operator": "Exists"}
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions", ())
@@ -152,7 +152,7 @@ _POD_SCOPES: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _compute(spec: Json) -> Amounts:
-    """A pod's requests and limits under the names that quotas use."""
+    """Returns a pod's requests and limits under the names that quotas use."""
     used: Amounts = {}
     for name, amount in pod_amounts(spec, "requests").items():
         if name in _COMPUTE or name.startswith(_HUGEPAGES):
@@ -221,7 +221,7 @@ _STATUSES: Final = (
 
 
 def effective_spec(pod: Json) -> Json:
-    """The spec of `pod` with the resources to charge."""
+    """Returns the spec of `pod` with the resources to charge."""
     spec: Json = pod["spec"]
     status = pod.get("status") or {}
     is_infeasible = _is_infeasible(status)
@@ -257,7 +257,7 @@ def _effective_container(container: Json, status: Json, *, is_infeasible: bool) 
 
 
 def _maximum(lists: Iterable[Json | None]) -> Json:
-    """The maximum by resource."""
+    """Returns the maximum by resource."""
     found: Json = {}
     for one in lists:
         for name, text in (one or {}).items():

@@ -137,7 +137,7 @@ class ValidatingAdmissionWebhook:
 
 
 def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iterator[str]:
-    """The names of the webhooks that would be called for the request, mutating ones first."""
+    """Yields the names of the webhooks to call for the request, mutating ones first."""
     if is_exempt(attributes.kind):
         return
     for kind in (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION):
@@ -194,7 +194,7 @@ def _fails_match_conditions(
 
 
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """The webhook's response; empty if the call failed and that is ignored. Raises ApiError."""
+    """Returns the webhook's response; empty if a failed call is ignored. Raises ApiError."""
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
@@ -216,7 +216,7 @@ def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> W
 
 
 def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """The webhook's response. Raises ValueError if the call failed."""
+    """Returns the webhook's response. Raises ValueError if the call failed."""
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = admission_review(attributes, hook.kind, hook.key, versions)
@@ -232,7 +232,7 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
 
 
 def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """The URL of a webhook, and the failure to report if its Service does not exist."""
+    """Returns the URL of a webhook, and the failure to report if its Service does not exist."""
     if config.get("url"):
         return str(config["url"]), None
     service = config.get("service") or {}
@@ -259,7 +259,7 @@ def _internal_error(text: str) -> ApiError:
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """The refusal that the webhook's Status describes, with a code of at least 400."""
+    """Returns the refusal that the webhook's Status describes, with a code of at least 400."""
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")
@@ -302,7 +302,7 @@ def _apply_patch(hook: _Hook, attributes: AdmissionAttributes, response: Json) -
 
 
 def _operations(patch: str) -> list[Any]:
-    """The decoded operations of a JSON patch. Raises ValueError."""
+    """Returns the decoded operations of a JSON patch. Raises ValueError."""
     operations = parse_json(base64.b64decode(patch, validate=True))
     if not isinstance(operations, list | None):
         raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004

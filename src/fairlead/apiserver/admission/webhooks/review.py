@@ -82,7 +82,7 @@ def admission_review(
 
 
 def verified_response(body: bytes, review: Json, uid: str, *, is_mutating: bool) -> Json:
-    """The response in the answer to `review`. Raises ValueError if it is invalid."""
+    """Returns the response in the answer to `review`. Raises ValueError if it is invalid."""
     answer = _decoded(body)
     response = answer.get("response")
     if not isinstance(response, dict):

@@ -42,7 +42,7 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
 
 
 def _schemas(definition: Json) -> list[Any]:
-    """The schemas of all versions; if unchanged, their rules are not validated again."""
+    """Returns the schemas of all versions; if unchanged, their rules are not validated again."""
     return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 
 

@@ -55,5 +55,5 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
 
 
 def strategy_of(kind: Kind) -> ResourceStrategy:
-    """The strategy of a kind; `CUSTOM` or `DEFAULT` if it has none of its own."""
+    """Returns the strategy of a kind; `CUSTOM` or `DEFAULT` if it has none of its own."""
     return STRATEGIES.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)

@@ -51,7 +51,7 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """The offset of the error after the first padding character, with `missing` to come."""
+    """Returns the offset of the error after the first padding character, with `missing` to come."""
     for _ in range(missing):
         at = _past_line_ends(text, at)
         if at == len(text):

@@ -123,7 +123,7 @@ def _security_context(spec: Json, context: Json) -> Json:
 
 
 def _zero(field: Field) -> Any:
-    """The zero value of a field."""
+    """Returns the zero value of a field."""
     if field.zero in (Zero.KEEP, Zero.NULL):
         return None
     if field.schema.type is Type.OBJECT and field.zero is Zero.EMIT:
@@ -144,7 +144,7 @@ def _declared() -> dict[str, tuple[tuple[str, str], ...]]:
 
 @cache
 def _names(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The Go names of a type's fields, with their JSON names."""
+    """Returns the Go names of a type's fields, with their JSON names."""
     declared = _declared().get(schema.long_name)
     if declared is None:
         return tuple((_name(key), key) for key in schema.fields)

@@ -55,7 +55,7 @@ class Repeating(dict[str, Any]):
 
 
 def parse_json(text: bytes | str) -> Any:
-    """The value; objects that repeat members are `Repeating`. Raises JsonError.
+    """Returns the value; objects that repeat members are `Repeating`. Raises JsonError.
 
     Lone surrogates and invalid UTF-8 bytes become U+FFFD, so the value can be encoded again.
     Numbers beyond a double's range, and values nested beyond DEPTH_MAX, are refused.
@@ -83,7 +83,7 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_plain(text: bytes) -> Any:
-    """The value of a compact text, as most clients send it; NOT_PLAIN for any other text.
+    """Returns the value of a compact text, as most clients send it; NOT_PLAIN for any other text.
 
     A text is compact if encoding its value gives the same text again.
     """
@@ -157,7 +157,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def json_kind(value: Any) -> str:
-    """The name by which Go's decoder calls the type of a JSON value, which is not null."""
+    """Returns the name by which Go's decoder calls the type of a JSON value, which is not null."""
     match value:
         case bool():
             return "bool"

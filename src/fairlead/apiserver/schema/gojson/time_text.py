@@ -112,7 +112,7 @@ class _Reading:
         return f"{int(digits):06}"
 
     def _zone(self) -> int:
-        """The zone offset in seconds east of UTC."""
+        """Returns the zone offset in seconds east of UTC."""
         matched = _ZONE.match(self._rest)
         if matched is None:
             raise self._unlike("Z07:00")

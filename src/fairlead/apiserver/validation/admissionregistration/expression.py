@@ -100,11 +100,11 @@ class ExpressionVariables:
     left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
 
     def without_rights(self) -> ExpressionVariables:
-        """The same environment without `authorizer`."""
+        """Returns a copy of these variables without `authorizer`."""
         return replace(self, has_rights=False)
 
     def of_mutations(self) -> ExpressionVariables:
-        """The same environment for expressions that build objects or JSON patches."""
+        """Returns a copy of these variables for expressions that build objects or JSON patches."""
         return replace(self, makes_objects=True)
 
 
@@ -147,7 +147,7 @@ def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
 
 
 def _named(known: ExpressionVariables) -> tuple[tuple[str, CelType], ...]:
-    """The variables that only some expressions may refer to."""
+    """Returns the variables that only some expressions may refer to."""
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 

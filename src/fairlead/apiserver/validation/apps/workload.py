@@ -105,7 +105,7 @@ def _check_selector(workload: Replicated) -> Causes:
 
 
 def _pods_maker(workload: Replicated) -> str:
-    """The kind named in refusals: a Deployment's template is checked as its ReplicaSet's."""
+    """Returns the kind that errors name: a Deployment's template is checked as a ReplicaSet's."""
     return "ReplicaSet" if isinstance(workload, Deployment) else type(workload).__name__
 
 

@@ -24,7 +24,7 @@ class IndexTextError(ValueError):
 
 
 def index_intervals(text: str, completions: int) -> list[Interval]:
-    """The first and last index of each interval, ascending. Raises IndexTextError."""
+    """Returns the first and last index of each interval, ascending. Raises IndexTextError."""
     made: list[Interval] = []
     for part in text.split(",") if text else ():
         low, high = _interval(part, completions)
@@ -35,7 +35,7 @@ def index_intervals(text: str, completions: int) -> list[Interval]:
 
 
 def shared_index(one: str, other: str, completions: int) -> int | None:
-    """An index that both texts contain; malformed intervals are ignored."""
+    """Returns an index that both texts contain; malformed intervals are ignored."""
     mine, theirs = _readable(one, completions), _readable(other, completions)
     left, right = next(mine, None), next(theirs, None)
     while left and right:

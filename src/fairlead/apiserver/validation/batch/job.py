@@ -243,7 +243,7 @@ def _check_action(field: str, action: str, spec: Json) -> Causes:
 
 
 def _quoted(words: tuple[str, ...]) -> str:
-    """A list of texts as Go prints it."""
+    """Returns a list of texts as Go prints it."""
     return "[" + " ".join(f'"{word}"' for word in words) + "]"
 
 
@@ -291,7 +291,7 @@ def _check_conditions(field: str, conditions: list[Json]) -> Causes:
 
 
 def _bare(field: str, why: str) -> Cause:
-    """A refusal that does not show the value."""
+    """Returns a refusal that does not show the value."""
     return Cause("FieldValueInvalid", f"Invalid value: {why}", field)
 
 

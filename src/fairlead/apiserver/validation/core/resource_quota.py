@@ -112,7 +112,7 @@ def _check_scopes(spec: Json) -> Causes:
 
 
 def _beyond(scope: str, spec: Json) -> Iterator[str]:
-    """The resources that a quota with this scope cannot limit."""
+    """Yields the resources that a quota with this scope cannot limit."""
     # upstream: IsResourceQuotaScopeValidForResource there
     match scope:
         case "BestEffort":

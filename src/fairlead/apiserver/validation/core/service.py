@@ -75,7 +75,7 @@ def is_headless(spec: Json) -> bool:
 
 
 def _sent_ips(spec: Json) -> list[str]:
-    """The cluster IPs, where a sole clusterIP counts as the first of clusterIPs."""
+    """Returns the cluster IPs, where a sole clusterIP counts as the first of clusterIPs."""
     # upstream: pkg/registry/core/service/strategy.go:NormalizeClusterIPs
     return spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
 
@@ -279,6 +279,6 @@ def check_service_update(old: Json, new: Json) -> Causes:
 
 
 def _health_port(spec: Json) -> int | None:
-    """The health check node port; None for services that have none."""
+    """Returns the health check node port; None for services that have none."""
     is_asked = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
     return spec.get("healthCheckNodePort", 0) if is_asked else None

@@ -65,7 +65,7 @@ def non_negative(field: str, value: int) -> Causes:
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """The indexes of JSON values that equal an earlier one; takes linear time."""
+    """Returns the indexes of JSON values that equal an earlier one; takes linear time."""
     indexes: list[int] = []
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):

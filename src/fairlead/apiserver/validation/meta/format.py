@@ -214,14 +214,14 @@ def config_key_problems(key: str) -> tuple[str, ...]:
 
 
 def label_selector(selector: Json | None) -> LabelSelector | None:
-    """The typed view of a label selector; None for None."""
+    """Returns the typed view of a label selector; None for None."""
     if selector is None:
         return None
     return decode_as(ReplicaSet, {"spec": {"selector": selector}}).spec.selector
 
 
 def node_selector(selector: Json) -> NodeSelector:
-    """The typed view of a node selector."""
+    """Returns the typed view of a node selector."""
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     selector = {"nodeSelectorTerms": selector.get("nodeSelectorTerms") or []}
     spec = {"affinity": {"nodeAffinity": {required: selector}}}
@@ -303,7 +303,7 @@ def check_domain_name(field: str, text: str) -> Causes:
 
 
 def check_not_special(field: str, text: str) -> Causes:
-    """Yields an error for an IP address that is loopback, link-local or unspecified."""
+    """Yields the errors of an IP address: malformed, loopback, link-local or unspecified."""
     # upstream: pkg/apis/core/validation/validation.go:ValidateEndpointIP
     try:
         address = ipaddress.ip_address(text)

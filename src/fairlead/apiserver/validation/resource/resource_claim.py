@@ -86,7 +86,7 @@ def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Cau
 
 
 def known_requests(requests: list[Json]) -> set[str]:
-    """The names of all requests and subrequests of a claim."""
+    """Returns the names of all requests and subrequests of a claim."""
     known = set()
     for request in requests:
         name = request.get("name", "")

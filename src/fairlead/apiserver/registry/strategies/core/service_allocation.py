@@ -97,7 +97,7 @@ def addressed(
 
 
 def _families(service: Json, before: Json) -> Json:
-    """The IP families and the IP family policy of a service."""
+    """Returns the IP families and the IP family policy of a service."""
     # upstream: alloc.go:initIPFamilyFields
     spec = service["spec"]
     sent = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
@@ -146,7 +146,7 @@ def has_health_check(spec: Json) -> bool:
 
 
 def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
-    """The health check node port of a service. Raises ApiError 500."""
+    """Returns the health check node port of a service. Raises ApiError 500."""
     taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
     number = int(spec.get("healthCheckNodePort") or 0)
     if not number:
@@ -159,13 +159,13 @@ def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
 
 
 def _wanted(spec: Json) -> str:
-    """The requested cluster IP, "" for any."""
+    """Returns the requested cluster IP, "" for any."""
     found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
     return found
 
 
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
-    """The address of a service; a dry run allocates none. Raises ApiError 422, 500."""
+    """Returns the address of a service; a dry run allocates none. Raises ApiError 422, 500."""
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
@@ -214,7 +214,7 @@ def _free_address(storage: Storage, uid: str | None) -> str:
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:
-    """The node ports of services with these specs."""
+    """Returns the node ports of services with these specs."""
     taken = set()
     for spec in specs:
         taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
@@ -256,7 +256,7 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
 
 
 def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
-    """The ports of `free` that are not in `taken`. Raises ApiError 500 when none is left."""
+    """Yields the ports of `free` that are not in `taken`. Raises ApiError 500 when none is left."""
     yield from (number for number in free if number not in taken)
     text = f"failed to allocate a {what}: range is full"
     raise ApiError("InternalError", 500, f"Internal error occurred: {text}")

@@ -49,7 +49,7 @@ def holds(network: IPv4Network, address: IPv4Address) -> bool:
 
 
 def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
-    """All addresses taken by IPAddresses or by Services other than `uid`."""
+    """Returns all addresses taken by IPAddresses or by Services other than `uid`."""
     taken = {name for (_, name), _ in storage.stored_items(IP_ADDRESS)}
     for service in storage.unsorted(SERVICE):
         if service["metadata"].get("uid") != uid:
@@ -58,7 +58,7 @@ def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
 
 
 def addresses_of(service: Json) -> set[str]:
-    """The cluster IPs of a Service."""
+    """Returns the cluster IPs of a Service."""
     spec = service.get("spec") or {}
     found = {spec.get("clusterIP"), *(spec.get("clusterIPs") or ())}
     return {text for text in found if text and text != "None"}
@@ -81,7 +81,7 @@ def _candidates(network: IPv4Network) -> Iterator[IPv4Address]:
 
 
 def _range_offset(network: IPv4Network) -> int:
-    """The number of addresses reserved for Services that request one."""
+    """Returns the number of addresses reserved for Services that request one."""
     # upstream: ipallocator.go:calculateRangeOffset
     if network.num_addresses <= _OFFSET_MIN:
         return 0

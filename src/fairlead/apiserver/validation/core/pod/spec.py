@@ -134,7 +134,7 @@ def check_template(field: str, template: Json) -> Causes:
 
 
 def template_view(field: str, template: Json) -> Pod | Cause:
-    """The pod that a template describes, or why it describes none."""
+    """Returns the pod that a template describes, or why it describes none."""
     try:
         return decode_as(Pod, template)
     except DecodeError:

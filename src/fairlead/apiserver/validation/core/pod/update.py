@@ -289,7 +289,7 @@ def _check_kept(field: str, had: Json, wants: Json) -> Causes:
 
 
 def _incompressible(spec: Json) -> list[Json]:
-    """The resources of all containers without cpu and memory."""
+    """Returns the resources of all containers without cpu and memory."""
     return [
         {
             "claims": resources.get("claims"),

@@ -188,7 +188,7 @@ def _check_attributes(field: str, spec: Json) -> Causes:
 
 
 def _source(spec: Json) -> Json:
-    """The volume source of a PersistentVolume's spec."""
+    """Returns the volume source of a PersistentVolume's spec."""
     return {key: value for key, value in spec.items() if key not in _NOT_SOURCE}
 
 

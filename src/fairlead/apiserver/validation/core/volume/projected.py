@@ -148,7 +148,7 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """The paths that a source writes, each with the value that a refusal shows."""
+    """Yields the paths that a source writes, each with the value that a refusal shows."""
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")
     for item in source.get("items") or ():

@@ -267,7 +267,7 @@ def _check_sources(
 
 @cache
 def _needed(holder_type: str, key: str) -> tuple[str, tuple[str, ...]]:
-    """The type of a source, and the fields that it requires."""
+    """Returns the type of a source, and the fields that it requires."""
     holder = schemas().of_definition(f"io.k8s.api.core.v1.{holder_type}")
     source_type = holder.fields[key].schema.long_name
     facts = facts_of(source_type).fields
