@@ -5,7 +5,7 @@ and then to every controller; `compose.py` puts the controllers together. The la
 
     core            stimulus, command, status, instant, timer queue, reporter
     state           beliefs about the cluster as columns over nodes; assumptions; `fork`
-    framework       scheduling extension points and the runtime that asks plugins
+    framework       scheduling extension points and the runtime that calls plugins
     plugins         which nodes fit and how well, under upstream's names
     scheduling, batch, nodelifecycle, workloads, kubelet    the controllers
     configuration   what KubeSchedulerConfiguration files mean

@@ -81,7 +81,7 @@ def build_engine(
 
 
 def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
-    """Return the node autoscalers that `config` asks the engine to run."""
+    """Return the node autoscalers that `config` sets up."""
     autoscalers: list[Controller] = []
     if config.autoscaler is not None:
         autoscalers.append(

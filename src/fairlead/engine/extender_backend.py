@@ -1,8 +1,8 @@
-"""ExtenderBackend: lets another scheduler use our plugins through the extender protocol.
+"""ExtenderBackend: lets another scheduler use Fairlead's plugins through the extender protocol.
 
-It believes in the cluster it was loaded with and in the nodes it is shown later, and answers for
-one pod at a time: which of the given nodes fit, how they score, and whether the pod would fit a
-node without certain pods. It emits no commands and keeps nothing about the pods it is asked for.
+It stores the cluster it was loaded with and the nodes it gets later, and answers for one pod at a
+time: which of the given nodes fit, how they score, and whether the pod would fit a node without
+certain pods. It emits no commands and stores nothing about the pods it evaluates.
 `percentageOfNodesToScore` and extenders in its own configuration have no effect here.
 """
 
@@ -88,7 +88,7 @@ class ExtenderBackend:
     def with_room(self, pod: Pod, candidates: Mapping[str, Sequence[str]]) -> list[str]:
         """Return the nodes of `candidates` that `pod` fits once the pods with these uids are gone.
 
-        Unknown nodes are kept, since nothing speaks against them. Raises ExtenderBackendError.
+        Unknown nodes are kept. Raises ExtenderBackendError.
         """
         question, table = self._question(pod), self._cluster.table
         if question is None:

@@ -44,7 +44,7 @@ class PluginChoice:
 
     `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
 
-    `default` are the plugins of a profile that says nothing about them.
+    `default` are the plugins of a profile without the section `plugins`.
     """
 
     where: str

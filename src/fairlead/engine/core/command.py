@@ -32,7 +32,7 @@ class ObjectRef(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or `name` for cluster-scoped kinds."""
+        """The key `namespace/name`, or `name` for cluster-scoped kinds."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
@@ -108,7 +108,7 @@ class DeleteObject(Struct, frozen=True):
     """DELETE an object; pods go through graceful deletion.
 
     `grace_period_s` None means the object's own (30 s for pods without one); 0 removes at once.
-    A non-empty `target.uid` is a precondition. `policy` says what becomes of dependents:
+    A non-empty `target.uid` is a precondition. `policy` is what happens to dependents:
     Background, Foreground or Orphan.
     """
 

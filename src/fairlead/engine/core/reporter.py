@@ -16,11 +16,11 @@ from fairlead.engine.core.instant import Instant
 
 
 class PodPlaced(Struct, frozen=True):
-    """A scheduling cycle chose `node`.
+    """A scheduling cycle chose `node` for `pod`.
 
-    `via` is "nominated", "single" or "score"; `feasible` counts the nodes that fit (1 where the
-    others were not looked at), `equals` those among which the tie-break chose. `started` is when
-    the pod's turn came, `attempt` how often that had happened by then.
+    `via` is "nominated", "single" or "score". `feasible` is the number of nodes that fit (1 if the
+    others were not evaluated), `equals` the number of nodes among which the tie-break chose.
+    `started` is when the cycle began; `attempt` is the number of the attempt.
     """
 
     pod: ObjectRef
@@ -37,10 +37,10 @@ class PodPlaced(Struct, frozen=True):
 class PodUnschedulable(Struct, frozen=True):
     """A scheduling or binding cycle failed; `message` is the FailedScheduling text.
 
-    `nominated_node` is what becomes of the pod's nomination: a node, "" for none any more, None for
-    left as it is. `is_error` tells a failure of the machine from a verdict on the pod, `is_binding`
-    a placement that came to nothing. `post_filter` are the reasons of PostFilter plugins, which not
-    every version makes part of the message.
+    `nominated_node` is the pod's nomination from now on: a node, "" if it is removed, None if it is
+    unchanged. `is_error` marks an internal failure as opposed to a verdict on the pod, `is_binding`
+    a failed binding cycle. `post_filter` are the reasons of PostFilter plugins, which are not part
+    of the message in every version.
     """
 
     pod: ObjectRef
@@ -57,7 +57,7 @@ class PodUnschedulable(Struct, frozen=True):
 
 
 class PodPreempting(Struct, frozen=True):
-    """A preemptor chose `node` and gives up `victims` there.
+    """A preemptor chose `node`, where it will evict `victims`.
 
     `workload` and `victim_workloads` are their owners (`api.pods.facts.workload`).
 
@@ -87,9 +87,9 @@ class PodEvicted(Struct, frozen=True):
 
 
 class NodeMarkedUnknown(Struct, frozen=True):
-    """A node is marked Unknown: its last heartbeat, in the pass at `heartbeat_at`, is too old.
+    """A node is marked Unknown: the heartbeat seen in the pass at `heartbeat_at` is too old.
 
-    It was `ready` before, "" if it was never posted.
+    `ready` is the earlier status of its Ready condition, "" if it was never posted.
     """
 
     node: str
@@ -155,7 +155,7 @@ class EvictionCancelled(Struct, frozen=True):
 
 
 class PodCollected(Struct, frozen=True):
-    """Pod garbage collection removed a pod; `why` is upstream's word for it."""
+    """Pod garbage collection removed a pod; `why` is the reason in upstream's terms."""
 
     pod: ObjectRef
     node: str
@@ -182,7 +182,7 @@ class QueueStood(Struct, frozen=True):
 class PluginFailed(Struct, frozen=True):
     """A user's plugin failed where there is no verdict to give, at the extension point `point`.
 
-    Elsewhere a failure becomes the verdict itself. `message` says what happened.
+    Elsewhere a failure becomes the verdict itself. `message` describes the failure.
     """
 
     plugin: str

@@ -12,12 +12,13 @@ from typing import Final
 
 
 class Code(StrEnum):
-    """What an outcome means for the pod.
+    """The meaning of an outcome for the pod.
 
     SUCCESS: go on. ERROR: the plugin is broken or the world failed; retry with error backoff.
-    UNSCHEDULABLE: not here now; removing pods may help. UNSCHEDULABLE_AND_UNRESOLVABLE: not here,
-    and removing pods cannot help. WAIT: Permit wants the pod to wait. SKIP: the plugin has nothing
-    to say about this pod. PENDING: not now, waiting for something outside; as UNSCHEDULABLE.
+    UNSCHEDULABLE: the pod does not fit now; removing pods may help. UNSCHEDULABLE_AND_UNRESOLVABLE:
+    the pod does not fit, and removing pods cannot help. WAIT: Permit holds the pod back. SKIP: the
+    plugin does not apply to this pod. PENDING: the pod waits for something outside the scheduler;
+    otherwise as UNSCHEDULABLE.
     """
 
     SUCCESS = "Success"

@@ -12,7 +12,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`victims` by descending importance, never empty; `pdb_violations` of them breach a budget."""
+    """A node on which the pod fits once `victims` are gone.
+
+    `victims` by descending importance, never empty; `pdb_violations` of them breach a budget.
+    """
 
     node: NodeInfo
     victims: tuple[PodInfo, ...]

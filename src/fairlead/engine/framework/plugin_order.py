@@ -61,7 +61,7 @@ class PluginOrder:
     """The built plugins of `profile`; `add` is for plugins that can only be built later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
-        """`plugins` with their score weights, in the order of the profile."""
+        """Arrange `plugins`, with their score weights, in the order of the profile."""
         self._profile = profile
         self._plugins = [plugin for plugin, _ in plugins]
         everywhere = {name for name, _ in profile.plugins}

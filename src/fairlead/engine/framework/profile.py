@@ -63,7 +63,7 @@ class Profile:
 
     @property
     def needed(self) -> tuple[tuple[str, int], ...]:
-        """`plugins`, plus those enabled at single points only (without a weight)."""
+        """The entries of `plugins`, plus those enabled at single points only (without a weight)."""
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)
         return *self.plugins, *((name, 0) for name in dict.fromkeys(at_points) if name not in known)

@@ -73,7 +73,7 @@ class Framework:
     def __init__(
         self, profile: Profile, plugins: Sequence[tuple[Plugin, int]], handle: Handle
     ) -> None:
-        """`plugins` are the built plugins with their score weights.
+        """Resolve the methods of `plugins`, the built plugins with their score weights.
 
         Raises PointError if the profile names a plugin at a point that it does not implement.
         """

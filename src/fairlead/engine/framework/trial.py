@@ -57,7 +57,7 @@ class Trial:
     def __init__(
         self, asking: TrialFilters, state: CycleState, pod: PodInfo, hypothesis: Fork
     ) -> None:
-        """`state` is the trial's own copy."""
+        """Start without moved pods; `state` is the trial's own copy."""
         self._asking = asking
         self._state = state
         self._pod = pod

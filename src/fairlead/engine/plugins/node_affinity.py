@@ -97,7 +97,7 @@ class NodeAffinity:
     normalization = Normalization.SCALED
 
     def __init__(self, args: NodeAffinityArgs | None = None) -> None:
-        """`args` are the plugin's NodeAffinityArgs."""
+        """Take addedAffinity from `args`, the plugin's NodeAffinityArgs."""
         args = args or NodeAffinityArgs()
         self._enforced = args.required
         self._preferred = args.preferred
@@ -153,7 +153,7 @@ class NodeAffinity:
         return not (isinstance(old, Node) and _matches(spec, old))
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP without preferences."""
+        """Return SKIP for pods without preferences."""
         preferred = _preferred(pod.shape.spec)
         if not preferred and not self._preferred:
             return SKIP

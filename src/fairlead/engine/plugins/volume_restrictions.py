@@ -78,7 +78,7 @@ class VolumeRestrictions:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP without exclusive disks unless a ReadWriteOncePod claim is in use."""
+        """Return SKIP if the pod has no exclusive disks and no ReadWriteOncePod claim in use."""
         claims: dict[str, None] = {}
         for name in named_claims(pod.pod):
             claim = self._lookup.claim(pod.namespace, name)

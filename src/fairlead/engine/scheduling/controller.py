@@ -72,7 +72,7 @@ class _PreemptingCycle:
 
 
 class Scheduler:
-    """The scheduler. `handle` and `handle_deadline` are its only entry points."""
+    """Schedules one pod at a time; `handle` and `handle_deadline` are its only entry points."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
 
@@ -84,7 +84,10 @@ class Scheduler:
         tie_break: TieBreak,
         start: Instant,
     ) -> None:
-        """`cluster` must have applied a stimulus before `handle` gets it."""
+        """Set up the queue, profiles and bindings.
+
+        `cluster` must have applied a stimulus before `handle` gets it.
+        """
         self._config = config
         self._cluster = cluster
         self._reporter = reporter

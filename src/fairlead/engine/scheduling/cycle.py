@@ -44,7 +44,10 @@ NODES_GONE: Final = "the nodes that fit were gone before the extenders had answe
 
 
 class Placement(Struct, frozen=True):
-    """`node` was chosen; `via` is "nominated", "single", or "score" among `equals`."""
+    """A scheduling cycle chose `node`.
+
+    `via` is "nominated", "single", or "score" if it was picked among `equals`.
+    """
 
     node: NodeInfo
     state: CycleState

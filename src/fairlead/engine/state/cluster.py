@@ -58,7 +58,7 @@ Change = PodChange | NodeChange | StorageChange
 
 
 class Cluster:
-    """The view of the cluster; the module's docstring says who may write it."""
+    """The view of the cluster; see the module's docstring for who may write it."""
 
     def __init__(self) -> None:
         """Start with an empty cluster."""

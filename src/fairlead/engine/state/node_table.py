@@ -254,7 +254,9 @@ def _same_domains(old: Node, new: Node) -> bool:
 
 
 class ImageTable:
-    """How many nodes have each image. `version` grows whenever an answer may have changed.
+    """The number of nodes that have each image.
+
+    `version` grows whenever a result may have changed.
 
     Upstream keeps one size per image name, from the first node seen with it, until no node has it
     (pkg/scheduler/backend/cache/cache.go: addNodeImageStates, removeNodeImageStates).

@@ -38,7 +38,7 @@ class PodInfo:
     )
 
     def __init__(self, pod: Pod, shape: Shape) -> None:
-        """`shape` is the interned shape of `pod`."""
+        """Collect the facts of `pod`, whose interned shape is `shape`."""
         meta = pod.metadata
         self.pod = pod
         self.shape = shape

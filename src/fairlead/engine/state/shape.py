@@ -121,7 +121,7 @@ class ShapeTable:
     """
 
     def __init__(self, columns: ResourceColumns) -> None:
-        """`columns` is the cluster's resource table."""
+        """Start without shapes; `columns` is the cluster's resource table."""
         self._columns = columns
         self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._ids = count()

@@ -43,7 +43,7 @@ class KeyedCounts:
 
 
 class SupposedKeyedCounts:
-    """`KeyedCounts` with the changes of a hypothesis, by rows of one table.
+    """The counts of a `KeyedCounts` with the changes of a hypothesis, by rows of one table.
 
     The first change copies the counts; `source` is None from then on.
     """
@@ -56,7 +56,7 @@ class SupposedKeyedCounts:
         source: KeyedCounts | None,
         changed: Mapping[str, SupposedCounts] = _UNCHANGED,
     ) -> None:
-        """`source` must be refreshed; None if `changed` has the counts, which is not copied."""
+        """Start from the refreshed counts in `source`, or without `source` from `changed`."""
         self._table = table
         self.source = source
         self._by_key: Mapping[str, DomainCounts | SupposedCounts]
@@ -111,7 +111,7 @@ Entry = TypeVar("Entry", bound=LiveCounts)
 
 
 class CountsCache(Generic[Key, Entry]):
-    """Entries by key; the least recently used entry is dropped first."""
+    """A cache that drops the least recently used entry first."""
 
     def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
         """Count over the nodes of `table`; all entries together have at most `rows_max` rows."""

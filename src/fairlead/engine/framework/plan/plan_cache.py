@@ -24,7 +24,7 @@ class PlanCache:
     """
 
     def __init__(self, framework: Framework) -> None:
-        """For the pods of `framework`'s profile."""
+        """Start without plans; they are for the pods of the profile of `framework`."""
         self.framework = framework
         self._shape_relevant = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
         self._splits: dict[tuple[str, ...], PluginSplit] = {}

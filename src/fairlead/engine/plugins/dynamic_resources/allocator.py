@@ -79,7 +79,7 @@ class Demand:
     __slots__ = ("answers", "resolved")
 
     def __init__(self, resolved: tuple[ResolvedClaim, ...], answers: _CachedResults) -> None:
-        """`answers` are the results cached for these requests."""
+        """Store the requests, and the results cached for them (`answers`)."""
         self.resolved = resolved
         self.answers = answers
 

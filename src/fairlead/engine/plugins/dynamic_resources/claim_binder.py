@@ -25,7 +25,7 @@ class ClaimBinder:
     """Reads the current version of claims and records pending reservations."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Over the claims and devices of `cluster`."""
+        """Read the claims and devices of `cluster`."""
         self._related = cluster.related
         self._ledger = cluster.devices
 

@@ -15,7 +15,7 @@ RESERVED_FOR_MAX = 256
 
 
 class ClaimError(Exception):
-    """A claim cannot be used, so the pod cannot run; the text says why."""
+    """A claim cannot be used, so the pod cannot run; the text gives the reason."""
 
 
 def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:

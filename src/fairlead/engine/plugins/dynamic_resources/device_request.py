@@ -31,7 +31,7 @@ FindClass = Callable[[str], DeviceClass | None]
 
 
 class AllocationError(Exception):
-    """A claim or class is invalid; the text says why."""
+    """A claim or class is invalid; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

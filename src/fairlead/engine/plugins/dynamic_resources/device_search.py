@@ -82,7 +82,10 @@ class _Outcome(Enum):
 
 
 class DeviceSearch:
-    """One search. `left_aside` has the reasons for which unsupported devices were skipped."""
+    """A search for the devices of one pod's claims on one node.
+
+    `left_aside` has the reasons for which unsupported devices were skipped.
+    """
 
     def __init__(
         self,

@@ -29,11 +29,11 @@ Maps = dict[str, dict[str, Any]]
 
 
 class CompileError(Exception):
-    """An expression does not compile; the text says why."""
+    """An expression does not compile; the text gives the reason."""
 
 
 class EvaluationError(Exception):
-    """An expression failed for a device; the text says why."""
+    """An expression failed for a device; the text gives the reason."""
 
 
 class DeviceSelectors:

@@ -62,7 +62,7 @@ class IncomingPodTerms:
     __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
 
     def __init__(self, own: OwnTerms, pods: PodClass, namespace_labels: Mapping[str, str]) -> None:
-        """`own` are the terms of a pod that is one of `pods`."""
+        """Store `own`, the terms that every pod in `pods` has."""
         self.own = own
         self.pods = pods
         self.namespace_labels = namespace_labels
@@ -242,7 +242,7 @@ class CodesCache:
     """The most recently used `CachedCodes`."""
 
     def __init__(self, table: NodeTable) -> None:
-        """For the nodes of `table`."""
+        """Start without entries, for the nodes of `table`."""
         self._table = table
         self._cache: dict[tuple[object, ...], CachedCodes] = {}
 

@@ -43,7 +43,9 @@ from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCoun
 
 
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """`hard_pod_affinity_weight` (0..100) is what a required term of a placed pod scores.
+    """The plugin arguments InterPodAffinityArgs.
+
+    `hard_pod_affinity_weight` (0..100) is what a required term of a placed pod scores.
 
     upstream: apis/config/types_pluginargs.go
     """
@@ -163,7 +165,7 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True without preferences, unless a term of a placed pod matches the pod."""
+        """Return True for pods without preferences that no term of a placed pod matches."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:

@@ -24,7 +24,7 @@ class PreferenceState:
     __slots__ = ("_sums",)
 
     def __init__(self, table: NodeTable, counts: tuple[KeyedCounts, ...]) -> None:
-        """`counts` must be refreshed."""
+        """Use the weights in `counts`, which must be refreshed."""
         self._sums: list[tuple[Ids, Ints]] = [
             (table.label_column(key).ids, one.sums)
             for keyed in counts

@@ -46,7 +46,7 @@ class NodeResourcesFit:
     )
 
     def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
-        """`args` are the plugin's NodeResourcesFitArgs."""
+        """Set up the scoring strategy in `args`, the plugin's NodeResourcesFitArgs."""
         self._resources = handle.cluster.table.resources
         strategy = scoring_strategy(args or FitArgs(), handle)
         self.score = strategy.score

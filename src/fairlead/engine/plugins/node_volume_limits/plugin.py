@@ -76,7 +76,7 @@ class NodeVolumeLimits:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP without claims and in-tree disks."""
+        """Return SKIP for pods without claims and in-tree disks."""
         if not any(is_claimed(one) or is_migratable(one) for one in pod.pod.spec.volumes):
             return SKIP
         state.write(_PodVolumes(self._attachables.of(pod, is_new=True)))

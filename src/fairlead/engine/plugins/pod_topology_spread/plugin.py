@@ -137,7 +137,7 @@ class PodTopologySpread:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP without hard constraints."""
+        """Return SKIP for pods without hard constraints."""
         live = self._counts(pod, DO_NOT_SCHEDULE)
         if live is None:
             return SKIP
@@ -176,14 +176,14 @@ class PodTopologySpread:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True without soft constraints."""
+        """Return True for pods without soft constraints."""
         own = pod.shape.spec.topology_spread_constraints
         if own:
             return all(one.when_unsatisfiable != SCHEDULE_ANYWAY for one in own)
         return not self._defaults[SCHEDULE_ANYWAY] or self._selectors.of(pod) is None
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP without soft constraints."""
+        """Return SKIP for pods without soft constraints."""
         live = self._counts(pod, SCHEDULE_ANYWAY)
         if live is None:
             return SKIP

@@ -38,7 +38,7 @@ class ConstraintCounts:
     __slots__ = ("constraint", "counts", "ids", "included", "labels", "present")
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
-        """`take` is called whenever nodes have changed."""
+        """Start without domains; `take` is called whenever nodes have changed."""
         self.constraint = constraint
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)
@@ -63,7 +63,7 @@ class SpreadCounts:
         requires_all_keys: bool,
         node_key: str = "",
     ) -> None:
-        """`pod` is any of the pods. Each node is its own domain of `node_key`."""
+        """Count for `pod`, any of the pods; each node is its own domain of `node_key`."""
         self._table = table
         self._pod = pod
         self.requires_all_keys = requires_all_keys

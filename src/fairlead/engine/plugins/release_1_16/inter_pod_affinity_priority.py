@@ -24,7 +24,7 @@ class InterPodAffinityPriority:
     locality = Locality.CLUSTER
 
     def __init__(self, table: NodeTable, today: InterPodAffinity) -> None:
-        """`today` is today's plugin, which computes the matching terms."""
+        """Use `today`, today's plugin, to compute the matching terms."""
         self._table = table
         self._today = today
 

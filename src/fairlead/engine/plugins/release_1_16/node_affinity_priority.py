@@ -21,11 +21,11 @@ class NodeAffinityPriority:
     locality = Locality.NODE
 
     def __init__(self, today: NodeAffinity) -> None:
-        """`today` is today's plugin, which evaluates the preferences."""
+        """Use `today`, today's plugin, to evaluate the preferences."""
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True without preferences."""
+        """Return True for pods without preferences."""
         affinity = pod.shape.spec.affinity
         node_affinity = affinity.node_affinity if affinity is not None else None
         return (
@@ -34,7 +34,7 @@ class NodeAffinityPriority:
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP without preferences."""
+        """Return SKIP for pods without preferences."""
         return self._today.pre_score(state, pod, rows)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -134,7 +134,7 @@ class Requested:
     locality = Locality.ROW
 
     def __init__(self, name: str, rating: Rating, sums: Sums) -> None:
-        """`name` is the name of the priority."""
+        """Rate nodes by `rating` over `sums`; `name` is the name of the priority."""
         self.name = name
         self._rating = rating
         self._sums = sums

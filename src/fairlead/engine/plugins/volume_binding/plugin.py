@@ -49,9 +49,10 @@ from fairlead.engine.state.shape import Shape
 
 
 class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """`bind_timeout_seconds` is how long a pod waits for its volumes before it is retried.
+    """The plugin arguments VolumeBindingArgs.
 
-    `shape` is for scoring by capacity, which upstream has behind a feature gate that is off.
+    `bind_timeout_seconds` is how long a pod waits for its volumes before it is retried. `shape` is
+    for scoring by capacity, which upstream has behind a feature gate that is off.
     """
 
     bind_timeout_seconds: int = 600
@@ -138,7 +139,7 @@ class VolumeBinding:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP without claims."""
+        """Return SKIP for pods without claims."""
         claims = read_claims(self._lookup, pod)
         if isinstance(claims, Status):
             return claims

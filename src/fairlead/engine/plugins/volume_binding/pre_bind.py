@@ -41,7 +41,7 @@ class NotYetError(Exception):
 
 
 class BindingFailedError(Exception):
-    """The binding failed; the text says why."""
+    """The binding failed; the text gives the reason."""
 
 
 class VolumeBinder:
@@ -56,7 +56,7 @@ class VolumeBinder:
     # --- planned bindings ------------------------------------------------------------------
 
     def assume(self, pod_volumes: PodVolumes, node: str) -> Decision:
-        """Record the planned bindings so that the next cycle sees them; undone by `revert`."""
+        """Record the planned bindings so that the next cycle counts them; undone by `revert`."""
         decision = Decision(pod_volumes, [], [])
         for claim, volume in pod_volumes.bindings:
             if not _is_bound_to(volume, claim):

@@ -34,8 +34,9 @@ class ExtenderTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extender:
-    """`url_prefix` and a verb form an address; an extender without a verb is not called for it.
+    """The configuration of one extender.
 
+    `url_prefix` and a verb form an address; an extender without a verb is not called for it.
     `timeout` (ns) is for a whole call. A `node_cache_capable` extender receives only node names.
     One with `managed_resources` is called only for pods that request one of them. Failures of an
     `ignorable` extender are ignored.

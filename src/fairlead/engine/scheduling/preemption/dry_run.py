@@ -49,7 +49,7 @@ _NODES_TIMES_KEPT_MAX: Final = 400_000  # a node's answer takes about 300 bytes 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The answers for the rows in `potential` (ascending), in `columns`."""
+    """The results of the dry runs on the rows in `potential` (ascending); `columns` has them."""
 
     columns: CandidateColumns
     potential: Rows
@@ -108,7 +108,7 @@ class _LowestPriorities:
 
 
 class DryRuns:
-    """The dry runs of one profile."""
+    """Runs the dry runs of one profile, and caches their results."""
 
     def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
         """Evaluate with the Filter plugins of the framework of `plans`."""

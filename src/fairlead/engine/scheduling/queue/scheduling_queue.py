@@ -41,7 +41,7 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class SchedulingQueue:
-    """The three queues; pods move only in methods that take `now`."""
+    """The active, backoff and unschedulable queues; only methods that take `now` move pods."""
 
     def __init__(
         self,
@@ -50,7 +50,10 @@ class SchedulingQueue:
         start: Instant,
         extra_gate: Callable[[PodInfo], Status | None] | None = None,
     ) -> None:
-        """`start` is the phase of the leftover flush; `extra_gate` runs after PreEnqueue."""
+        """Start empty; `start` is the phase of the leftover flush.
+
+        `extra_gate` runs after PreEnqueue.
+        """
         self._frameworks = frameworks
         self._config = config
         self._clock = backoff_clock(config, start)

@@ -39,7 +39,7 @@ class PoolDevice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The newest generation of a pool. `flaw` says why it is unusable, "" if it is usable."""
+    """The newest generation of a pool. `flaw` describes why it is unusable, or is ""."""
 
     id: PoolId
     slices: tuple[tuple[ResourceSlice, tuple[PoolDevice, ...]], ...]
