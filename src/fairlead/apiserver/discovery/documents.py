@@ -162,7 +162,7 @@ class Documents:
 
 
 def _aggregated_clause(accept: str) -> Clause | None:
-    """Return the Accept clause that requests aggregated discovery; None if plain JSON comes first.
+    """Return the Accept clause for aggregated discovery; None if one without `as` comes first.
 
     Raises ApiError 406 if the client accepts nothing that is served.
     """
