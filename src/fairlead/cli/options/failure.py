@@ -15,7 +15,7 @@ FAILING: Final = Group("Failing nodes", sort_key=1)
 @Parameter(name="*", group=FAILING)
 @dataclass(frozen=True)
 class FailureOptions:
-    """Which nodes fail, and how."""
+    """The options that choose which nodes fail, how, and when."""
 
     fail_zone: Annotated[Names, repeatable("ZONE", "Fail all nodes of a zone.")] = ()
     fail_node: Annotated[

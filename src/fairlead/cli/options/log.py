@@ -27,7 +27,7 @@ VERBOSITY_HELP: Final = (
 @Parameter(name="*")
 @dataclass(frozen=True)
 class DecisionLogOptions:
-    """What is logged; nothing by default."""
+    """The options that choose which decisions are logged; by default none."""
 
     log_level: Annotated[Level | None, Parameter(help=LOG_LEVEL_HELP, show_default=False)] = None
     verbosity: Annotated[

@@ -55,7 +55,7 @@ DEFAULT_OUTPUTS: Final = OutputOptions()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class AnswerOutputOptions:
-    """Where the answer of a what-if goes."""
+    """The options that choose the format and the files of a what-if's answer."""
 
     output: AnswerOutput = "text"
     report: Report = None

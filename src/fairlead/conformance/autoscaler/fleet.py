@@ -178,7 +178,7 @@ class Fleet:
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:
-        """By requested cores and memory."""
+        """Returns the price of `pod`, computed from its requested cores and memory."""
         wanted = pod_requests(pod)
         cores = wanted.get("cpu", 0) / 1000.0
         return cores * _CORE_PRICE + wanted.get("memory", 0) / (1 << 30) * _GIB_PRICE

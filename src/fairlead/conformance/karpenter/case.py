@@ -149,7 +149,7 @@ class CaseTypes:
         self._tables: dict[tuple[str, ...] | None, InstanceTypeTable] = {}
 
     def table(self, pool: NodePool) -> InstanceTypeTable:
-        """What the provider sells to `pool`."""
+        """The instance types that the provider offers to `pool`."""
         names = self._pools.get(pool.name)
         key = None if names is None else tuple(names)
         found = self._tables.get(key)

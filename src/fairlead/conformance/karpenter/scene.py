@@ -21,7 +21,7 @@ class Scene:
     """Cluster, provisioner, disruption loop and queue of one case."""
 
     def __init__(self, case: Json) -> None:
-        """At the time of the case."""
+        """Build the cluster of the case, at the time of the case."""
         self.case = case
         self.cluster, self.now = read_cluster(case)
         self.options = read_options(case)

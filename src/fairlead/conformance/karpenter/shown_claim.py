@@ -26,7 +26,7 @@ def shown_text(text: str) -> str:
 
 
 def shown_claim(request: NodeClaimRequest) -> Json:
-    """All that the recordings say about a NodeClaim to be created."""
+    """Returns every field that the recordings have for a NodeClaim to be created."""
     spec = request.pool.spec.template.spec
     found: Json = {
         "nodePool": request.pool.name,
@@ -64,7 +64,7 @@ def shown_duration(text: str) -> str:
 
 
 def shown_launch(request: NodeClaimRequest) -> Json | None:
-    """What the provider launches, with the offerings that cost the same."""
+    """Returns what the provider launches and offerings of equal price; None without offerings."""
     chosen = request.launch()
     if chosen is None:
         return None

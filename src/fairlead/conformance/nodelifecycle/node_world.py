@@ -42,7 +42,7 @@ def to_ms(now: Instant) -> int:
 
 
 class _NoIds(IdSource):
-    """Every object here brings its own identity."""
+    """An id source that derives uids from names and generates no names."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
         """Return a uid made of `namespace` and `name`."""

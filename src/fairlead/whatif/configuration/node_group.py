@@ -249,7 +249,7 @@ def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | N
 
 
 def _template_of(node: Json) -> Json:
-    """What a new node of the same group would look like."""
+    """Returns the template of a new node in the group of `node`."""
     labels = {
         key: value
         for key, value in (node["metadata"].get("labels") or {}).items()

@@ -1,4 +1,4 @@
-"""What an autoscaler did in a run: nodes that came and went, by group, and what kept it."""
+"""What an autoscaler did in a run: nodes added and removed, by group, and why it did no more."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GroupOutcome:
 
     @property
     def cost_per_hour(self) -> float | None:
-        """What the nodes cost at the end, in an hour."""
+        """The hourly cost of the group's nodes at the end; None if the price is unknown."""
         return None if self.price is None else self.after * self.price
 
 
@@ -66,7 +66,7 @@ class AutoscalingOutcome:
 
     @property
     def nodes_after(self) -> int:
-        """How many nodes the groups have at the end."""
+        """The number of nodes in the groups at the end."""
         return sum(group.after for group in self.groups)
 
     @property
@@ -76,6 +76,6 @@ class AutoscalingOutcome:
 
     @property
     def cost_per_hour(self) -> float | None:
-        """What all groups cost at the end, in an hour; None if a price is unknown."""
+        """The hourly cost of all groups at the end; None if a price is unknown."""
         costs = [group.cost_per_hour for group in self.groups]
         return None if None in costs else sum(cost for cost in costs if cost is not None)

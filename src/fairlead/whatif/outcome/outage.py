@@ -43,7 +43,7 @@ class AffectedPodState(StrEnum):
 
 
 class LossCause(StrEnum):
-    """Why a pod does not come back."""
+    """The reason why a pod of a failed node does not run again."""
 
     TOLERATES = "tolerates"
     DAEMON = "daemon"

@@ -47,7 +47,7 @@ class OutcomeKind(StrEnum):
 
 
 class Severity(StrEnum):
-    """How bad an outcome is."""
+    """The severity of an outcome."""
 
     BAD = "bad"
     WARNING = "warning"

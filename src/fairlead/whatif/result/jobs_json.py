@@ -15,7 +15,7 @@ _HOUR: Final = seconds(3600)
 
 
 def queues(jobs: JobsOutcome) -> list[Json]:
-    """Each queue at the end, by name."""
+    """Returns each queue at the end, in the order of `jobs`."""
     return [_queue(queue) for queue in jobs.queues]
 
 

@@ -44,7 +44,7 @@ class DrainRecorder:
             drain.empty_at = now
 
     def progress(self, undrained: Sequence[Undrained]) -> list[DrainProgress]:
-        """All drains; `undrained` are the pods whose evictions were refused to the end."""
+        """Returns all drains; `undrained` are pods whose evictions were refused until the end."""
         return [
             DrainProgress(
                 node=name,

@@ -59,7 +59,7 @@ from fairlead.whatif.snapshot.snapshot import start_of_time
 
 
 class ClusterSource(StrictForm, frozen=True, kw_only=True):
-    """Where the cluster comes from; the sources are combined."""
+    """The sources of the cluster's objects; all that are given are combined."""
 
     files: list[str] = []
     trace: Trace | None = None

@@ -25,7 +25,7 @@ _EVENT: Final = "Event"
 
 
 def controllers_write(kind: Kind, subresource: str, now: Instant) -> Write:
-    """How a controller writes a kind, or a subresource of it, outside of any command."""
+    """Returns the Write of a controller to `kind` or its `subresource`, outside of any command."""
     return Write(
         track=track(kind, Component.CONTROLLER_MANAGER.value, _OPERATION, subresource, now)
     )

@@ -127,7 +127,7 @@ def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
 
 @dataclass(frozen=True)
 class _Files:
-    """Where each result goes; None for results that are not written."""
+    """The output file of each result; None for results that are not written."""
 
     report: Path | None
     commands: Path | None

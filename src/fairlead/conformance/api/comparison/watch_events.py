@@ -35,7 +35,7 @@ def _event(shown: Json) -> Json:
 def _of_events(
     recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
 ) -> Mismatch | None:
-    """By object, in the order of the recording."""
+    """Returns the first mismatch, comparing each object's events in the order of the recording."""
     expected, shown = _by_object(recorded), _by_object(found)
     for key, events in expected.items():
         same = (name for name in shown if agreement.bindings.matches(key, name))
