@@ -129,7 +129,7 @@ class Batch:
         return self._hold_session(now)
 
     def _hold_session(self, now: Instant) -> list[Command]:
-        """Run one session; skip it if no job waits and none has changed."""
+        """Run one session, unless no job waits and no job has changed."""
         woken = self._wake_at is not None and self._wake_at <= now
         self._has_news, self._last = False, now
         if not woken and not self.jobs.touched and not self._is_anybody_waiting():

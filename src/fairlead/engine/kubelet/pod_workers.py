@@ -48,7 +48,7 @@ GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 @dataclass(slots=True)
 class _PodWorker:
-    """A bound pod; `pending` is the act it waits for, `sent` the one whose effect is not seen yet.
+    """A bound pod; `pending` is its next act, `sent` the act whose effect is not observed yet.
 
     `ready_at` is since or from when it is ready; None for a pod that was loaded unready.
     """

@@ -60,6 +60,6 @@ class AutoscalingContext:
         return self.options.defaults if group is None else self.registry.group_options(group)
 
     def nodes_with_group(self) -> list[tuple[Node, str | None]]:
-        """All nodes of the snapshot, with the group of those that do not exist yet."""
+        """Return all nodes of the snapshot; a node that does not exist yet comes with its group."""
         nodes = self.snapshot.nodes()
         return [(info.node, self.placeholders.get(info.name)) for info in nodes]

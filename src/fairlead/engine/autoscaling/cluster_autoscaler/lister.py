@@ -47,7 +47,7 @@ class Listers:
     # --- writing ---------------------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Store a new or changed object; a known one keeps its place."""
+        """Store a new or changed object; a known object keeps its place."""
         if isinstance(changed, Pod):
             self._put_pod(changed)
         elif isinstance(changed, Node):

@@ -74,7 +74,7 @@ class PodList:
 
 
 def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
-    """`pods` that are older than `delay`, or than a longer delay in their annotation."""
+    """Return the pods older than `delay`, or than a longer delay in their annotation."""
     return [pod for pod in pods if now - created_at(pod.pod) > _delay(pod.pod, delay)]
 
 

@@ -69,7 +69,7 @@ class QuotaTracker:
         resources: NodeResources,
         nodes: Iterable[tuple[Node, str | None]],
     ) -> None:
-        """`nodes` are all nodes of the snapshot, with the group of those that are placeholders."""
+        """`nodes` are all nodes of the snapshot; a placeholder comes with its group."""
         self._resources = resources
         self._left = {name: limit.maximum for name, limit in limits.items()}
         for node, group in nodes:

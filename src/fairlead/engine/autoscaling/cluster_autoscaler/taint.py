@@ -1,4 +1,4 @@
-"""Taints that Cluster Autoscaler sets, and those that it takes off templates.
+"""Taints that Cluster Autoscaler sets, and taints that it removes from templates.
 
 upstream: utils/taints/taints.go
 """
@@ -54,7 +54,7 @@ class TaintConfig:
         return key in self._startup or key.startswith(self._startup_prefixes)
 
     def sanitized(self, taints: Iterable[Taint]) -> tuple[Taint, ...]:
-        """`taints` without those that a new node of the same group would not have."""
+        """Return `taints` without the taints that a new node of the same group would lack."""
         return tuple(taint for taint in taints if not self._is_transient(taint.key))
 
     def _is_transient(self, key: str) -> bool:

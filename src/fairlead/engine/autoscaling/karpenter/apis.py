@@ -92,7 +92,7 @@ class NodeClaimStatus(_KarpenterView, frozen=True):
 
 
 class NodeClaim(_KarpenterKind, frozen=True):
-    """karpenter.sh/v1 NodeClaim: a node that Karpenter asked its provider for."""
+    """karpenter.sh/v1 NodeClaim: a node that Karpenter requested from its provider."""
 
     spec: NodeClaimSpec = NodeClaimSpec()
     status: NodeClaimStatus = NodeClaimStatus()

@@ -88,7 +88,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """The tasks of phase 2: all pending ones, or in kube-batch those that phase 1 left over."""
+    """Return the tasks of phase 2: all pending tasks; in kube-batch, what phase 1 left over."""
     if session.rules.tries_every_task:
         return {job.id: _preemptor_tasks(session, job) for job in jobs}
     return left

@@ -303,7 +303,7 @@ class JobTable:
         job.priority = named.value if named is not None else 0
 
     def validate(self) -> None:
-        """Recompute every sum from the tasks; raises AssertionError where one disagrees."""
+        """Recompute every sum from the tasks; raise AssertionError if a stored sum differs."""
         for job in self.jobs.values():
             fresh = JobInfo(job.id, job.group)
             for task in job.tasks.values():

@@ -152,11 +152,11 @@ class Proportion:
         return named_columns(task for job in jobs for s in asking for task in job.with_status(s))
 
     def allocated(self, task: TaskInfo) -> None:
-        """Add `task` to its queue and those above it."""
+        """Add `task` to its queue and all queues above it."""
         self._add(task.job.queue, task.request.running, 1)
 
     def deallocated(self, task: TaskInfo) -> None:
-        """Subtract `task` from its queue and those above it."""
+        """Subtract `task` from its queue and all queues above it."""
         self._add(task.job.queue, task.request.running, -1)
 
     # --- queries ---------------------------------------------------------------------------

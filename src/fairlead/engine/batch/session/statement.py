@@ -56,7 +56,7 @@ class AllocateOperation:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Promise `task` releasing resources on `node`; the promise ends with the session."""
+    """Pipeline `task` onto releasing resources of `node`, until the end of the session."""
 
     task: TaskInfo
     node: NodeInfo
@@ -70,7 +70,7 @@ class Pipeline:
         session.unpipeline(self.task)
 
     def settle(self, session: Session) -> None:
-        """Nothing to do: a promise sends no command."""
+        """Nothing to do: pipelining sends no command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class TaskOperations(Protocol):
 
     @property
     def evicts(self) -> bool:
-        """Whether it contains an eviction, or may have sent one."""
+        """Whether an eviction is among the operations, or may have been sent."""
         ...
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:

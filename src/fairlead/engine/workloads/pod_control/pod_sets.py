@@ -42,7 +42,7 @@ from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 @dataclass(slots=True)
 class PodSets:
-    """The pods that have a controller, by owner.
+    """The pods that have a controller, keyed by owner.
 
     `follows_all`: every change of a pod marks its owner as changed, not only for watched owners.
     """

@@ -115,7 +115,7 @@ class ClusterStateRegistry:
     # --- requests --------------------------------------------------------------------------
 
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
-        """Add `delta` to the open request of a group; a negative one leaves its clock."""
+        """Add `delta` to the open request of `group`; a positive `delta` restarts its clock."""
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
         if request is None:

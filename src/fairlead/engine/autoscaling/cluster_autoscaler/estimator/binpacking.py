@@ -67,7 +67,7 @@ class _Packing:
                 return
 
     def pack_by_arithmetic(self, pods: Sequence[PodInfo]) -> None:
-        """As `pack`, but only one new node is simulated; further ones take as many pods each.
+        """Pack like `pack`, but simulate one new node only; further nodes take as many pods each.
 
         upstream: binpacking_estimator.go: tryFastPath
         """

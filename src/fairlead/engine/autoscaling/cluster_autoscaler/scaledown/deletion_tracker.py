@@ -46,7 +46,7 @@ class DeletionsInProgress:
 
 
 class NodeDeletionTracker:
-    """Nodes in order of the start of their deletion."""
+    """The nodes that are being deleted, in the order in which their deletion began."""
 
     def __init__(self) -> None:
         """Start without deletions."""

@@ -1,4 +1,4 @@
-"""Which pods of a node must move, and which one keeps it.
+"""Decides which pods of a node must move, and which pod blocks the node's removal.
 
 The rules are asked in order, and the first that has an opinion decides about the pod. The first
 blocking pod ends the search.

@@ -38,7 +38,7 @@ class HintingSimulator:
         *,
         break_on_failure: bool = False,
     ) -> list[PodInfo]:
-        """Place `pods` in order on the nodes `among`; returns those that got a place."""
+        """Place `pods` in order on the nodes `among`; return the pods that got a place."""
         placed: list[PodInfo] = []
         failed = _FailedPods()
         for pod in pods:

@@ -46,7 +46,7 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 
 
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
-    """What the strictest active budget for `reason` allows of `nodes`; UNLIMITED without one."""
+    """Return how many of `nodes` the active budgets for `reason` allow; UNLIMITED without any."""
     found = UNLIMITED
     for one in pool.spec.disruption.budgets:
         if one.reasons and reason not in one.reasons:

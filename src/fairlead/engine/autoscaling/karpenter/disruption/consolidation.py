@@ -73,7 +73,7 @@ def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
 
 
 def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
-    """The candidates by the cost of their disruption; equals as Go's sort leaves them."""
+    """Return the candidates, sorted by disruption cost; equals as Go's sort leaves them."""
     return go_sorted(list(candidates), [one.cost for one in candidates])
 
 

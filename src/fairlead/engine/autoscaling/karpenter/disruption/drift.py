@@ -1,4 +1,4 @@
-"""Drift: replaces nodes that are no longer what their NodePool asks for.
+"""Drift: replaces nodes that no longer match their NodePool.
 
 upstream: pkg/controllers/disruption/drift.go
 """

@@ -1,4 +1,4 @@
-"""MultiNodeConsolidation: removes several nodes at once, for at most one new one.
+"""MultiNodeConsolidation: removes several nodes at once, for at most one new node.
 
 The candidates are ordered by cost; a binary search looks for a long prefix that works. The result
 is the last prefix that worked, which need not be the longest.

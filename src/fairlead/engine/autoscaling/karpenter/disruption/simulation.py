@@ -1,4 +1,4 @@
-"""What happens to the pods of nodes that would go: a provisioning pass without those nodes.
+"""Simulates a provisioning pass without some nodes, to find new places for their pods.
 
 upstream: pkg/controllers/disruption/helpers.go:SimulateScheduling
 """
@@ -50,7 +50,7 @@ def simulate(
     candidates: Sequence[DisruptionCandidate],
     now: Instant,
 ) -> Simulated | None:
-    """A pass without the candidates; None if one of them is going away already.
+    """Simulate a pass without the candidates; None if a candidate is already going away.
 
     Pending pods and those of nodes that are going away take part. Reservations fall back to other
     capacity.

@@ -128,7 +128,7 @@ def _any_value(one: LabelRequirement) -> str | None:
 def ordered_by_price(
     types: Sequence[InstanceType], requirements: Requirements, well_known: frozenset[str]
 ) -> list[InstanceType]:
-    """`types` by their cheapest available compatible offering; equals as Go's sort leaves them."""
+    """Return `types`, sorted by cheapest compatible offering; equals as Go's sort leaves them."""
     prices = [one.cheapest_price(requirements, well_known) for one in types]
     return go_sorted(list(types), prices)
 

@@ -78,7 +78,7 @@ class Requirements:
         return Requirements(by_key)
 
     def replaced(self, one: LabelRequirement) -> Requirements:
-        """These with `one` in place of the requirement on its label."""
+        """Return these requirements with `one` in place of the requirement on its label."""
         return Requirements({**self._by_key, one.key: one})
 
     def without(self, key: str) -> Requirements:
@@ -157,7 +157,7 @@ class Requirements:
         return ""
 
     def __str__(self) -> str:
-        """All requirements but that on the hostname, sorted by their text."""
+        """Return all requirements except the hostname's, sorted by their text."""
         return ", ".join(sorted(str(one) for one in self if one.key != HOSTNAME))
 
 

@@ -1,4 +1,4 @@
-"""KarpenterCluster: the objects that Karpenter decides by, and what it remembers about nodes.
+"""KarpenterCluster: the objects that Karpenter decides by, and its own state about nodes.
 
 Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes; the result is kept
 until one of them, or a pod on it, changes.
@@ -202,7 +202,7 @@ class KarpenterCluster:
         return joined
 
     def _state_node(self, claim: NodeClaim | None, node: Node | None, now: Instant) -> StateNode:
-        """The joined node; the same one as long as nothing about it changes."""
+        """Return the joined node; the same object as long as nothing about it changes."""
         bare = StateNode(claim, node)
         key = bare.key
         nominated = self.nominated_until.get(key, now) > now

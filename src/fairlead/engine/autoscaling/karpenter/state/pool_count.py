@@ -26,7 +26,7 @@ class PoolCount:
 def pool_count(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> PoolCount:
-    """Count the pool's NodeClaims; `pending` are the names of those in a disruption command."""
+    """Count the pool's NodeClaims; `pending` names those in a disruption command."""
     going = {
         node.claim.name for node in cluster.nodes(now) if node.claim and node.marked_for_deletion
     }

@@ -1,4 +1,4 @@
-"""StateNode: a NodeClaim and its Node seen as one.
+"""StateNode: a NodeClaim joined with its Node.
 
 Until a node has registered, its NodeClaim says what the node will be; until it is initialized,
 taints that are about to go are ignored, and amounts that the node does not report yet are the

@@ -120,7 +120,7 @@ class Actuator:
     # --- start -----------------------------------------------------------------------------
 
     def start_deletion(self, chosen: Cropped, now: Instant) -> list[str]:
-        """Taint the chosen nodes and begin their deletion; returns their names.
+        """Taint the chosen nodes and begin their deletion; return their names.
 
         upstream: actuator.go: StartDeletion
         """
