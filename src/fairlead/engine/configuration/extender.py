@@ -95,7 +95,7 @@ def _timeout(field: str, text: str | None) -> DurationNs:
 
 
 def _tls(where: str, form: TlsForm) -> ExtenderTls:
-    """Return the TLS settings of the extender `form` at path `where`.
+    """Return the TLS settings in `form`, found at path `where`. Raises ConfigurationError.
 
     upstream: client-go/transport/transport.go: TLSConfigFor
     """

@@ -32,7 +32,7 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
 def failure_patch(
     pod: PodInfo, reason: str, message: str, nominated_node: str | None
 ) -> list[Command]:
-    """Return the status patch, an empty result if the status would not change.
+    """Return the status patch, no command if the status would not change.
 
     `nominated_node` None leaves nominatedNodeName as it is, "" removes it.
     """

@@ -62,7 +62,7 @@ class IncomingPodTerms:
     __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
 
     def __init__(self, own: OwnTerms, pods: PodClass, namespace_labels: Mapping[str, str]) -> None:
-        """Store `own`, the terms that every pod in `pods` has."""
+        """Store `own`, the terms of the incoming pod, which is one of `pods`."""
         self.own = own
         self.pods = pods
         self.namespace_labels = namespace_labels

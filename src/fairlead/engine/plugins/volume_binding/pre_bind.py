@@ -196,6 +196,6 @@ def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
 
 
 def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
-    """Return the resourceVersion, so that the write fails if the object was changed meanwhile."""
+    """Return metadata with the resourceVersion, so that the write fails if `one` was changed."""
     version = one.metadata.resource_version
     return {"resourceVersion": version} if version else {}
