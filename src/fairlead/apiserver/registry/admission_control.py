@@ -41,7 +41,7 @@ class AdmissionControl:
         storage: Storage,
         complete: Callable[[Kind, Json], Json],
     ) -> None:
-        """`plugins` run in this order."""
+        """Keeps the order of `plugins`, but runs those that only check after all others."""
         self._storage = storage
         self._complete = complete
         self._validating = tuple(one for one in plugins if getattr(one, "CHECKS_ONLY", False))

@@ -22,7 +22,7 @@ class IdSource(Protocol):
         ...
 
     def new_suffix(self) -> str:
-        """`SUFFIX_LENGTH` characters of `SUFFIX_ALPHABET` for a generated name."""
+        """Returns `SUFFIX_LENGTH` characters of `SUFFIX_ALPHABET` for a generated name."""
         ...
 
 

@@ -25,7 +25,7 @@ class FieldLocation:
     def __init__(
         self, parent: FieldLocation | None = None, step: str | int = "", owner: Schema | None = None
     ) -> None:
-        """`step` leads from `parent` to this location; a field's `owner` is its type."""
+        """Locates the value at `step` below `parent`; `owner` is the type that has the field."""
         self.parent = parent
         self.step = step
         self.owner = owner

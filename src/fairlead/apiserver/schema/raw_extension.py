@@ -19,7 +19,7 @@ class RawObject(dict[str, Any]):
     __slots__ = ("text",)
 
     def __init__(self, content: dict[str, Any], text: bytes) -> None:
-        """`text` is JSON of `content`."""
+        """Holds `content` and its original JSON, `text`."""
         super().__init__(content)
         self.text = text
 

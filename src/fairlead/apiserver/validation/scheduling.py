@@ -109,7 +109,7 @@ def _check_system_class(obj: PriorityClass) -> Causes:
 
 
 def check_queue(queue: Queue) -> Causes:
-    """Yields the errors of a Volcano Queue."""
+    """Yields the errors of a Queue of kube-batch or Volcano."""
     spec = queue.spec
     yield from _check_amounts("spec.capability", spec.capability)
     yield from _check_amounts("spec.deserved", spec.deserved)
@@ -117,7 +117,7 @@ def check_queue(queue: Queue) -> Causes:
 
 
 def check_pod_group(group: PodGroup) -> Causes:
-    """Yields the errors of a Volcano PodGroup."""
+    """Yields the errors of a PodGroup of a batch scheduler or of upstream."""
     yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
 
 

@@ -360,7 +360,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
-    """Yields an error unless exactly one of maxUnavailable and maxSurge is above zero."""
+    """Yields the errors of maxUnavailable and maxSurge; exactly one must be above zero."""
     yield from _check_shares(field, rolling)
     for key in _SHARES:
         if rolling.get(key) is not None:

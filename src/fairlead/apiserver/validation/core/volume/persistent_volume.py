@@ -199,7 +199,7 @@ def _shown_source(spec: Json) -> Json:
 
 
 def _unexpanded(old: Json, new: Json) -> Json:
-    """`new` without controllerExpandSecretRef if `old` had none: it can be set once."""
+    """Returns `new` without controllerExpandSecretRef if `old` has none: it can be set once."""
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
     if had is None or wants is None or had.get(_GROWN_WITH) is not None:
         return new
