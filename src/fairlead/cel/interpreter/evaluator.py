@@ -203,7 +203,7 @@ def _value_of(node: Literal) -> Any:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether `node` is a computed result; upstream charges one more unit then."""
+    """Return whether `node` is computed: selecting from it costs one more unit, as upstream."""
     if isinstance(node, Call):
         return node.function not in ("_[_]", "_?._", "_[?_]", "_?_:_")
     return not isinstance(node, Identifier | Select)
