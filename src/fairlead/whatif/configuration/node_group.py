@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
@@ -134,8 +136,61 @@ _NOT_ACTING: Final = (
 _NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none acts."
 
 
+Form = TypeVar("Form")
+
+
+class _ContainerForm(msgspec.Struct):
+    image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+
+
+class _PodSpecForm(msgspec.Struct):
+    containers: list[_ContainerForm] = []
+
+
+class _PodTemplateForm(msgspec.Struct):
+    spec: _PodSpecForm = msgspec.field(default_factory=_PodSpecForm)
+
+
+class _DeploymentSpecForm(msgspec.Struct):
+    template: _PodTemplateForm = msgspec.field(default_factory=_PodTemplateForm)
+
+
+class _DeploymentForm(msgspec.Struct):
+    """The containers of a Deployment."""
+
+    spec: _DeploymentSpecForm = msgspec.field(default_factory=_DeploymentSpecForm)
+
+
+class _NodeMetadataForm(msgspec.Struct):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _NodeSpecForm(msgspec.Struct):
+    taints: list[dict[str, Any]] | None = None
+
+
+class _NodeForm(msgspec.Struct):
+    """The parts of a Node that node groups are read from."""
+
+    metadata: _NodeMetadataForm
+    spec: _NodeSpecForm | None = None
+    status: dict[str, Any] | None = None
+
+
+def _read_as(value: Json, form: type[Form]) -> Form | None:
+    """Return `value` as `form`; None for a malformed object, which is refused when it is loaded."""
+    try:
+        return msgspec.convert(value, form)
+    except msgspec.ValidationError:
+        return None
+
+
 def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
-    return [one.value for one in manifests if one.kind is NODE]
+    nodes = [one.value for one in manifests if one.kind is NODE]
+    return [node for node in nodes if _read_as(node, _NodeForm) is not None]
 
 
 # --- the autoscaler in the dump ----------------------------------------------------------------
@@ -152,12 +207,13 @@ class _Installed:
 def _installed(manifests: Iterable[Manifest]) -> _Installed | None:
     """The Cluster Autoscaler that runs in the cluster of `manifests`."""
     for manifest in manifests:
-        if manifest.kind.kind == "Deployment":
-            template = manifest.value.get("spec", {}).get("template") or {}
-            for container in (template.get("spec") or {}).get("containers") or ():
-                if CLUSTER_AUTOSCALER in str(container.get("image", "")):
-                    words = [*(container.get("command") or ()), *(container.get("args") or ())]
-                    return _of_flags(_flags(str(word) for word in words))
+        if manifest.kind.kind != "Deployment":
+            continue
+        deployment = _read_as(manifest.value, _DeploymentForm) or _DeploymentForm()
+        for container in deployment.spec.template.spec.containers:
+            if CLUSTER_AUTOSCALER in container.image:
+                words = (*(container.command or ()), *(container.args or ()))
+                return _of_flags(_flags(words))
     return None
 
 

@@ -7,8 +7,10 @@ import json
 import pytest
 
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.configuration.node_group import AutoscaleOptions, read_autoscaling
+from fairlead.whatif.configuration.node_group import AutoscaleOptions, Autoscaling, read_autoscaling
+from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.manifest import manifests
 
 ON = AutoscaleOptions("cluster-autoscaler")
 ZONE = "topology.kubernetes.io/zone"
@@ -160,3 +162,18 @@ def test_a_bad_file_names_the_field(of_file, groups, more, says):
 def test_bad_options_are_named(found, make, options, says):
     with pytest.raises(InputError, match=says):
         read_autoscaling(options, found(make.node("n")))
+
+
+@pytest.mark.parametrize(
+    "containers", [["x"], {"a": 1}, [{"image": 7}], [{"image": "i", "args": "x"}]]
+)
+def test_a_malformed_deployment_is_no_autoscaler(containers):
+    """It is refused when it is loaded."""
+    value = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "ca"},
+        "spec": {"template": {"spec": {"containers": containers}}},
+    }
+    (found,) = manifests([Document("f.yaml", value)])
+    assert read_autoscaling(AutoscaleOptions(), [found]) == Autoscaling(None)
