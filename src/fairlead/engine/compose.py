@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Final
 
 from fairlead.engine.autoscaling.compose import cluster_autoscaler
-from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
@@ -88,6 +87,9 @@ def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
             cluster_autoscaler(config.autoscaler, seed=config.seed, start=config.start)
         )
     if config.karpenter is not None:
+        # Imported only where it runs, as Cluster Autoscaler is.
+        from fairlead.engine.autoscaling.karpenter.controller import Karpenter  # noqa: PLC0415
+
         autoscalers.append(Karpenter(config.karpenter, seed=config.seed, start=config.start))
     return tuple(autoscalers)
 

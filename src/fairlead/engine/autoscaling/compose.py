@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
     NodeGroupSpec,
     SimulatedProvider,
 )
 from fairlead.engine.core.instant import Instant
+
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,11 @@ class ClusterAutoscalerConfig:
 def cluster_autoscaler(
     config: ClusterAutoscalerConfig, *, seed: int, start: Instant
 ) -> ClusterAutoscaler:
-    """The controller with a simulated provider."""
+    """Return the controller with a simulated provider."""
+    # Most runs have no autoscaler, and importing one takes as long as a small answer.
+    from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415
+        ClusterAutoscaler,
+    )
+
     provider = SimulatedProvider(config.groups, seed=seed, start=start)
     return ClusterAutoscaler(config.options, provider, seed=seed, start=start)
