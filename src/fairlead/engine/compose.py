@@ -64,7 +64,7 @@ def build_engine(
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
-        # The volume controller provisions, too; another one needs somebody to do it.
+        # Part of the volume controller; without that, a stock one still needs a provisioner.
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),

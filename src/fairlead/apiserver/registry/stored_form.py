@@ -80,7 +80,7 @@ class StoredForm:
     def has(self, kind: Kind, view: ApiObject) -> bool:
         """Whether `view`, decoded from an object of `kind`, is in stored form.
 
-        Equal parts of views are replaced by one object, so nobody else may hold `view` yet. Raises
+        Equal parts of views are replaced by one object, so `view` must not be shared yet. Raises
         OverflowError for integers that do not fit into 64 bits.
         """
         match view:

@@ -46,7 +46,7 @@ class Scope:
         return self._counter[0]
 
     def slot(self, name: str) -> int | None:
-        """Return the slot of a name, None where it is no variable of a loop."""
+        """Return the slot of a name, None if it is not a loop variable."""
         return self._names.get(name)
 
     def with_names(self, *names: str) -> Scope:

@@ -206,7 +206,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
         raise InputError(path, f"is not JSON: {cause}") from None
     rows = value.get("InstanceTypes") if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
-        raise InputError(path, "is no list of instance types")
+        raise InputError(path, "is not a list of instance types")
     try:
         return _merged([one for row in rows for one in _of_object(row)])
     except (KeyError, TypeError, ValueError, AttributeError) as cause:

@@ -22,7 +22,7 @@ _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
 class RequestsByShape:
-    """Requests of pods; pods of one shape have one dictionary, which nobody may change."""
+    """Requests of pods; pods of one shape share a dictionary, which must not be changed."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Take the requests of pods in `cluster` from their shapes."""

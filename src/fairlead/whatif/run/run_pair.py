@@ -75,7 +75,7 @@ def _run_apart(
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:
     """Whether the runs differ in their steps only, and the process may be forked.
 
-    Other threads would be missing in the copy, and with them whoever releases their locks.
+    A fork copies only the calling thread, so locks that other threads hold are never released.
     """
     is_same = replace(changed, steps=(), steps_begin=None) == without
     return is_same and hasattr(os, "fork") and threading.active_count() == 1

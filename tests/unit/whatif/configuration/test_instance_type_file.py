@@ -138,7 +138,7 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
         pytest.param(
             "name,cpu,memory\nm,2,8Gi\nm,4,8Gi\n", "instance type m: appears twice", id="twice"
         ),
-        pytest.param('{"a": 1}', "is no list of instance types", id="another object"),
+        pytest.param('{"a": 1}', "is not a list of instance types", id="another object"),
         pytest.param('[{"a": 1}]', "has a form that is not known", id="another list"),
         pytest.param("[", "is not JSON", id="broken JSON"),
     ],

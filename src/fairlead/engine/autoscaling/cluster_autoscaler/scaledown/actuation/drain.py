@@ -3,8 +3,8 @@
     evict all pods of a priority group at once     retry a refused eviction every 10 s
     poll every 5 s until they have left the node   then the next group
 
-The node waits for the slowest pod before it fails. DaemonSet pods are evicted as far as possible,
-and nobody waits for them to leave.
+The drain waits for the slowest pod before it fails. DaemonSet pods are evicted as far as possible,
+and the drain does not wait for them to leave.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
