@@ -15,6 +15,7 @@ from typing import Final
 
 from fairlead.client.error import ConnectionConfigError
 
+FILE_BYTES_MAX: Final = 8 << 20
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -91,15 +92,21 @@ def in_cluster() -> ConnectionConfig:
 
 
 def read_text(source: str, field_path: str, path: str) -> str:
-    """Return the text of the file `path`. Raises ConnectionConfigError.
+    """Return the text of the file `path`, named by a field of `source`.
 
-    `source` and its field `field_path` name the file.
+    Raises ConnectionConfigError, also for a file longer than FILE_BYTES_MAX.
     """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+        text = content.decode("utf-8")
     except (OSError, ValueError) as cause:
         reason = getattr(cause, "strerror", None) or "is not text"
         raise ConnectionConfigError(source, f"cannot read {path}: {reason}", field_path) from None
+    if len(content) > FILE_BYTES_MAX:
+        problem = f"cannot read {path}: longer than {FILE_BYTES_MAX >> 20} MiB"
+        raise ConnectionConfigError(source, problem, field_path)
+    return text
 
 
 def tls_context(

@@ -47,9 +47,12 @@ async def list_objects(
                 raise
             return list((await _page(client, path, query)).items or ())
         items += page.items or ()
-        token = page.metadata.continue_
-        if not token:
+        if not page.metadata.continue_:
             return items
+        if page.metadata.continue_ == token:
+            text = f"{path}: the server repeats a continue token, so the list has no end"
+            raise RequestError(client.config.server, 200, "", text)
+        token = page.metadata.continue_
 
 
 async def _page(client: RestClient, path: str, query: Mapping[str, str]) -> _Page:

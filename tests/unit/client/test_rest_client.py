@@ -129,6 +129,12 @@ def test_a_list_that_expires_between_pages_is_read_again_as_a_whole():
     assert "limit" not in server.requests[2].query
 
 
+def test_a_list_without_end_is_refused():
+    server = Scripted(page("a", then="t"), page("a", then="t"))
+    with pytest.raises(RequestError, match="repeats a continue token"):
+        server.ask(lambda client: list_whole(client, PODS))
+
+
 def test_an_answer_that_is_no_list_is_refused():
     server = Scripted((200, {}, ["no list"]))
     with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):
