@@ -47,15 +47,19 @@ class Credentials:
         self._file_read_at = -TOKEN_FILE_SECONDS
         self._credential: Credential | None = None
 
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> list[tuple[str, str]]:
         """Return the headers that authenticate the next request. Raises ConnectionConfigError."""
         config, headers = self._config, _impersonate(self._config.impersonation)
         token = self._token()
         if token:
-            headers["Authorization"] = f"Bearer {token}"
+            headers.append(("Authorization", f"Bearer {token}"))
         elif config.username:
             pair = f"{config.username}:{config.password}".encode()
-            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+            headers.append(("Authorization", f"Basic {base64.b64encode(pair).decode()}"))
+        for name, text in headers:
+            if not (text.isascii() and text.isprintable()):
+                problem = f"the {name} header would contain characters that are not printable ASCII"
+                raise ConnectionConfigError(config.name, problem)
         return headers
 
     def certificate(self) -> tuple[str, str]:
@@ -165,15 +169,13 @@ def _read_credential(source: str, plugin: ExecPlugin, output: bytes) -> Credenti
     return Credential(str(token), str(certificate), str(key), expires_at)
 
 
-def _impersonate(user: Impersonation) -> dict[str, str]:
+def _impersonate(user: Impersonation) -> list[tuple[str, str]]:
     # upstream: client-go/transport/round_trippers.go:impersonatingRoundTripper
-    headers = {}
-    if user.user:
-        headers["Impersonate-User"] = user.user
+    headers = [("Impersonate-User", user.user)] if user.user else []
     if user.uid:
-        headers["Impersonate-Uid"] = user.uid
-    if user.groups:
-        headers["Impersonate-Group"] = "\n".join(user.groups)
+        headers.append(("Impersonate-Uid", user.uid))
+    headers += [("Impersonate-Group", group) for group in user.groups]
     for key, texts in user.extra.items():
-        headers[f"Impersonate-Extra-{quote(key.lower(), safe='')}"] = "\n".join(texts)
+        name = f"Impersonate-Extra-{quote(key.lower(), safe='')}"
+        headers += [(name, text) for text in texts]
     return headers

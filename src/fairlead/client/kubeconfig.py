@@ -207,7 +207,7 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
         raise ConnectionConfigError(path, "is required", f"{place}.server")
     if "://" not in server:
         server = f"http://{server}"  # as upstream takes it
-    if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
+    if not _is_url(server):
         raise ConnectionConfigError(path, f"{server!r} is not a URL", f"{place}.server")
     if cluster.proxy_url and urlsplit(cluster.proxy_url).scheme not in _PROXY_SCHEMES:
         problem = f"{cluster.proxy_url!r}: only http and https proxies are supported"
@@ -227,6 +227,14 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
         proxy_url=cluster.proxy_url,
         namespace=chosen.namespace,
     )
+
+
+def _is_url(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # such as a port over 65535
+        return False
 
 
 def _with_user(

@@ -32,6 +32,7 @@ CONNECT_SECONDS_MAX: Final = 30
 READ_SECONDS_MAX: Final = 120
 RETRY_SECONDS_MAX: Final = 30.0
 USER_AGENT: Final = f"fairlead/{__version__}"
+_JSON: Final = (("Content-Type", "application/json"),)
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
 _TEXT_MAX: Final = 200
@@ -47,9 +48,12 @@ class _Status(Struct):
 class RestClient:
     """A client of the server in `config`; an async context manager."""
 
-    def __init__(self, config: ConnectionConfig) -> None:
+    def __init__(
+        self, config: ConnectionConfig, *, read_seconds_max: float = READ_SECONDS_MAX
+    ) -> None:
         """Prepare; connections open with the first request."""
         self.config = config
+        self._read_seconds_max = read_seconds_max
         self.date = ""  # of the latest answer, as in its Date header
         # Credentials expire in real time, in every world.
         self._credentials = Credentials(config, time.time)  # noqa: TID251
@@ -61,7 +65,7 @@ class RestClient:
     async def __aenter__(self) -> Self:
         """Open the HTTP session; return the client."""
         timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=READ_SECONDS_MAX
+            total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=self._read_seconds_max
         )
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
@@ -82,12 +86,25 @@ class RestClient:
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """Return the body of a GET. Raises RequestError, ConnectionConfigError."""
+        return await self._request("GET", path, query, None)
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """Return the body of the answer to a POST of JSON. Raises as `get` does.
+
+        After a connection failure it is not repeated, because it may have been performed.
+        """
+        return await self._request("POST", path, None, body)
+
+    async def _request(
+        self, method: str, path: str, query: Mapping[str, str] | None, content: bytes | None
+    ) -> bytes:
         is_renewed = False
         for number in range(1, TRIES_MAX + 1):
             try:
-                status, headers, body = await self._send(path, query)
+                status, headers, body = await self._send(method, path, query, content)
             except (aiohttp.ClientError, TimeoutError, OSError) as cause:
-                if number == TRIES_MAX or not _is_transient(cause):
+                may_repeat = method == "GET" and _is_transient(cause)
+                if number == TRIES_MAX or not may_repeat:
                     raise self._unreachable(cause) from None
                 await asyncio.sleep(_pause_s("", number))
                 continue
@@ -104,14 +121,15 @@ class RestClient:
         raise AssertionError("the last try returns or raises")
 
     async def _send(
-        self, path: str, query: Mapping[str, str] | None
+        self, method: str, path: str, query: Mapping[str, str] | None, content: bytes | None
     ) -> tuple[int, Mapping[str, str], bytes]:
         assert self._session is not None, "use `async with`"
-        headers = self._credentials.headers()
-        async with self._session.get(
+        async with self._session.request(
+            method,
             self.config.server + path,
             params=query,
-            headers=[(name, text) for name, texts in headers.items() for text in texts.split("\n")],
+            data=content,
+            headers=[*self._credentials.headers(), *(() if content is None else _JSON)],
             ssl=self._tls_context() or False,
             server_hostname=self.config.tls_server_name or None,
             proxy=self._proxy or None,

@@ -49,39 +49,42 @@ def plugin(tmp_path, status, **fields):
 
 
 def test_a_password_is_sent_as_basic_authorization(credentials):
-    assert credentials(username="me", password="pw").headers() == {
-        "Authorization": "Basic bWU6cHc="
-    }
+    assert credentials(username="me", password="pw").headers() == [
+        ("Authorization", "Basic bWU6cHc=")
+    ]
 
 
 def test_a_user_to_act_as_is_sent_with_groups_and_extra_fields(credentials):
     user = Impersonation("jane", "7", ("a", "b"), {"example.com/Scope": ("x", "y")})
-    assert credentials(token="t", impersonation=user).headers() == {
-        "Authorization": "Bearer t",
-        "Impersonate-User": "jane",
-        "Impersonate-Uid": "7",
-        "Impersonate-Group": "a\nb",
-        "Impersonate-Extra-example.com%2Fscope": "x\ny",
-    }
+    headers = credentials(token="t", impersonation=user).headers()
+    assert headers == [
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+        ("Impersonate-Extra-example.com%2Fscope", "x"),
+        ("Impersonate-Extra-example.com%2Fscope", "y"),
+        ("Authorization", "Bearer t"),
+    ]
 
 
 def test_a_token_file_is_read_again_every_minute(credentials, clock, tmp_path):
     file = tmp_path / "token"
     file.write_text("one\n")
     used = credentials(token_file=str(file), token="other")
-    assert used.headers() == {"Authorization": "Bearer one"}
+    assert used.headers() == [("Authorization", "Bearer one")]
     file.write_text("two")
-    assert used.headers() == {"Authorization": "Bearer one"}
+    assert used.headers() == [("Authorization", "Bearer one")]
     clock.now += 60
-    assert used.headers() == {"Authorization": "Bearer two"}
+    assert used.headers() == [("Authorization", "Bearer two")]
     file.unlink()
     clock.now += 60
-    assert used.headers() == {"Authorization": "Bearer two"}
+    assert used.headers() == [("Authorization", "Bearer two")]
 
 
 def test_a_missing_token_file_is_an_error_only_without_another_token(credentials, tmp_path):
     path = str(tmp_path / "absent")
-    assert credentials(token_file=path, token="t").headers() == {"Authorization": "Bearer t"}
+    assert credentials(token_file=path, token="t").headers() == [("Authorization", "Bearer t")]
     with pytest.raises(ConnectionConfigError, match="context x: cannot read the token file"):
         credentials(token_file=path).headers()
 
@@ -90,7 +93,7 @@ def test_an_exec_plugin_runs_once_until_its_credential_expires(credentials, cloc
     status = {"token": "t", "expirationTimestamp": "1970-01-01T00:20:00Z"}
     found, calls = plugin(tmp_path, status, cluster={"server": "https://x"})
     used = credentials(exec_plugin=found)
-    assert used.headers() == used.headers() == {"Authorization": "Bearer t"}
+    assert used.headers() == used.headers() == [("Authorization", "Bearer t")]
     (info,) = map(json.loads, calls.read_text().splitlines())
     assert info == {
         "apiVersion": VERSION,
@@ -117,7 +120,7 @@ def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
     found, _ = plugin(tmp_path, status)
     used = credentials(exec_plugin=found)
     assert used.certificate() == ("CERT", "KEY")
-    assert used.headers() == {}
+    assert used.headers() == []
 
 
 @pytest.mark.parametrize(
@@ -151,3 +154,9 @@ def test_a_plugin_that_needs_a_terminal_is_refused_without_one(credentials, monk
     plugin = ExecPlugin("x", VERSION, interactive_mode="Always")
     with pytest.raises(ConnectionConfigError, match="needs a terminal"):
         credentials(exec_plugin=plugin).headers()
+
+
+@pytest.mark.parametrize("token", ["a\nb", "\u00e9"])
+def test_a_token_that_is_no_header_is_refused(credentials, token):
+    with pytest.raises(ConnectionConfigError, match="the Authorization header would contain"):
+        credentials(token=token).headers()

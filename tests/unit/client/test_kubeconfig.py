@@ -103,6 +103,7 @@ PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}
         pytest.param(
             config(cluster={"server": "ftp://x"}), "", "'ftp://x' is not a URL", id="no URL"
         ),
+        pytest.param(config(cluster={"server": "https://x:99999"}), "", "is not a URL", id="port"),
         pytest.param(
             config(), "prd", "there is no context 'prd'; did you mean prod? ", id="context"
         ),
