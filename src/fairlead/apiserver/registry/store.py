@@ -369,10 +369,11 @@ class Store:
         """
         strategy = self.registry.strategy(kind)
         # 1. Preconditions and admission.
-        old = self.get(kind, namespace, name)
+        old, version = self.get(kind, namespace, name), self.version
         require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
         yield from self.admission.admit.steps(Operation.DELETE, kind, old, write=write)
-        self._require_newest(kind, old)
+        if self.version != version:
+            self._require_newest(kind, old)
         # 2. Mark it: a finalizer for its dependents, a timestamp if the deletion is graceful.
         marked = with_garbage_finalizer(strategy, old, deletion)
         marked = marked_for_deletion(strategy, marked, now, deletion.grace_period_s)

@@ -145,4 +145,4 @@ def test_files_that_are_not_there_are_passed_over(capsys, monkeypatch, tmp_path)
     (tmp_path / "second").write_text("5")
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     assert run(["clock"]) == 2
-    assert "second: is not a kubeconfig written by fairlead up" in capsys.readouterr().err
+    assert "second: is not a kubeconfig: expected an object" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def delete(scope: RequestScope) -> WebhookCalls[Response]:
         kind, info.namespace, info.name, scope.now, options.deletion, write=write
     )
     # 4. encode the object, or a Status where it is gone and its kind does not return it
-    remains = store.find(kind, info.namespace, info.name) is not None
+    remains = store.storage.find_stored(kind, info.namespace, info.name) is not None
     has_finalizers = bool(last["metadata"].get("finalizers"))
     if (
         strategy_of(kind).returns_deleted_object
@@ -142,8 +142,13 @@ class DeleteOptions:
     raw: Json = field(default_factory=dict)
 
 
+_NO_OPTIONS: Final = DeleteOptions(Deletion(), dry_run=False)
+
+
 def delete_options(scope: RequestScope) -> DeleteOptions:
     """Reads DeleteOptions from the body, else from the query. Raises ApiError."""
+    if not scope.request.body and not scope.request.query:
+        return _NO_OPTIONS
     raw = _body_options(scope) if scope.request.body else _query_options(scope.request)
     causes = (*_causes(raw), *dry_run_causes(tuple(raw.get("dryRun") or ())))
     if causes:
