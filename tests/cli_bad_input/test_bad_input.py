@@ -173,7 +173,7 @@ CASES = [
     snapshot("key twice", NODE + "kind: Node\n", "line 5: the key 'kind' is given twice"),
     # --- objects -------------------------------------------------------------------------------
     snapshot("empty list", "{apiVersion: v1, kind: List, items: []}", "contains no Node"),
-    snapshot("empty cluster", POD, "contains no Node"),
+    snapshot("empty cluster", POD, "contains 1 Pod, but no Node; dump all kinds together: kubectl"),
     snapshot("no objects", "just text", "expected an object with apiVersion and kind, got text"),
     snapshot("number of things", "[1, 2]", "expected an object", "got a number"),
     snapshot("no kind", "{apiVersion: v1, metadata: {name: x}}", "x: kind: is required"),

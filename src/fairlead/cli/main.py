@@ -121,6 +121,22 @@ _COMMANDS: Final = (
         "Serve plugins to a kube-scheduler.",
     ),
     _Command(
+        "demo",
+        "fairlead.cli.commands.demo:demo",
+        "Ask three questions about an example cluster.",
+    ),
+    _Command(
+        "doctor",
+        "fairlead.cli.commands.doctor:doctor",
+        "Check that this machine has what Fairlead needs.",
+        "Exit codes: 0 all well; 1 something is missing.",
+    ),
+    _Command(
+        "completion",
+        "fairlead.cli.commands.completion:completion",
+        "Print a completion script for bash, zsh or fish.",
+    ),
+    _Command(
         "bench",
         "fairlead.cli.commands.bench:bench",
         "Run upstream's benchmark workloads.",
@@ -190,6 +206,14 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
             raise InputError(before if before.startswith("-") else "arguments", "is empty")
         if name.startswith("--") and is_joined and not value:
             raise InputError(name, "is empty")
+
+
+def documented_app() -> App:
+    """The app with every command loaded, for completion scripts and references."""
+    app = _app(asked="")
+    for command in _COMMANDS:
+        app[command.name].help = None
+    return app
 
 
 def _app(asked: str) -> App:

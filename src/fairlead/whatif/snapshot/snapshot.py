@@ -7,6 +7,7 @@ annotation of their List, because a simulation can end long after the last chang
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Final
@@ -23,6 +24,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.dump_command import dump_command
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.size_limit import refuse_excess
@@ -59,10 +61,18 @@ def parse_snapshot(source: str, data: bytes) -> Snapshot:
 def _snapshot(source: str, documents: list[Document]) -> Snapshot:
     found = manifests(documents)
     if not any(manifest.kind is NODE for manifest in found):
-        raise InputError(source, "contains no Node; a cluster needs at least one")
+        raise InputError(source, _without_nodes(found))
     refuse_excess(found)
     unreadable = tuple(name for document in documents for name in _unreadable(document))
     return Snapshot(source, tuple(found), start_of_time(documents, found), unreadable)
+
+
+def _without_nodes(found: list[Manifest]) -> str:
+    """Says what a dump without a Node contains, and how to take one with all that is needed."""
+    counts = Counter(manifest.kind.kind for manifest in found)
+    contents = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common(3))
+    contained = f"contains {contents}, but no Node" if contents else "contains no Node"
+    return f"{contained}; dump all kinds together: {dump_command('cluster.json')}"
 
 
 def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> dict[str, str]:

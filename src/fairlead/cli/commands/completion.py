@@ -1,0 +1,44 @@
+"""`fairlead completion`: a script that lets a shell complete commands and options."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from fairlead.cli import exit_code
+
+# What the generated scripts lack: file names where the script knows no better, and in zsh the call
+# that completes, whether the script is found on $fpath or sourced.
+_ADDITIONS: Final = {
+    "bash": "complete -o bashdefault -o default -F _fairlead fairlead\n",
+    "zsh": """\
+_fairlead_or_files() { _cyclopts_fairlead "$@" || _files }
+if [[ "${funcstack[1]}" == _fairlead ]]; then
+  _fairlead_or_files "$@"
+else
+  compdef _fairlead_or_files fairlead
+fi
+""",
+    "fish": "",
+}
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:
+    """Print a completion script for a shell.
+
+    Try:
+
+        fairlead completion bash > ~/.local/share/bash-completion/completions/fairlead
+
+        fairlead completion zsh > "${fpath[1]}/_fairlead"
+
+        fairlead completion fish > ~/.config/fish/completions/fairlead.fish
+
+    Parameters
+    ----------
+    shell
+        The shell to write the script for.
+    """
+    from fairlead.cli.main import documented_app
+
+    print(documented_app().generate_completion(shell=shell) + _ADDITIONS[shell], end="")
+    return exit_code.SUCCESS

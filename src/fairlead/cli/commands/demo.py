@@ -1,0 +1,82 @@
+"""`fairlead demo`: three questions about a small cluster, asked with the commands it prints."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Final
+
+from fairlead.cli import exit_code
+from fairlead.cli.options.parameter import named
+
+_FOLDER: Final = Path("fairlead-demo")
+_DUMP: Final = "store.yaml"
+_SALE: Final = "flash-sale.yaml"
+_REPORT: Final = "flash-sale.html"
+
+
+def demo(
+    *,
+    output: Annotated[
+        Path, named("DIR", "Where to write the files (default: fairlead-demo).")
+    ] = _FOLDER,
+) -> int:
+    """Ask three questions about a small cluster, and show how to ask them about yours.
+
+    The cluster is a dump of a Kubernetes 1.36 control plane: 12 nodes in two zones, 51 pods,
+    PriorityClasses and a disruption budget. Takes seconds, and needs no cluster and no network.
+    """
+    from fairlead.whatif.snapshot.dump_command import dump_command
+
+    _write_files(output)
+    dump, sale, report = (str(output / name) for name in (_DUMP, _SALE, _REPORT))
+    _ask("What happens if a node is drained?", "whatif", dump, "--drain", "worker-03")
+    _ask("And if half of the cluster is gone for twenty minutes?", "whatif", dump,
+         "--fail-zone", "west-1b", "--for", "20m")  # fmt: skip
+    _ask("And if ten pods of high priority arrive?", "whatif", dump, "--apply", sale,
+         "--scale", "deploy/flash-sale=10", "--report", report)  # fmt: skip
+    print(f"\nOpen {report} in a browser to see the last answer node by node.\n")
+    print("Ask about your own cluster:\n")
+    print(f"  {dump_command('cluster.json')}")
+    print("  fairlead whatif cluster.json --drain NODE")
+    return exit_code.SUCCESS
+
+
+def _write_files(folder: Path) -> None:
+    """Copy the example into `folder`. Raises InputError if it would overwrite something else."""
+    from fairlead.whatif.input.error import InputError
+
+    contents = {name: _example(name) for name in (_DUMP, _SALE)}
+    for name, content in contents.items():
+        file = folder / name
+        if file.exists() and (not file.is_file() or file.read_bytes() != content):
+            raise InputError(
+                "--output", f"{file} exists and is not the example; name another folder"
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError("--output", f"{folder} is not a directory") from None
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+
+
+def _example(name: str) -> bytes:
+    """The content of a file of examples/store, which wheels contain inside the package."""
+    package = Path(str(files("fairlead")))
+    folders = (package / "examples", package.parents[1] / "examples")
+    return (
+        next(folder for folder in folders if folder.is_dir()).joinpath("store", name).read_bytes()
+    )
+
+
+def _ask(question: str, *arguments: str) -> None:
+    """Print the question and the command, and run it."""
+    from fairlead.cli.main import run
+
+    quiet = () if "--report" in arguments else ("--no-report",)
+    print(f"\n# {question}\n$ fairlead {shlex.join(arguments)}\n")
+    sys.stdout.flush()
+    run([*arguments, *quiet])

@@ -1,0 +1,19 @@
+"""The kubectl command that dumps the built-in kinds which answers depend on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# kubectl refuses the whole list over one unknown kind, so these are kinds that every cluster has.
+RESOURCES: Final = (
+    "nodes", "leases", "namespaces", "serviceaccounts", "pods", "deployments", "replicasets",
+    "replicationcontrollers", "statefulsets", "daemonsets", "jobs", "cronjobs",
+    "poddisruptionbudgets", "priorityclasses", "limitranges", "resourcequotas", "runtimeclasses",
+    "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes", "csidrivers",
+    "csistoragecapacities",
+)  # fmt: skip
+
+
+def dump_command(file: str) -> str:
+    """The command, as one line, that writes the dump to `file`."""
+    return f"kubectl get -A -o json {','.join(RESOURCES)} > {file}"
