@@ -1,10 +1,10 @@
-"""Command: what to do. The only output of the engine.
+"""Command: what a world must do. Commands are the only output of the engine.
 
-A command names its target completely (kind, namespace, name, uid), so that a world can perform
-it without asking back. Objects inside commands are plain JSON values in Kubernetes' spelling.
-A refused command is answered by `CommandFailed`, a performed one by `CommandSucceeded`, except that
-requests for information have answers of their own: `CallExtender`, `DeleteCollection` and
-`LookUpOwners`. Nothing answers `RecordEvent`, since nothing may depend on an event being written.
+A command names its target completely (kind, namespace, name, uid), so that a world needs no further
+information to perform it. Objects inside commands are plain JSON values in Kubernetes' spelling.
+The world answers a performed command with `CommandSucceeded` and a refused one with
+`CommandFailed`. `CallExtender`, `DeleteCollection` and `LookUpOwners` have their own answers.
+`RecordEvent` has no answer, because no decision may depend on an event being written.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fairlead.engine.core.issuer import Issuer
 class ObjectRef(Struct, frozen=True):
     """The identity of an API object; `namespace` is "" for cluster-scoped kinds.
 
-    `kind` is a name (`Pod`), with its API group where several have a kind of that name
-    (`PodGroup.scheduling.volcano.sh`).
+    `kind` is the name of the kind (`Pod`). If several API groups have a kind of that name, the
+    group follows (`PodGroup.scheduling.volcano.sh`).
     """
 
     kind: str
@@ -39,7 +39,7 @@ class ObjectRef(Struct, frozen=True):
 class Condition(Struct, frozen=True):
     """One entry of `status.conditions`; the performing world stamps lastTransitionTime.
 
-    `last_heartbeat_time` exists on nodes only; "" leaves it as it is.
+    Only nodes have `last_heartbeat_time`; "" leaves it unchanged.
     """
 
     type: str
@@ -50,7 +50,7 @@ class Condition(Struct, frozen=True):
 
 
 class Bind(Struct, frozen=True):
-    """POST pods/binding: the pod gets spec.nodeName and PodScheduled=True."""
+    """POST pods/binding: sets the pod's spec.nodeName and its condition PodScheduled=True."""
 
     pod: ObjectRef
     node: str
@@ -71,7 +71,7 @@ class PatchStatus(Struct, frozen=True):
 
 
 class ApplyStatus(Struct, frozen=True):
-    """Server-side apply of `status`, by force, under a field manager of its own."""
+    """Server-side apply of `status` with force, under the field manager of this command."""
 
     target: ObjectRef
     status: Mapping[str, Any]
@@ -79,9 +79,9 @@ class ApplyStatus(Struct, frozen=True):
 
 
 class PatchObject(Struct, frozen=True):
-    """A JSON merge patch (RFC 7386) of everything but status.
+    """A JSON merge patch (RFC 7386) of an object, without its status.
 
-    A Deployment's annotations may come with status, which is written together.
+    A patch of a Deployment's annotations may contain its status, so that one write sets both.
     """
 
     target: ObjectRef
@@ -107,9 +107,9 @@ class CreateObject(Struct, frozen=True):
 class DeleteObject(Struct, frozen=True):
     """DELETE an object; pods go through graceful deletion.
 
-    `grace_period_s` None means the object's own (30 s for pods without one); 0 removes at once.
-    A non-empty `target.uid` is a precondition. `policy` is what happens to dependents:
-    Background, Foreground or Orphan.
+    If `grace_period_s` is None, the object's own grace period applies (30 s for pods without one);
+    0 removes the object immediately. A non-empty `target.uid` is a precondition. `policy` says what
+    happens to dependents: Background, Foreground or Orphan.
     """
 
     target: ObjectRef
@@ -121,7 +121,7 @@ class DeleteObject(Struct, frozen=True):
 class DeleteCollection(Struct, frozen=True):
     """DELETE all objects of a kind in a namespace; an empty `kind` means every namespaced kind.
 
-    `CollectionDeleted` answers what remains.
+    The world answers with `CollectionDeleted`, which lists what remains.
     """
 
     namespace: str
@@ -129,21 +129,24 @@ class DeleteCollection(Struct, frozen=True):
 
 
 class FinalizeNamespace(Struct, frozen=True):
-    """POST namespaces/finalize: take the finalizer `kubernetes` off spec.finalizers."""
+    """POST namespaces/finalize: removes the finalizer `kubernetes` from spec.finalizers."""
 
     target: ObjectRef
 
 
 class LookUpOwners(Struct, frozen=True):
-    """GET the owners that `target` names; `OwnersLookedUp` answers which do not exist."""
+    """GET the owners that `target` names.
+
+    The answer `OwnersLookedUp` lists those that do not exist.
+    """
 
     target: ObjectRef
 
 
 class UpdateQuotaStatus(Struct, frozen=True):
-    """PATCH a ResourceQuota's status with its limits and what its namespace uses of them.
+    """PATCH a ResourceQuota's status with its limits and the current usage of its namespace.
 
-    The API server's evaluators, which also enforce the quota, count the usage.
+    The usage is counted by the API server's evaluators, which also enforce the quota.
     """
 
     target: ObjectRef
@@ -157,7 +160,7 @@ class EvictPod(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """An events.k8s.io event about `regarding`; `note` is not yet cut to 1,024 bytes.
+    """An events.k8s.io event about `regarding`; the world cuts `note` to 1,024 bytes.
 
     `field_path` names a part of the object, such as `spec.containers{name}`.
     """
@@ -169,11 +172,11 @@ class RecordEvent(Struct, frozen=True):
     note: str
     reporting_controller: str
     related: ObjectRef | None = None
-    field_path: str | UnsetType = UNSET  # unset, it is left out of command logs
+    field_path: str | UnsetType = UNSET  # left out of command logs if unset
 
 
 class ExtenderVerb(StrEnum):
-    """Calls of the extender protocol; each has its own request and response."""
+    """The calls of the extender protocol; each has its own request and response."""
 
     FILTER = "filter"
     PRIORITIZE = "prioritize"
@@ -182,7 +185,10 @@ class ExtenderVerb(StrEnum):
 
 
 class NodeVictims(Struct, frozen=True):
-    """Pods that would leave `node`, least important last; `pdb_violations` breach a budget."""
+    """The victims on `node`, least important last.
+
+    `pdb_violations` of them violate a disruption budget.
+    """
 
     node: str
     pods: tuple[ObjectRef, ...]
@@ -190,11 +196,12 @@ class NodeVictims(Struct, frozen=True):
 
 
 class CallExtender(Struct, frozen=True):
-    """POST a question about `pod` to an extender.
+    """POST a request about `pod` to an extender.
 
-    `extender` is its index in the scheduler's configuration, which says how to reach it. FILTER and
-    PRIORITIZE are about `nodes`, BIND about the one in it, PREEMPT about `victims`. With `by_name`
-    nodes and victims are only named, otherwise the whole objects are sent.
+    `extender` is the extender's index in the scheduler's configuration, which contains its URL.
+    FILTER and PRIORITIZE send `nodes`, BIND sends the single node in `nodes`, PREEMPT sends
+    `victims`. With `by_name` the request contains the names of nodes and victims, otherwise the
+    whole objects.
     """
 
     extender: int
@@ -224,7 +231,7 @@ Command = (
 
 
 class Issued(Struct, frozen=True):
-    """A command, and the component in whose name a world performs it."""
+    """A command, and the component as which a world performs it."""
 
     command: Command
     issuer: Issuer

@@ -13,14 +13,14 @@ from fairlead.engine.core.stimulus import Stimulus
 class Controller(Protocol):
     """Turns stimuli into commands. Never waits, never calls another controller.
 
-    `handle` receives every stimulus once, in order. `next_deadline` is the instant at which
-    `handle_deadline` should be called (an instant in the past means at once); None means that only
-    a stimulus can cause work.
+    `handle` receives every stimulus once, in order. `next_deadline` is the instant at which to call
+    `handle_deadline` (immediately, if it is in the past); None means that the controller has
+    nothing to do until the next stimulus.
     """
 
     @property
     def issuer(self) -> Issuer:
-        """The component in whose name its commands are performed."""
+        """The component as which a world performs the controller's commands."""
         ...
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -28,7 +28,10 @@ class Controller(Protocol):
         ...
 
     def next_deadline(self) -> Instant | None:
-        """Return when to call `handle_deadline`."""
+        """Return when to call `handle_deadline`.
+
+        None if there is nothing to do until the next stimulus.
+        """
         ...
 
     def handle_deadline(self, now: Instant) -> list[Command]:

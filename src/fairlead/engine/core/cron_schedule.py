@@ -1,7 +1,7 @@
-"""Schedules of CronJobs: five cron fields, names such as @hourly, or @every with a duration.
+"""Schedules of CronJobs: five cron fields, a name such as @hourly, or @every with a duration.
 
-The calendar is cronsim's. Fields that cronsim reads differently from upstream's library are
-rewritten first: `?` means `*`, and a `*` with a step counts as a restriction.
+The library cronsim computes the times. Fields that cronsim reads differently from upstream's
+library are rewritten first: `?` means `*`, and a `*` with a step counts as a restriction.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """
@@ -61,7 +61,7 @@ class Schedule:
             while True:  # bounded by the caller
                 due += self.period
                 yield due
-        # Times are whole seconds; a time that has begun has passed.
+        # Times are whole seconds; the second that `instant` is in has passed.
         start = datetime.fromtimestamp(instant // NANOSECONDS_PER_SECOND, self.zone)
         for found in CronSim(self.fields, start):
             yield int(found.timestamp()) * NANOSECONDS_PER_SECOND
@@ -89,7 +89,7 @@ def read_zone(name: str) -> tzinfo:
     """Return the time zone `name`, "" for UTC. Raises ScheduleError."""
     try:
         return ZoneInfo(name) if name else UTC
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # for example the name of a directory
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # for example if `name` is a directory
         raise ScheduleError(f"unknown time zone {name}") from None
 
 
@@ -102,7 +102,7 @@ def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | N
     second = schedule.after(first)
     if second is None or second > now:
         return first
-    # Go to where it should be if all were even, and on from there; further back if it is not there.
+    # Start where the time would be if all intervals were equal; start earlier if that is too late.
     between = second - first
     steps, back = (now - first) // between, 1
     while True:

@@ -1,7 +1,7 @@
 """Instants and durations: integer nanoseconds, so that arithmetic is exact and order is total.
 
-An `Instant` counts nanoseconds since the Unix epoch, a duration counts nanoseconds. Nothing
-below `worlds` ever asks what time it is; `now` is always an argument.
+An `Instant` counts nanoseconds since the Unix epoch, a duration counts nanoseconds. No package
+below `worlds` reads a clock; `now` is always an argument.
 """
 
 from __future__ import annotations

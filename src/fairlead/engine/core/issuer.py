@@ -1,4 +1,4 @@
-"""Issuer: which upstream component would have sent a command.
+"""Issuer: the upstream component that would have sent a command.
 
 The API server treats components differently: each writes under its own field manager
 (metadata.managedFields) and authenticates as its own user, which admission webhooks see.
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 
 class Component(StrEnum):
-    """An upstream program; the value is the field manager it writes as."""
+    """An upstream program; the value is the name of its field manager."""
 
     CONTROLLER_MANAGER = "kube-controller-manager"
     KUBELET = "kubelet"
@@ -28,8 +28,8 @@ class Component(StrEnum):
 class Issuer(Struct, frozen=True):
     """A component, and for the controller manager the service account of one controller.
 
-    An empty `account` means that one controller of ours stands for several of upstream's: the
-    account then follows from the kind that a command is about.
+    If `account` is empty, one controller of Fairlead replaces several of upstream's, and the
+    account follows from the kind of the command's target.
     """
 
     component: Component

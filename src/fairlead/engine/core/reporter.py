@@ -19,8 +19,8 @@ class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node` for `pod`.
 
     `via` is "nominated", "single" or "score". `feasible` is the number of nodes that fit (1 if the
-    others were not evaluated), `equals` the number of nodes among which the tie-break chose.
-    `started` is when the cycle began; `attempt` is the number of the attempt.
+    others were not evaluated), `equals` the number of nodes with the best score. `started` is when
+    the cycle began; `attempt` counts the pod's scheduling attempts, from 1.
     """
 
     pod: ObjectRef
@@ -38,9 +38,9 @@ class PodUnschedulable(Struct, frozen=True):
     """A scheduling or binding cycle failed; `message` is the FailedScheduling text.
 
     `nominated_node` is the pod's nomination from now on: a node, "" if it is removed, None if it is
-    unchanged. `is_error` marks an internal failure as opposed to a verdict on the pod, `is_binding`
-    a failed binding cycle. `post_filter` are the reasons of PostFilter plugins, which are not part
-    of the message in every version.
+    unchanged. `is_error` marks an internal failure (the pod was not judged), `is_binding` a failed
+    binding cycle. `post_filter` has the reasons of PostFilter plugins, which some Kubernetes
+    versions leave out of the message.
     """
 
     pod: ObjectRef
@@ -59,7 +59,7 @@ class PodUnschedulable(Struct, frozen=True):
 class PodPreempting(Struct, frozen=True):
     """A preemptor chose `node`, where it will evict `victims`.
 
-    `workload` and `victim_workloads` are their owners (`api.pods.facts.workload`).
+    `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
 
     `rule` is the name of the ordered rule of pick_one_node that left one candidate ("only
     candidate" when there was just one), `equals` how many were left when no rule decided.
@@ -87,9 +87,9 @@ class PodEvicted(Struct, frozen=True):
 
 
 class NodeMarkedUnknown(Struct, frozen=True):
-    """A node is marked Unknown: the heartbeat seen in the pass at `heartbeat_at` is too old.
+    """The monitor marked a node Unknown: its heartbeat, as read at `heartbeat_at`, is too old.
 
-    `ready` is the earlier status of its Ready condition, "" if it was never posted.
+    `ready` is the last status of the node's Ready condition, "" if the node never posted one.
     """
 
     node: str
@@ -102,8 +102,8 @@ class NodeMarkedUnknown(Struct, frozen=True):
 class ZoneAssessed(Struct, frozen=True):
     """A zone's state or the number of its nodes has changed.
 
-    `unready` of the `size` nodes that count are not ready; `eviction_rate` is how many nodes a
-    second may be emptied.
+    `size` is the number of nodes that count for the zone's state, `unready` how many of them are
+    not ready; `eviction_rate` is the number of nodes per second whose pods may be evicted.
     """
 
     zone: str
@@ -117,8 +117,8 @@ class ZoneAssessed(Struct, frozen=True):
 class NodeTainted(Struct, frozen=True):
     """A node got the NoExecute taint `key`.
 
-    `is_turn` is set if that took a token of its zone; otherwise the taint replaced another one of
-    this kind.
+    `is_turn` is set if the taint used a token of the zone's rate limiter; otherwise it replaced
+    another taint of the node controller.
     """
 
     node: str
@@ -129,7 +129,7 @@ class NodeTainted(Struct, frozen=True):
 
 
 class NodeEmptied(Struct, frozen=True):
-    """The pods of `node` were deleted because it does not respond; this took a zone's token."""
+    """A node does not respond, and its pods were deleted; this used a token of its zone."""
 
     node: str
     zone: str
@@ -148,7 +148,7 @@ class EvictionTimed(Struct, frozen=True):
 
 
 class EvictionCancelled(Struct, frozen=True):
-    """A timed eviction will not happen."""
+    """A planned eviction was cancelled."""
 
     pod: ObjectRef
     at: Instant
@@ -164,10 +164,10 @@ class PodCollected(Struct, frozen=True):
 
 
 class QueueStood(Struct, frozen=True):
-    """The resources of a queue of whole jobs when a session closes; reported if they changed.
+    """The allocation of a queue when a session of the batch scheduler closes; reported on change.
 
     Amounts by resource: cpu in milli, memory in bytes, all else in units. `request` is what its
-    jobs held and waited for, `share` the largest allocated ÷ deserved.
+    jobs hold and wait for, `share` the largest ratio allocated ÷ deserved.
     """
 
     queue: str
@@ -180,9 +180,10 @@ class QueueStood(Struct, frozen=True):
 
 
 class PluginFailed(Struct, frozen=True):
-    """A user's plugin failed where there is no verdict to give, at the extension point `point`.
+    """A user's plugin failed in a call that returns no status, at the extension point `point`.
 
-    Elsewhere a failure becomes the verdict itself. `message` describes the failure.
+    `message` describes the failure. In calls that return a status, the failure becomes an ERROR
+    status instead.
     """
 
     plugin: str
@@ -191,9 +192,10 @@ class PluginFailed(Struct, frozen=True):
 
 
 class DisplacementCycle(Struct, frozen=True):
-    """Workloads displace each other in a cycle: each of `workloads` the next, the last the first.
+    """Workloads displace each other in a cycle.
 
-    `rules` are the rules that decided the displacements; `times` is how often the cycle was closed.
+    Each one of `workloads` displaces the next, the last one the first. `rules` are the rules that
+    decided the displacements; `times` counts how often the cycle was completed.
     """
 
     workloads: tuple[str, ...]
@@ -213,7 +215,7 @@ class WorkloadStarving(Struct, frozen=True):
 
 
 class NominationsWasted(Struct, frozen=True):
-    """A pod was nominated `times` times in a row and never placed on the nominated node."""
+    """A pod was nominated `times` times in a row without being placed on the nominated node."""
 
     pod: ObjectRef
     times: int

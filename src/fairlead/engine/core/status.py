@@ -14,11 +14,11 @@ from typing import Final
 class Code(StrEnum):
     """The meaning of an outcome for the pod.
 
-    SUCCESS: go on. ERROR: the plugin is broken or the world failed; retry with error backoff.
+    SUCCESS: go on. ERROR: the plugin or an API call failed; the pod is retried with error backoff.
     UNSCHEDULABLE: the pod does not fit now; removing pods may help. UNSCHEDULABLE_AND_UNRESOLVABLE:
     the pod does not fit, and removing pods cannot help. WAIT: Permit holds the pod back. SKIP: the
-    plugin does not apply to this pod. PENDING: the pod waits for something outside the scheduler;
-    otherwise as UNSCHEDULABLE.
+    plugin does not apply to this pod. PENDING: like UNSCHEDULABLE, but the pod waits for something
+    outside the scheduler.
     """
 
     SUCCESS = "Success"
@@ -39,7 +39,7 @@ REJECTING: Final = frozenset(
 class Status:
     """The outcome of a plugin call: a code, the reasons, and the name of the plugin.
 
-    `plugin` is filled in by the runtime; reasons are the words users read.
+    The runtime sets `plugin`; users read the reasons.
     """
 
     code: Code
@@ -81,5 +81,5 @@ def unresolvable(*reasons: str) -> Status:
 
 
 def error(*reasons: str) -> Status:
-    """Return ERROR with `reasons`: the plugin or the world failed."""
+    """Return ERROR with `reasons`: the plugin or an API call failed."""
     return Status(Code.ERROR, reasons)

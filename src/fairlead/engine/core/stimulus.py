@@ -1,7 +1,7 @@
-"""Stimulus: what happened. The only input of the engine.
+"""Stimulus: what happened in the cluster. Stimuli are the only input of the engine.
 
 Objects arrive as the typed views of `fairlead.api`; the outcome of every command comes back as
-`CommandSucceeded` or `CommandFailed`, so conflicts and vanished objects are ordinary inputs.
+`CommandSucceeded` or `CommandFailed`, so conflicts and missing objects are ordinary inputs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ObjectDeleted(Struct, frozen=True):
 class ObjectsLoaded(Struct, frozen=True):
     """All objects at the start (a snapshot, a first list), in bulk.
 
-    Order is the order in which the objects would have arrived one by one.
+    The objects are in the order in which they would have arrived one by one.
     """
 
     objects: Sequence[ApiObject]
@@ -73,15 +73,15 @@ class ExtenderAnswered(Struct, frozen=True):
 
 
 class Remaining(Struct, frozen=True):
-    """Objects of one resource (`pods.`, `deployments.apps`) that a deletion has left."""
+    """The objects of one resource (`pods.`, `deployments.apps`) that remain after a deletion."""
 
     resource: str
     count: int
-    finalizers: Mapping[str, int]  # how many of the objects each finalizer holds
+    finalizers: Mapping[str, int]  # number of objects per finalizer that holds them
 
 
 class CollectionDeleted(Struct, frozen=True):
-    """The world deleted what it could; `grace_period_s` is the longest of the running pods."""
+    """The answer to DeleteCollection; `grace_period_s` is the longest of the pods still running."""
 
     command: DeleteCollection
     remaining: tuple[Remaining, ...]
@@ -89,7 +89,7 @@ class CollectionDeleted(Struct, frozen=True):
 
 
 class OwnersLookedUp(Struct, frozen=True):
-    """The world looked up the owners that `command` names.
+    """The answer to LookUpOwners.
 
     `absent` are the uids of the owners that do not exist.
     """

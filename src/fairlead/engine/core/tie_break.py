@@ -1,7 +1,7 @@
-"""Choosing among equals, reproducibly.
+"""Reproducible choice among equals.
 
-Upstream picks at random; here a choice is a pure function of (seed, how many choices were made
-before), so the same run makes the same choices on every machine.
+Upstream picks at random; here a choice is a pure function of the seed and the number of earlier
+choices, so the same run makes the same choices on every machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TieBreak:
         self.choices = 0
 
     def pick(self, count: int) -> int:
-        """Return an index in [0, count); no choice is spent where there is only one."""
+        """Return an index in [0, count); a `count` of 1 does not count as a choice."""
         if count == 1:
             return 0
         self.choices += 1

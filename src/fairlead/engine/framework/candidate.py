@@ -1,4 +1,4 @@
-"""Candidate: a node on which the pod fits once its victims are gone, and the comparison rules."""
+"""Candidate: a node on which the pod would fit without its victims, and how candidates compare."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node on which the pod fits once `victims` are gone.
+    """A node on which the pod would fit without `victims`.
 
-    `victims` by descending importance, never empty; `pdb_violations` of them breach a budget.
+    `victims` are in descending importance and never empty; `pdb_violations` of them violate a
+    disruption budget.
     """
 
     node: NodeInfo

@@ -1,8 +1,8 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
-A rejected pod waits for an event that matters to a plugin that rejected it. A plugin declares
-those with `events` (the kinds; all kinds if it is absent) and `is_woken_by(pod, event)`. A plugin
-with neither is woken by every event.
+A rejected pod is retried after an event that is relevant to a plugin that rejected it. A plugin
+declares its relevant events with `events` (kinds of events; all kinds if absent) and
+`is_woken_by(pod, event)`. For a plugin with neither, every event is relevant.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
@@ -32,7 +32,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class EventKind(Enum):
-    """Kind of change. ASSIGNED is about pods on nodes, POD about the waiting pod itself."""
+    """The kind of a change.
+
+    ASSIGNED events concern pods on nodes, POD events the waiting pod itself.
+    """
 
     ASSIGNED_POD_ADD = auto()
     ASSIGNED_POD_LABEL = auto()
@@ -116,7 +119,7 @@ class QueueingHint(Protocol):
 
 
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
-    """Return True if events of `kind` matter to `plugin`.
+    """Return True if events of `kind` are relevant to `plugin`.
 
     A plugin that receives node additions but not taint changes receives every taint change too,
     because another plugin's taint check may have hidden nodes from it (buildQueueingHintMap).
@@ -128,15 +131,15 @@ def is_registered_for(plugin: object, kind: EventKind) -> bool:
 
 
 def _events_of(plugin: object) -> frozenset[EventKind] | None:
-    """Return `plugin.events`, None if it has none.
+    """Return `plugin.events`, or None if the plugin does not declare them.
 
-    A plain lookup, because isinstance with a Protocol is fifty times slower.
+    An attribute lookup is fifty times faster than isinstance with a Protocol.
     """
     return getattr(plugin, "events", None)
 
 
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return True if `plugin` considers `pod` worth another attempt after `event`."""
+    """Return True if `event` may make `pod` schedulable, as far as `plugin` can say."""
     if not is_registered_for(plugin, event.kind):
         return False
     events = _events_of(plugin)
@@ -179,7 +182,7 @@ def _states(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions}
 
 
-# Added, updated, deleted.
+# object was added, updated, deleted
 _STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]]] = {
     PersistentVolume: (EventKind.VOLUME_ADD, EventKind.VOLUME_UPDATE, EventKind.VOLUME_DELETE),
     PersistentVolumeClaim: (

@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 @runtime_checkable
 class Cloneable(Protocol):
-    """State that AddPod and RemovePod change; a dry run changes a copy of it."""
+    """State of a plugin that AddPod and RemovePod change; a dry run changes a copy of it."""
 
     def clone(self) -> Cloneable:
         """Return an independent copy."""

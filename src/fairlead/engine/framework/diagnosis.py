@@ -21,12 +21,13 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The verdict of a failed cycle for every node.
+    """The verdicts of a failed scheduling cycle, for every node.
 
-    `codes[i]` is an index into `statuses` for the node in row `rows[i]` (ascending), below 0 if
-    there is none. Nodes in other rows, or with a negative code, were excluded by name, by the
-    plugins `restricting`. `pre_filter` is set if the pod was rejected as a whole, and then applies
-    to every node. `unnamed` are plugins that rejected nodes without appearing in a status.
+    `rows` are the rows of nodes, ascending. `codes[i]` is the index in `statuses` of the verdict on
+    the node in row `rows[i]`, negative if it has none. Nodes in other rows, or with a negative
+    code, were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
+    `pre_filter` is set if the pod was rejected as a whole, and then applies to every node.
+    `unnamed` are plugins that rejected nodes without appearing in a status.
     """
 
     table: NodeTable

@@ -1,7 +1,7 @@
-"""METHODS: every method a plugin can have, in the order in which the framework calls them.
+"""METHODS: all methods that a plugin can have, in the order in which the framework calls them.
 
-`plugin_check`, `guard` and `meter` all read this one table. Extension points have upstream's
-names, as in its metrics.
+`plugin_check`, `guard` and `meter` read this table. Extension points have upstream's names, as in
+its metrics.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ Kind = TypeVar("Kind", bound=Plugin)
 class Method:
     """The method `name` of `protocol`, called at the extension point `point`.
 
-    A class that has a method with `enters` is a plugin; the other methods only refine it. For each
-    group in `beside`, the plugin must also have one of the methods in the group.
+    A class with at least one method whose `enters` is set is a plugin; methods without it only
+    refine other methods. For each group in `beside`, the plugin must also have one of the group's
+    methods.
     """
 
     name: str
@@ -40,7 +41,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("sort_key", "QueueSort", interface.QueueSortPlugin),
     Method("concerns", "PreFilter", interface.ShapeRelevance, enters=False),
     Method("pre_filter", "PreFilter", interface.PreFilterPlugin),
-    # Without its counterpart, the PreFilter data would be wrong after the first dry run.
+    # Without the counterpart, the PreFilter data would be wrong after the first dry run.
     Method(
         "add_pod", "PreFilterExtensionAddPod", interface.PreFilterExtensions,
         enters=False, beside=(("pre_filter",), ("remove_pod",)),

@@ -9,7 +9,7 @@ _TEXT_MAX: Final = 300
 
 
 class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an error of ours
-    """An error of a user's plugin; `str()` names plugin, method, cause and place."""
+    """An error in a user's plugin; `str()` names plugin, method, cause and source line."""
 
     def __init__(self, plugin: str, text: str) -> None:
         """`text` describes the error of `plugin` completely."""
@@ -18,7 +18,7 @@ class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an erro
 
 
 def fault_in(plugin: str, method: str, what: str) -> PluginFault:
-    """Return the fault for `what`, which happened in the plugin's `method`."""
+    """Return the fault `what` of the plugin's `method`."""
     return PluginFault(plugin, f"plugin {plugin!r} failed in {method}: {what}")
 
 

@@ -26,12 +26,12 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(slots=True)
 class Feasibility:
-    """The verdict for every node.
+    """The verdicts on one pod for every node.
 
-    `codes` are parallel to `plan.rows` and index `plan.statuses` (0: fits, below 0: no node). They
-    are the plan's own array unless a plugin outside the cache changed a verdict. `rejected` is set
-    if PreFilter rejected the pod as a whole. `unnamed` rejected nodes in addition to the plugins
-    in the statuses.
+    `codes[i]` is the index in `statuses` of the verdict on row `plan.rows[i]` (0: fits, negative:
+    no node). It is the plan's own array unless an uncached plugin changed a verdict. `rejected` is
+    set if PreFilter rejected the pod as a whole. `unnamed` are plugins that rejected nodes but
+    appear in no status.
     """
 
     plan: ShapePlan
@@ -44,7 +44,7 @@ class Feasibility:
 
     @property
     def statuses(self) -> list[Status]:
-        """Statuses by code: the plan's, then those of this cycle alone."""
+        """The statuses that `codes` refers to: the plan's, then those of this cycle."""
         return self._verdicts or self.plan.statuses
 
     @property
@@ -75,12 +75,12 @@ class Feasibility:
         return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
 
     def without(self, gone: Rows) -> None:
-        """Remove the nodes at the positions `gone`, whatever their verdict was."""
+        """Remove the nodes at the positions `gone`, whether or not the pod fits them."""
         self.codes = self.codes.copy()
         self.codes[gone] = DEAD
 
     def keep(self, positions: Rows) -> None:
-        """Limit the feasible nodes to those at `positions`."""
+        """Rule out the node at every position for which `verdicts` has a rejection."""
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:

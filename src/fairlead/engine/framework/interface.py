@@ -1,7 +1,7 @@
 """The extension points, as small Protocols (kube-scheduler/framework/interface.go).
 
-A plugin is a class with a `name` and the methods of the extension points it takes part in; the
-runtime detects them. One scheduling cycle calls them in this order:
+A plugin is a class with a `name` and the methods of its extension points; the runtime detects them.
+One scheduling cycle calls them in this order:
 
     PreEnqueue (once, before queueing) · QueueSort
     PreFilter → Filter → PostFilter (only if no node is left)
@@ -69,9 +69,9 @@ class Normalization(Enum):
 
 
 class Verdicts(Struct, frozen=True):
-    """Filter results for many rows: `codes[i]` is 0 if row i fits, else an index.
+    """Filter results for many rows: `codes[i]` is 0 if row i fits, else an index in `statuses`.
 
-    `statuses[code]` is the rejection; `statuses[0]` is never read.
+    `statuses[0]` is never read.
     """
 
     codes: npt.NDArray[np.int32]
@@ -126,10 +126,13 @@ class PreFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ShapeRelevance(Plugin, Protocol):
-    """A plugin that finds out from a pod's shape alone that it skips all such pods."""
+    """A plugin that can tell from the shape of a pod that it skips the pod."""
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False if PreFilter and PreScore would return SKIP; then neither is called."""
+        """Return False if PreFilter and PreScore would return SKIP for `shape`.
+
+        Then neither is called.
+        """
         ...
 
 
@@ -142,7 +145,7 @@ class PreFilterExtensions(Plugin, Protocol):
         ...
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Update the data as if `removed` were gone from `node`."""
+        """Update the data as if `removed` were no longer on `node`."""
         ...
 
 
@@ -167,7 +170,7 @@ class ColumnFilterPlugin(Plugin, Protocol):
 
 
 class Shortlist(Protocol):
-    """Candidates that a PostFilter passes to the extenders before it chooses."""
+    """Preemption candidates that a PostFilter passes to the extenders before it chooses one."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -175,19 +178,20 @@ class Shortlist(Protocol):
         ...
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Choose among `candidates` as the extenders returned them, or after one failed."""
+        """Return the result of choosing among `candidates`, or the error if an extender failed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """Result of a PostFilter.
+    """The result of a PostFilter.
 
-    `status` SUCCESS means that room will be made. `nominated_node` is the node with that room, ""
-    to clear an earlier nomination, None to leave it unchanged. `victims` are to be removed, least
-    important last; `pdb_violations` counts those that breach a budget; `rule`, `candidates` and
-    `equals` describe how the node was picked. With a `shortlist` nothing is picked yet, and only
-    SUCCESS counts. `commands` are sent in any case.
+    `status` SUCCESS means that the PostFilter makes room for the pod. `nominated_node` is the node
+    where it does so; "" clears an earlier nomination, None leaves it unchanged. `victims` are the
+    pods to remove, least important last; `pdb_violations` counts those that violate a budget;
+    `rule`, `candidates` and `equals` describe how the node was picked. If `shortlist` is set, no
+    node is picked yet and only the code SUCCESS is meaningful. `commands` are sent with every
+    status.
     """
 
     status: Status
@@ -243,19 +247,19 @@ class ColumnScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ScoreRelevance(Protocol):
-    """A Score plugin that finds out in advance that its scores make no difference."""
+    """A Score plugin that can tell in advance that it gives all nodes the same score."""
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if every node would get the same score or the plugin would be skipped."""
+        """Return True if the plugin would give every node the same score or return SKIP."""
         ...
 
 
 @runtime_checkable
 class ScoreEpoch(Protocol):
-    """A Score plugin of Locality NODE whose results also depend on all nodes together."""
+    """A Score plugin of Locality NODE whose scores also depend on the set of all nodes."""
 
     def epoch(self) -> object:
-        """Return a value that changes whenever scores of unchanged nodes may change."""
+        """Return a value that changes whenever the score of an unchanged node may change."""
         ...
 
 
@@ -273,11 +277,14 @@ class ReservePlugin(Plugin, Protocol):
     """Records a placement before the pod is bound."""
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Record the placement, or reject and undo it. Undone by `unreserve`."""
+        """Record the placement; `unreserve` reverts it.
+
+        A rejecting plugin must undo its own changes.
+        """
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """The exact inverse of `reserve`; also called if `reserve` was not reached."""
+        """Revert `reserve`; also called if `reserve` was not reached."""
         ...
 
 
@@ -298,7 +305,7 @@ PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """A PreBind result: commands that must be carried out before the pod can be bound.
+    """A PreBind result: commands to perform before the pod can be bound.
 
     `commands` are sent at once, and each must succeed. Then the plugin's `is_prepared` is called
     every `interval` until it returns None, for at most `timeout` (both ns), after which the

@@ -28,8 +28,8 @@ POINTS: Final = tuple(_FORMS)
 _ALL_BUT_BINDING: Final = ("PreFilter", "Filter", "PreScore", "Score")
 
 # The extension points of kube-scheduler's own plugins. Users enable plugins at upstream's extension
-# points. Fairlead's plugin of the same name may implement others, or need fewer (NodeResourcesFit
-# has no PreFilter); upstream's configuration is still valid.
+# points. Fairlead's plugin of the same name may implement other points or fewer (NodeResourcesFit
+# has no PreFilter), and upstream's configuration stays valid.
 # upstream: the interface assertions of framework/plugins/*
 UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "SchedulingGates": ("PreEnqueue",),
@@ -58,7 +58,7 @@ UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class PluginOrder:
-    """The built plugins of `profile`; `add` is for plugins that can only be built later."""
+    """The built plugins of `profile` in order; `add` inserts plugins that are built later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
         """Arrange `plugins`, with their score weights, in the order of the profile."""

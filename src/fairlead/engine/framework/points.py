@@ -188,7 +188,7 @@ def is_in_range(scores: Scores) -> bool:
 
 
 def invalid_score(plugin: Plugin, score: int) -> Status:
-    """Return the ERROR status for a score out of range (framework.go: RunScorePlugins)."""
+    """Return the ERROR status for a score outside 0..100 (framework.go: RunScorePlugins)."""
     reason = (
         f'plugin "{plugin.name}" returns an invalid score {score}, '
         f"it should in the range of [0, {SCORE_MAX}] after normalizing"
@@ -197,7 +197,7 @@ def invalid_score(plugin: Plugin, score: int) -> Status:
 
 
 def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
-    """Return the ERROR status for the first of `scores` outside 0..100, None without one."""
+    """Return the ERROR status for the first of `scores` outside 0..100, None if there is none."""
     if is_in_range(scores):
         return None
     wrong = (scores < 0) | (scores > SCORE_MAX)

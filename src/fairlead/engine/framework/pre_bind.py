@@ -1,4 +1,4 @@
-"""PreparingPods: placed pods whose PreBind plugins wait for the world.
+"""PreparingPods: placed pods whose PreBind commands are still in progress.
 
     commands sent ──all succeeded──▶ polled every interval ──prepared──▶ the pod may be bound
           │ one failed                   │ rejected, or timed out
@@ -39,7 +39,7 @@ class PodPreparation:
 
 @dataclass(slots=True, eq=False)
 class _Work:
-    """One plugin's preparation; `since` is when the last of its commands succeeded."""
+    """One plugin's preparation of a pod; `since` is when the last of its commands succeeded."""
 
     preparing: PodPreparation
     unanswered: int
@@ -48,7 +48,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class PreparationResult:
-    """Result of a pod's preparation: `refusal` is None if the pod may be bound."""
+    """The result of a pod's preparation; `refusal` is None if the pod may be bound."""
 
     pod: PodInfo
     refusal: Status | None
@@ -68,7 +68,7 @@ class PreparingPods:
         return pod.id in self.works
 
     def begin(self, works: list[PodPreparation], now: Instant) -> list[PreparationCommand]:
-        """Start to prepare one pod; return the commands to send, in order."""
+        """Start to prepare a pod; return the commands to send, in order."""
         commands: list[PreparationCommand] = []
         for preparing in works:
             wanted = preparing.preparation.commands
@@ -81,7 +81,7 @@ class PreparingPods:
         return commands
 
     def forget(self, pod: PodInfo) -> None:
-        """Stop the preparation of the pod."""
+        """Stop preparing the pod."""
         for work in self.works.pop(pod.id, ()):
             for command in work.preparing.preparation.commands:
                 self._asked.pop(id(command), None)
@@ -91,7 +91,7 @@ class PreparingPods:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationResult | None:
-        """Handle the outcome of a command; None unless it ends a preparation."""
+        """Handle the outcome of a command; return the preparation if it ended, else None."""
         _, work = self._asked.pop(id(outcome.command), (None, None))
         if work is None:
             return None
@@ -103,7 +103,7 @@ class PreparingPods:
         return None
 
     def next_check(self) -> Instant | None:
-        """Return the time of the next poll; it may belong to a preparation that has ended."""
+        """Return when to call `check` next; it may have nothing to do then."""
         return self._checks.next_due()
 
     def check(self, now: Instant) -> Iterator[PreparationResult]:
@@ -145,7 +145,7 @@ class PreparingPods:
 
 
 def pre_bind_refusal(plugin: str, status: Status) -> Status:
-    """Return a PreBind plugin's rejection as reported: an error names its plugin."""
+    """Return a PreBind plugin's rejection for the report; an error names its plugin."""
     if status.is_rejected:
         return status.by(plugin)
     return error(f'running PreBind plugin "{plugin}": {status.message}').by(plugin)

@@ -70,7 +70,7 @@ class Profile:
 
 
 class PointError(ValueError):
-    """A plugin is named at a point that it does not implement; the text names both."""
+    """A profile names a plugin at a point that the plugin does not implement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,8 @@ class PointPlugins:
     ) -> list[str]:
         """Return the names of the plugins to call at `point`, in order.
 
-        `extends` returns True for plugins that implement the point. Raises PointError.
+        `everywhere` are the plugins enabled at all points; `extends` returns True for plugins that
+        implement `point`. Raises PointError.
         """
         named = [name for name, _ in self.enabled]
         for place, name in enumerate(named):

@@ -1,8 +1,8 @@
 """Framework: the plugins of one profile, called for one node at a time.
 
 `engine.framework.plan` evaluates whole tables. This module evaluates single nodes (dry runs, nodes
-with nominated pods) and holds what both need. An exception in a plugin becomes an ERROR status that
-names the plugin, never a crash.
+with nominated pods) and contains the code that both share. An exception in a plugin becomes an
+ERROR status that names the plugin, never a crash.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Handle(Protocol):
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a what-if for `pod` within a cycle: move pods, then run the Filters."""
+        """Start a trial for `pod`: move pods hypothetically, then run the Filters."""
         ...
 
 
@@ -122,7 +122,7 @@ class Framework:
         return [point.name for point in self.scorers if point.name in among]
 
     def find(self, name: str) -> Plugin | None:
-        """Return the plugin with that name, None if the profile has none."""
+        """Return the plugin called `name`, None if the profile has none."""
         return self._by_name.get(name)
 
     # --- whole pod -------------------------------------------------------------------------
@@ -152,7 +152,9 @@ class Framework:
     def run_pre_score(
         self, state: CycleState, pod: PodInfo, name: str, rows: object
     ) -> Status | None:
-        """Run one PreScore; records SKIP in `state`. Any status but success is an error.
+        """Run one PreScore; records SKIP in `state`.
+
+        Any status except success and SKIP is an error.
 
         Returns the error that fails the cycle (framework.go: RunPreScorePlugins).
         """
@@ -198,7 +200,8 @@ class Framework:
 
         The pod must fit with and without the nominated pods.
 
-        Without, because nominated pods may never arrive and affinity to them must not count.
+        The second check is needed because nominated pods may never arrive, so the pod must not
+        depend on affinity to them.
         upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
@@ -224,7 +227,7 @@ class Framework:
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Update the PreFilter data in `state`: `added` is on `node`.
+        """Update the PreFilter data in `state` as if `added` were on `node`.
 
         Returns the ERROR status of a plugin that failed; `state` is unusable after that.
         """
@@ -239,7 +242,10 @@ class Framework:
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Update the PreFilter data in `state`: `removed` left `node`. Returns as `run_add_pod`."""
+        """Update the PreFilter data in `state` as if `removed` were gone.
+
+        Returns as `run_add_pod` does.
+        """
         for plugin in self._extensions:
             if plugin.name not in state.skipped_filters:
                 try:

@@ -1,4 +1,4 @@
-"""Trial: whether a pod would fit if some pods were removed and others added.
+"""Trial: checks whether a pod would fit if some pods were removed and others added.
 
     with handle.trial(state, pod) as trial:
         trial.remove(other, node)

@@ -1,8 +1,8 @@
-"""WaitingPods: placed pods whose binding a Permit plugin holds back.
+"""WaitingPods: placed pods that a Permit plugin does not yet allow to be bound.
 
 A pod waits until every plugin that returned `Wait` has allowed it, any plugin rejects it, or one of
-the timeouts expires. Plugins can reach the other waiting pods here, as a gang plugin must; the
-scheduler acts on their decisions before it does anything else.
+the timeouts expires. A plugin can allow or reject other waiting pods, as gang plugins do; the
+scheduler acts on these decisions before it does anything else.
 upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
 
@@ -25,9 +25,9 @@ class Wait:
 
 @dataclass(slots=True)
 class WaitingPod:
-    """A pod held by Permit; `pending` maps the plugins that have not allowed it to their timeouts.
+    """A pod held by Permit; `pending` maps each plugin that has not allowed it yet to its timeout.
 
-    The pod waits since `since`; `rejection` ends the wait.
+    `since` is the start of the wait; a `rejection` ends it.
     """
 
     pod: PodInfo
@@ -76,11 +76,11 @@ class WaitingPods:
         return self._pods.get(pod_id)
 
     def add(self, waiting: WaitingPod) -> None:
-        """Add a waiting pod; ended by `remove`."""
+        """Add a waiting pod; undone by `remove`."""
         self._pods[waiting.pod.id] = waiting
 
     def remove(self, pod_id: str) -> None:
-        """Remove the pod; it waits no more."""
+        """Remove the pod, allowed, rejected or deleted."""
         self._pods.pop(pod_id, None)
 
     def allow(self, pod_id: str, plugin: str) -> None:
@@ -96,7 +96,7 @@ class WaitingPods:
             waiting.rejection = unschedulable(reason).by(plugin)
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next wait ends; 0 if one has been decided."""
+        """Return when the next wait ends; 0 if a wait is already over."""
         if any(waiting.is_decided for waiting in self._pods.values()):
             return 0
         return min((waiting.deadline for waiting in self._pods.values()), default=None)

@@ -33,7 +33,7 @@ class ImageLocality:
         self._table = handle.cluster.table
 
     def epoch(self) -> object:
-        """Return a value that changes whenever scores of unchanged nodes may change."""
+        """Return a value that changes whenever the score of an unchanged node may change."""
         return (self._table.images.version, self._table.count)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -61,7 +61,7 @@ CONFLICT: Final = unresolvable("pod affinity terms conflict")
 
 
 def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
-    """Return the rows on which all requirements of `term` hold; `term_matches` for many nodes."""
+    """Return the rows on which all requirements of `term` hold: `term_matches` for many nodes."""
     if is_unmatchable(term):
         return np.zeros(len(rows), np.bool_)
     if term.match_fields:
@@ -97,7 +97,7 @@ class NodeAffinity:
     normalization = Normalization.SCALED
 
     def __init__(self, args: NodeAffinityArgs | None = None) -> None:
-        """Take addedAffinity from `args`, the plugin's NodeAffinityArgs."""
+        """Store addedAffinity from `args`, the plugin's NodeAffinityArgs."""
         args = args or NodeAffinityArgs()
         self._enforced = args.required
         self._preferred = args.preferred
@@ -211,7 +211,7 @@ def _selector_mask(selector: NodeSelector, table: NodeTable, rows: Rows) -> Mask
     return fits
 
 
-# Like the objects of a pod's spec, but strict: a misspelt field must not be ignored.
+# Like the types of a pod's spec, but strict: a misspelt field must not be ignored.
 class _Requirement(NodeSelectorRequirement, frozen=True, forbid_unknown_fields=True):
     """A requirement on a node."""
 

@@ -20,8 +20,7 @@ OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name")
 class NodeName:
     """Implements Filter; all pods of a shape get the same result.
 
-    A pending pod has no spec.nodeName, so that only callers that evaluate bound pods see
-    rejections.
+    A pending pod has no spec.nodeName, so only callers that evaluate bound pods get rejections.
     """
 
     name = "NodeName"

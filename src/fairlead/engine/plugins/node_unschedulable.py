@@ -17,7 +17,7 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 UNSCHEDULABLE: Final = unresolvable("node(s) were unschedulable").by("NodeUnschedulable")
-# The taint a pod must tolerate to run on a cordoned node, whether or not the node carries it.
+# The taint that a pod must tolerate to run on a cordoned node, whether or not the node has it.
 _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -49,7 +49,7 @@ class NodeUnschedulable:
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a node was added or uncordoned, or the pod now tolerates cordons."""
+        """Return True if a node was added or uncordoned, or the pod got the toleration."""
         old, new = event.old, event.new
         if isinstance(new, Node):
             cordoned_before = not isinstance(old, Node) or old.spec.unschedulable

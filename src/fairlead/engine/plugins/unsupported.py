@@ -1,7 +1,7 @@
-"""Plugins of the default profile that are not implemented, under their own names.
+"""Placeholders for plugins of the default profile that are not implemented.
 
-They take part where users see it (skips, the PostFilter text), and reject, naming the plugin, the
-pods that would need it, so that no decision is silently wrong.
+They run where users notice it (skips, the PostFilter text). They reject pods that need the plugin,
+with a reason that names it, so that no decision is silently wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlead.engine.state.shape import Shape
 
 
 def never(_spec: PodSpec) -> bool:
-    """Return False, for plugins whose other half already rejects the pods."""
+    """Return False: no pod is rejected."""
     return False
 
 
@@ -28,7 +28,10 @@ def refusal(plugin: str) -> Status:
 
 
 class Unsupported:
-    """The PreFilter and Filter of a plugin; rejects the pods that would use it."""
+    """A placeholder for the PreFilter and Filter of a plugin.
+
+    Rejects the pods that need the plugin.
+    """
 
     locality = Locality.NODE
 

@@ -1,8 +1,8 @@
-"""VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node of some disks.
+"""VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node for some disks.
 
-A ReadWriteOncePod claim in use rejects every node, and preemption helps where it removes the users.
-The count of conflicting uses starts at the number of claims in use and decreases by one for each
-such claim of a pod assumed removed.
+If a ReadWriteOncePod claim is in use, every node is rejected; preemption helps if it removes the
+claim's users. The count of conflicting uses starts as the number of claims in use; each such claim
+of a pod assumed removed decreases it by one.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 
@@ -39,7 +39,7 @@ _CLAIM_IN_USE: Final = 2
 
 
 class _ExclusiveUse:
-    """The pod's ReadWriteOncePod claims, the number of conflicting uses, its exclusive disks."""
+    """The pod's ReadWriteOncePod claims, their conflicting uses, and its exclusive disks."""
 
     __slots__ = ("claims", "disks", "uses")
 
@@ -53,7 +53,7 @@ class _ExclusiveUse:
         return _ExclusiveUse(self.claims, self.disks, self.uses)
 
     def move(self, pod: PodInfo, by: int) -> None:
-        """Count the claims of `pod`, added or removed; as upstream, regardless of its namespace."""
+        """Count the claims of `pod`, added or removed; as upstream, the namespace is ignored."""
         self.uses += by * sum(name in self.claims for name in named_claims(pod.pod))
 
 
@@ -94,11 +94,11 @@ class VolumeRestrictions:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Assume `added` on `node`; undone by `remove_pod`."""
+        """Assume that `added` is on `node`; undone by `remove_pod`."""
         state.read(_ExclusiveUse).move(added, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume `removed` gone from `node`."""
+        """Assume that `removed` is gone from `node`."""
         state.read(_ExclusiveUse).move(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -128,7 +128,7 @@ class VolumeRestrictions:
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a conflicting pod was removed, or a claim of the pod or a node added."""
+        """Return True if a conflicting pod was removed, or a node or the pod's claim was added."""
         gone, new = event.old, event.new
         if isinstance(new, PersistentVolumeClaim):
             is_ours = new.metadata.namespace == pod.namespace

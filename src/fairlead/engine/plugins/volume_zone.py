@@ -1,7 +1,7 @@
 """VolumeZone: a bound volume with zone or region labels needs a node with the same labels.
 
-Only claims that the pod names are checked, and only nodes that have a zone or region label at all.
-Volumes of generic ephemeral claims are left to their node affinity.
+Only claims that the pod names are checked, and only on nodes with a zone or region label. For
+generic ephemeral volumes, the volume's node affinity decides instead.
 upstream: plugins/volumezone/volume_zone.go
 """
 
@@ -98,7 +98,7 @@ class VolumeZone:
         return shape.has_volumes
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if no volume has such a label."""
+        """Return SKIP if no volume has a zone or region label."""
         wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):
             answer = self._topologies(pod.namespace, name)
@@ -137,7 +137,7 @@ class VolumeZone:
         return unresolvable("PersistentVolume had no name")
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes on which one of the volumes' labels does not match."""
+        """Reject nodes whose labels do not match those of a volume."""
         labels = node.labels
         if not any(key in labels for key in _KEYS):
             return None
@@ -172,7 +172,7 @@ class VolumeZone:
 
 
 def topologies_of(volume: PersistentVolume) -> list[VolumeTopology]:
-    """Return the labels required by `volume`; a label with an empty zone in it requires nothing."""
+    """Return the labels that `volume` requires; a label with an empty zone requires nothing."""
     labels = volume.metadata.labels
     found = []
     for key in _KEYS:

@@ -1,5 +1,5 @@
 """kube-scheduler: the scheduling queue, scheduling and binding cycles, and preemption.
 
-Law: sans-IO. `Scheduler.handle` and `handle_deadline` are the only entry points, and commands the
-only output.
+Law: no I/O. `Scheduler.handle` and `handle_deadline` are the only entry points; the only output is
+commands.
 """

@@ -1,4 +1,4 @@
-"""BindingCycles: binds placed pods, or undoes their placement.
+"""BindingCycles: binds placed pods, or reverts their placement.
 
     reserve ──▶ permit ──▶ (waiting) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
        │           │           │             │             │              │     post-bind
@@ -60,13 +60,10 @@ class PodBinding(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BindingRefused:
-    """The binding failed; everything that `begin` did has been undone.
+    """The binding failed; the steps of `begin` have been undone.
 
-    `in_cycle` is set if it failed within the scheduling cycle, before another decision could use
-    the room that the pod took.
-
-    `in_cycle` if it failed within the scheduling cycle, before anything else could see the room
-    that the pod took.
+    `in_cycle` is set if it failed within the scheduling cycle, before another pod could be
+    scheduled around it.
     """
 
     binding: PodBinding
@@ -83,7 +80,7 @@ class BindingCycles:
         """Start without bindings; one of the `extenders` may bind instead of the plugins."""
         self._cluster = cluster
         self._extenders = extenders
-        self._asked: dict[str, CallExtender] = {}  # by pod that an extender binds
+        self._asked: dict[str, CallExtender] = {}  # keyed by a pod that an extender binds
         self._waiting = waiting
         self._preparing = PreparingPods()
         self._by_pod: dict[str, PodBinding] = {}
@@ -93,7 +90,10 @@ class BindingCycles:
         return pod.id in self._by_pod
 
     def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
-        """Assume, reserve and permit; return the binding commands, none while Permit waits."""
+        """Assume the pod, run Reserve and Permit.
+
+        Return the binding commands, [] while Permit waits.
+        """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
         refusal = self._reserve(binding)
@@ -131,7 +131,10 @@ class BindingCycles:
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | BindingRefused:
-        """Nominate the node and prepare if there is something to prepare; otherwise bind."""
+        """Start the PreBind preparations, if there are any, after nominating the node.
+
+        Otherwise bind.
+        """
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[PodPreparation] = []
         for plugin in binding.framework.pre_bind:
@@ -167,7 +170,7 @@ class BindingCycles:
         return self._undo(binding, error("no Bind plugin took the pod"))
 
     def next_deadline(self) -> Instant | None:
-        """Return when the first wait ends or a preparation must be checked again."""
+        """Return when the first Permit wait ends or a preparation must be checked again."""
         waiting = self._waiting.next_deadline() if self._waiting else None
         check = self._preparing.next_check() if self._preparing.works else None
         if waiting is None or check is None:
@@ -177,7 +180,7 @@ class BindingCycles:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
-        """Continue with the pod whose preparation `outcome` completes, if there is one."""
+        """Handle the outcome of a preparation's command; continue with its pod if that is all."""
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
@@ -188,7 +191,7 @@ class BindingCycles:
         return self._bind(binding)
 
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
-        """Continue with every pod whose wait is over."""
+        """Continue with every pod whose Permit wait is over."""
         for prepared in self._preparing.check(now):
             binding = self._by_pod[prepared.pod.id]
             yield binding, self._prepared(prepared)
@@ -201,7 +204,7 @@ class BindingCycles:
                 yield binding, self._pre_bind(binding, now, is_expected=True)
 
     def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
-        """Return the binding that `bind` completed; None if it belongs to another scheduler."""
+        """Return the binding that `bind` completed; None if this scheduler did not send it."""
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
             for plugin in binding.framework.post_bind:
@@ -209,7 +212,10 @@ class BindingCycles:
         return binding
 
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
-        """Undo the binding that `bind` was for; return None if it belongs to another scheduler."""
+        """Undo the binding that `bind` was for and return it.
+
+        None if this scheduler did not send it.
+        """
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:
             return None
@@ -219,9 +225,9 @@ class BindingCycles:
     def extender_answered(
         self, call: CallExtender, answer: Answer
     ) -> PodBinding | list[Command] | BindingRefused | None:
-        """Handle an extender's answer: the bound pod, or the refusal.
+        """Handle the answer to an extender's bind call: return the bound pod, or the refusal.
 
-        None if the pod is unknown, or no longer being bound. upstream: schedule_one.go:
+        Returns None if the pod is unknown or no longer being bound. upstream: schedule_one.go:
         extendersBinding
         """
         binding = self._by_pod.get(_id_of(call))
@@ -256,7 +262,10 @@ def _bind_refusal(plugin: str, status: Status) -> Status:
 
 
 def _expect(binding: PodBinding) -> list[Command]:
-    """Set status.nominatedNodeName to the chosen node, unless it is set already."""
+    """Return the patch that sets status.nominatedNodeName to the chosen node.
+
+    None if it is set already.
+    """
     if binding.pod.pod.status.nominated_node_name == binding.node:
         return []
     return [PatchStatus(binding.pod.ref, fields={"nominatedNodeName": binding.node})]

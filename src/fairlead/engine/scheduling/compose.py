@@ -48,9 +48,9 @@ class ProfileError(ValueError):
 
 @dataclass(slots=True)
 class Beliefs:
-    """The cluster, nominations and waiting pods that plugins may read.
+    """What plugins may read: the cluster, nominations and waiting pods.
 
-    `reporter` gets the failures of plugins; `framework` is set once all plugins are built.
+    Failures of plugins go to `reporter`; `framework` is set once all plugins are built.
     """
 
     cluster: Cluster
@@ -60,16 +60,16 @@ class Beliefs:
     framework: Framework | None = None
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Suppose pods were moved (`engine.framework.trial`); fails while plugins are built."""
+        """Start a trial (`engine.framework.trial`); raises while plugins are being built."""
         assert self.framework is not None, "a trial asks plugins, and they are not built yet"
         return self.framework.trial(state, pod)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One profile, ready to schedule.
+    """One profile with everything that scheduling needs.
 
-    With `names_preemption` the reasons of PostFilter plugins are part of failure messages.
+    If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
     """
 
     framework: Framework
@@ -108,7 +108,7 @@ def serve(
     Raises ProfileError for unknown names, bad arguments and invalid plugins.
     """
     shared = shared or Shared()
-    handle = replace(beliefs)  # each profile has its own trials
+    handle = replace(beliefs)  # because each profile has its own trials
     factories = {**shared.version.factories, **(out_of_tree or {})}
     making = _PluginBuilder(profile, handle, factories, frozenset(out_of_tree or ()), meter)
     plugins = [
@@ -167,7 +167,10 @@ class _PluginBuilder:
     def preemption(
         self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy, shared: Shared
     ) -> DefaultPreemption | None:
-        """Add DefaultPreemption to the framework; None if the framework does not call it."""
+        """Add DefaultPreemption to the framework and return it.
+
+        None if the profile does not enable it.
+        """
         framework, name = plans.framework, DefaultPreemption.name
         try:
             args = msgspec.convert(dict(self.profile.args.get(name, {})), DefaultPreemptionArgs)
@@ -193,7 +196,7 @@ class _PluginBuilder:
         return found
 
     def policy(self, plugins: list[Plugin], default: PreemptionPolicy) -> PreemptionPolicy:
-        """Return the preemption policy that `plugins` define over `default`."""
+        """Return the preemption policy: `default`, as changed by `plugins`."""
         try:
             return policy_of(plugins, default)
         except PluginFault as fault:

@@ -18,9 +18,9 @@ from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 class SchedulerConfig:
     """The configuration of a scheduler.
 
-    `profiles` have distinct scheduler names; pods that name another one are ignored. `cycle_time`
-    is how long a scheduling cycle takes (ns): its decision takes effect that much later, and the
-    next cycle starts no earlier. `out_of_tree` are plugins that profiles may use in addition to
+    `profiles` have distinct scheduler names; pods with any other schedulerName are ignored.
+    `cycle_time` is the duration of a scheduling cycle (ns): its decision takes effect, and the next
+    cycle starts, at its end. `out_of_tree` are plugins that profiles may use in addition to
     Fairlead's own, or instead of them. `extenders` serve all profiles and are called in order.
     `meter` measures plugin durations and changes no decision. `version` holds the rules of the
     Kubernetes version to follow.

@@ -4,8 +4,8 @@
     deadline ──▶ handle_deadline: pop one pod, run schedule_one, then place it or fail it
 
 A cycle that calls extenders is suspended until they have answered. The next cycle starts when the
-previous one has ended and, if it failed, its status patch has been answered
-(upstream's loop waits for it, schedule_one.go: handleSchedulingFailure).
+previous one has ended. If that one failed, it also waits for the outcome of the status patch (as in
+schedule_one.go: handleSchedulingFailure).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(slots=True)
 class _Cycle:
-    """A scheduling cycle, begun at `started`; `ends` is None until it has decided."""
+    """A scheduling cycle that began at `started`; `ends` is None until there is a decision."""
 
     queued: QueuedPod
     pod: PodInfo
@@ -124,7 +124,7 @@ class Scheduler:
     # --- what happened ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Move pods in the queue, and complete earlier commands."""
+        """Apply changes to the queue, and complete earlier commands."""
         match stimulus:
             case CommandSucceeded(command=Bind() as bind):
                 return self._bound(bind)
@@ -166,7 +166,7 @@ class Scheduler:
     # --- one pod's turn --------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when a pod can be tried, or the next wait, backoff or flush is over."""
+        """Return when a pod can be tried, or when the next wait, backoff or flush ends."""
         waiting = self._bindings.next_deadline()
         turn = self._next_turn()
         if waiting is None or turn is None:
@@ -174,7 +174,7 @@ class Scheduler:
         return min(waiting, turn)
 
     def _next_turn(self) -> Instant | None:
-        """Return when the next cycle may start or the current one ends.
+        """Return when the next cycle may start or the current cycle ends.
 
         Returns None while the current cycle waits for extenders or for its status patch.
         """
@@ -184,7 +184,7 @@ class Scheduler:
 
     @property
     def _is_blocked(self) -> bool:
-        """Whether the last cycle waits for the answer to a command."""
+        """Whether the last cycle waits for the outcome of a command."""
         return self._blocked_by is not None or self._preempting is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -244,8 +244,9 @@ class Scheduler:
         failure = self._without_stale_preemption(cycle, decision)
         if failure.room is None:
             return [*failure.commands, *self._end_failed(cycle, failure, now)]
-        # The preemption starts before the pod is queued again, so that PreEnqueue keeps it out of
-        # the active queue; its commands follow (default_preemption.go: PostFilter).
+        # The preemption starts before the pod is queued again, so that PreEnqueue keeps the pod out
+        # of the active queue; its commands come later in the list (default_preemption.go:
+        # PostFilter).
         making_room, awaited = self._make_room(cycle.pod, failure.room, now)
         if awaited is not None:
             self._preempting = _PreemptingCycle(cycle, failure, awaited)
@@ -313,9 +314,9 @@ class Scheduler:
     # --- failures --------------------------------------------------------------------------
 
     def _refused(self, refused: BindingRefused, now: Instant) -> list[Command]:
-        """Fail a placement that was refused; wake the pods that wait for the room it took.
+        """Fail the pod of a refused placement; wake the pods that wait for the released resources.
 
-        The pod itself is not woken, except after an error, because the same plugin would refuse it
+        The refused pod is woken only after an error; otherwise the same plugin would refuse it
         again (schedule_one.go: handleBindingCycleError).
         """
         binding, status = refused.binding, refused.status
@@ -338,7 +339,7 @@ class Scheduler:
         *,
         is_binding: bool = False,
     ) -> list[Command]:
-        """Requeue the pod and report why (schedule_one.go: handleSchedulingFailure)."""
+        """Requeue the pod and report the failure (schedule_one.go: handleSchedulingFailure)."""
         self._report_failure(queued, tried, failure, started, now, is_binding=is_binding)
         known = self._cluster.pods.get(tried.key)
         if known is not None and (known.id != tried.id or known.pod.spec.node_name):
@@ -382,7 +383,10 @@ class Scheduler:
         )
 
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
-        """Nominate `node`; None renews the earlier nomination as its node's most recent."""
+        """Nominate `pod` to `node`.
+
+        If `node` is None, renew the earlier nomination as its node's latest.
+        """
         wanted = nomination_of(pod) if node is None else node
         if wanted:
             self.nominator.nominate(pod, wanted)
@@ -392,7 +396,7 @@ class Scheduler:
     def _make_room(
         self, pod: PodInfo, room: PostFilterResult, now: Instant
     ) -> tuple[list[Command], Execution | None]:
-        """Begin the preemption; return its commands, and the execution that the cycle awaits."""
+        """Begin the preemption; return its commands, and the execution to wait for, if any."""
         self._reporter.report(
             PodPreempting(
                 pod=pod.ref,
@@ -411,5 +415,5 @@ class Scheduler:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Return whether the scheduling loop waits for the answer to `command` of a failed cycle."""
+    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
     return isinstance(command, PatchStatus)

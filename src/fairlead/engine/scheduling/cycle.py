@@ -9,8 +9,8 @@
     7 select      the tie-break picks among the best
     8 post-filter if no node fits: try preemption
 
-The cycle is suspended while extenders answer (`Consultation`). It does not see changes that arrive
-meanwhile, except that a deleted node cannot be chosen.
+The cycle is suspended while extenders answer (`Consultation`). Changes that arrive meanwhile do not
+affect it, except that a deleted node cannot be chosen.
 upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 """
 
@@ -58,11 +58,13 @@ class Placement(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """No node was chosen; `rejections` is the part of the message that counts the nodes.
+    """A scheduling cycle chose no node.
 
-    `plugins` rejected the pod. `room` is what a PostFilter found: victims and a nomination.
-    `is_error` marks an internal error, as opposed to an unschedulable pod. `commands` and
-    `post_filter`, the reasons, are the PostFilter's.
+    `rejections` is the part of the message that counts the nodes.
+
+    `plugins` rejected the pod. `room` is the result of a successful PostFilter: victims and a
+    nomination. `is_error` marks an internal error, as opposed to an unschedulable pod. `commands`
+    are those of the PostFilter plugins, `post_filter` their reasons.
     """
 
     message: str
@@ -79,7 +81,7 @@ Decision = Placement | Failure
 
 
 def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
-    """Return `failure` for a pod that was deleted during its cycle, so that preemption fails.
+    """Return `failure` without preemption and nomination: the pod was deleted during its cycle.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
@@ -97,7 +99,7 @@ def _joined(rejections: str, post_filter: str) -> str:
 def refusal(status: Status) -> Failure:
     """Return the failure after a plugin refused a placement.
 
-    The message counts one rejected node.
+    Its message counts one rejected node.
     """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)
@@ -105,7 +107,7 @@ def refusal(status: Status) -> Failure:
 
 
 def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultation[Decision]:
-    """Decide about `pod`; changes only the counters of `served` and `tie_break`."""
+    """Decide about `pod`; the only side effects are the counters in `served` and `tie_break`."""
     if not served.framework.cluster.table.count:
         return Failure(NO_NODES)
     found = find_nodes_that_fit(served.plans, pod)
@@ -152,7 +154,7 @@ def _select(
     asked: list[ExtenderCalls],
     tie_break: TieBreak,
 ) -> Consultation[Decision]:
-    """Choose among the remaining `feasible` nodes."""
+    """Choose one of the remaining `feasible` nodes."""
     plan = found.plan
     if feasible == 1:
         best, via = found.positions(), "single"

@@ -32,7 +32,7 @@ LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 @dataclass(slots=True)
 class PreemptionEvaluation:
-    """What preemption would do. `nominated` are the nodes that all rules rate equal."""
+    """What preemption would do. `nominated` are the best nodes, which the rules rate equal."""
 
     ineligible: str = ""
     potential_nodes: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class PreemptionEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class RoomEvaluation:
-    """What the PostFilter plugin `by` would do: `victims` are priorities by pod."""
+    """What the PostFilter plugin `by` would do; `victims` maps pods to their priorities."""
 
     by: str
     node: str
@@ -54,11 +54,11 @@ class RoomEvaluation:
 
 @dataclass(slots=True)
 class Evaluation:
-    """Every verdict about one pod in one cluster.
+    """All verdicts on one pod in one cluster.
 
     `verdicts` has an entry per node, None if the pod fits; `score_error` is set if a plugin or an
     extender failed, which fails the cycle. `scores`, `totals` and `best` cover the feasible nodes;
-    scores are normalised (0..100, before the weight). `via` says how the node would be chosen among
+    scores are normalised (0..100, before the weight). `via` says how the node would be chosen from
     `choices`: "nominated", "single" or "score". `room` is set if no node fits and a PostFilter
     would make room.
     """
@@ -91,7 +91,7 @@ class _ExtenderAccess:
 
 
 def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
-    """Evaluate `pod` as if it were scheduled now; without `ask` no extender is called."""
+    """Evaluate `pod` as if it were scheduled now; if `ask` is None, call no extender."""
     result = Evaluation()
     table = served.framework.cluster.table
     result.gated = served.framework.run_pre_enqueue(pod)
@@ -115,7 +115,7 @@ def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation
 
 
 def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> Status | None:
-    """Add the extenders' verdicts to those of the plugins; return the ERROR of any of them."""
+    """Add the extenders' verdicts to those of the plugins; return the first ERROR, if any."""
     broken = found.error()
     if broken is not None:
         _fill_verdicts(result, found)

@@ -32,9 +32,9 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
 def failure_patch(
     pod: PodInfo, reason: str, message: str, nominated_node: str | None
 ) -> list[Command]:
-    """Return the status patch, no command if the status would not change.
+    """Return the status patch, or no command if the status would not change.
 
-    `nominated_node` None leaves nominatedNodeName as it is, "" removes it.
+    If `nominated_node` is None, nominatedNodeName stays unchanged; "" removes it.
     """
     wanted = Condition(POD_SCHEDULED, "False", reason, message)
     found = condition(pod.pod, POD_SCHEDULED)

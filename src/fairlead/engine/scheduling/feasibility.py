@@ -1,4 +1,4 @@
-"""find_nodes_that_fit: which nodes can take the pod, and why the others cannot.
+"""find_nodes_that_fit: finds the nodes that fit the pod, and the reasons why the others do not.
 
 upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. All nodes are evaluated.
 """
@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
-    """Return all verdicts for `pod`, with nominated pods counted on their nodes."""
+    """Return all verdicts on `pod`, with nominated pods counted on their nodes."""
     found = ask_about_nodes(plans, pod)
     if found.rejected is None:
         found.codes = count_promised_room(plans, pod, found.plan, found.state, found.codes)
@@ -22,9 +22,9 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def _add_nominated_rejector(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Add the plugin that rejects the pod's nominated node to those that exclude the other nodes.
+    """Add the plugin that rejects the pod's nominated node to the plugins that exclude other nodes.
 
-    Upstream tries that node first and shares the set of plugins between the two texts
+    Upstream evaluates that node first and collects the plugins of both evaluations in one set
     (schedule_one.go: evaluateNominatedNode).
     """
     node = found.plan.table.find(pod.pod.status.nominated_node_name)

@@ -1,7 +1,7 @@
 """NodeOrder: upstream's node order, round-robin over the zones.
 
 Zones are ordered by when their first node was added, the nodes of a zone by when they were added.
-The list takes one node of each zone in turn, so that any stretch of it is spread over the zones.
+The list takes one node of each zone in turn, so that any part of it is spread over the zones.
 upstream: pkg/scheduler/backend/cache/node_tree.go
 """
 
@@ -27,7 +27,7 @@ class NodeOrder:
     """The node order of `table`; built on first use."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Start without reading `table`."""
+        """Start without an order; `rows` builds it from `table`."""
         self._table = table
         self._position = -1
         self._zones: dict[Zone, dict[str, int]] = {}

@@ -1,8 +1,9 @@
 """NodeRotation: limits the search for feasible nodes (percentageOfNodesToScore).
 
 Upstream stops once it has found enough feasible nodes, and starts the next pod's search where this
-one ended. Fairlead evaluates every node unless percentageOfNodesToScore is set; then it does as
-upstream with `parallelism: 1`. (How many more nodes upstream's threads evaluate depends on a race.)
+one ended. Fairlead evaluates every node unless percentageOfNodesToScore is set; then it behaves
+like upstream with `parallelism: 1`. (With more threads, the number of nodes that upstream evaluates
+depends on timing.)
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassFilters, numFeasibleNodesToFind
 """
 
@@ -25,7 +26,7 @@ _PERCENTAGE_MIN: Final = 5
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
     """Return how many feasible nodes are enough.
 
-    With ADAPTIVE the percentage falls with `nodes`.
+    With ADAPTIVE the percentage decreases as `nodes` grows.
     """
     if nodes < _NODES_MIN:
         return nodes
@@ -35,10 +36,10 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
 
 
 class NodeRotation:
-    """The start of the next search, shared by all profiles of a scheduler."""
+    """The position where the next search starts; all profiles of a scheduler share it."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Start with the first node."""
+        """Limit `found` to enough feasible nodes, and advance the start of the next search."""
         self._table = table
         self._order = NodeOrder(table)
         self._start = 0
@@ -53,7 +54,7 @@ class NodeRotation:
         fitting = np.flatnonzero(found.codes[turned] == 0)
         looked_at = len(positions)
         if len(fitting) > wanted:
-            # Upstream notices that it has enough only when it finds one more.
+            # Upstream stops only when it finds one feasible node more than enough.
             looked_at = int(fitting[wanted])
             found.keep(turned[fitting[:wanted]])
         self._start = (self._start + looked_at) % max(self._table.count, 1)

@@ -1,10 +1,10 @@
-"""Verdicts on nodes with nominated pods, beside which a pod must fit.
+"""Verdicts on nodes with nominated pods: the pod must fit with and without them.
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes at once.
 
 The verdict depends on the pod's shape and priority, the node, and the pods nominated to it. It is
 cached until one of these changes, unless a Filter looks beyond the node. The pod's own nominated
-node is evaluated every time, because the pod does not count against itself.
+node is evaluated every time, because the pod's own nomination does not count.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _NOT_PROMISED: Final = -2
 
 
 class PromisedVerdicts:
-    """The verdicts on nodes with nominated pods, for one shape and priority.
+    """The cached verdicts on nodes with nominated pods, for one shape and priority.
 
     `codes` has an entry per position; _NOT_PROMISED where no pod is nominated.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
-        """Start without verdicts; valid as long as `plan` is."""
+        """Start without verdicts; the cache is valid as long as `plan` is."""
         self.plan = plan
         self.codes = _no_codes(plan)
         self._dirty: dict[str, None] = {}
         self._nominations = self._pods = self._nodes = -1
 
     def refresh(self, plans: PlanCache, pod: PodInfo, state: CycleState) -> None:
-        """Evaluate again every nominated node that changed."""
+        """Re-evaluate the nodes whose nominations, pods or Node object changed."""
         for name in self._changed(plans):
             self._dirty[name] = None
         own = plans.framework.nominator.node_of(pod.uid)
@@ -80,7 +80,7 @@ class PromisedVerdicts:
 def judge(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, name: str
 ) -> int | None:
-    """Return the code of the node `name` for `pod`; None if no other pod competes for it."""
+    """Return the code of the node `name` for `pod`; None if no other pod is nominated to it."""
     node = plan.table.find(name)
     framework = plans.framework
     if node is None or not framework.nominator.competing_pods_on(name, pod):
@@ -92,7 +92,10 @@ def judge(
 def count_promised_room(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """Return `codes` with the verdicts on nominated nodes; the same array if there are none."""
+    """Return `codes` with the verdicts on nodes with nominated pods.
+
+    The same array if there are none.
+    """
     nominator = plans.framework.nominator
     if not nominator:
         return codes

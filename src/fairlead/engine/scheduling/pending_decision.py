@@ -1,4 +1,4 @@
-"""Deliberation: runs a scheduling cycle's generator until it has decided.
+"""PendingDecision: runs a scheduling cycle's generator until it has decided.
 
     begin ──▶ calling ──all answered──▶ calling again ──▶ … ──▶ decided
        └──────────────────────────────────────────────────────────┘
@@ -16,17 +16,17 @@ from fairlead.engine.scheduling.extender.consultation import Answer, Consultatio
 
 
 class Deliberation:
-    """Runs one cycle's `consultation`; `decision` is None while extender calls are open."""
+    """Runs the `consultation` of one cycle; `decision` is None while extender calls are open."""
 
     def __init__(self, consultation: Consultation[Decision]) -> None:
-        """Start before the first step of `consultation`."""
+        """Start without running `consultation`; `begin` takes its first step."""
         self._consultation = consultation
         self._asked: tuple[CallExtender, ...] = ()
-        self._answers: dict[int, Answer] = {}  # by index among the calls
+        self._answers: dict[int, Answer] = {}  # keyed by index among the calls
         self.decision: Decision | None = None
 
     def begin(self) -> Sequence[Command]:
-        """Run to the first extender calls and return them; none if it has decided."""
+        """Run to the first extender calls and return them; [] if the cycle has decided."""
         try:
             self._asked = next(self._consultation)
         except StopIteration as end:
@@ -35,9 +35,10 @@ class Deliberation:
         return self._asked
 
     def answer(self, answer: Answer) -> Sequence[Command] | None:
-        """Continue once all calls are answered; None if `answer` is not to one of them.
+        """Store an answer; once all calls are answered, continue and return the next calls.
 
-        Two cycles may send equal calls, so answers are matched by the identity of the command.
+        Returns None if `answer` belongs to no open call. Two cycles may send equal calls, so
+        answers are matched by the identity of the command.
         """
         place = next((i for i, call in enumerate(self._asked) if call is answer.command), None)
         if place is None:

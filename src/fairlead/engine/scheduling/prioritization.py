@@ -1,4 +1,4 @@
-"""prioritize_nodes and select_host: which of the feasible nodes is best.
+"""prioritize_nodes and select_host: rate the feasible nodes and choose one.
 
 upstream: pkg/scheduler/schedule_one.go: prioritizeNodes, selectHost;
 framework/runtime/framework.go: RunScorePlugins. Total = sum of weight × score (0..100); a skipped
@@ -22,7 +22,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(slots=True)
 class Prioritization:
-    """Totals of the feasible nodes at `positions` of the plan, with the scores they are made of."""
+    """The total scores of the feasible nodes at `positions` of the plan, and their parts."""
 
     positions: Rows
     totals: Scores
@@ -37,7 +37,7 @@ class Prioritization:
 
 
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows | Status:
-    """Return the positions of the best nodes; an ERROR status if a plugin failed.
+    """Return the positions of the best nodes, or the ERROR status of a failed plugin.
 
     If only cached scores differ, the plan's totals are searched directly.
     """
@@ -53,9 +53,9 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
 
 
 def _highest(totals: Scores, found: Feasibility) -> Rows:
-    """Return the positions of the highest of `totals` among the feasible nodes, at least one.
+    """Return the positions of the highest of `totals` among the feasible nodes; at least one.
 
-    The nodes with the highest totals of all are usually feasible, so they are tried first.
+    The nodes with the highest totals overall are usually feasible, so they are tried first.
     (`reduce` and `nonzero` have less overhead than `max` and `flatnonzero`, which is measurable
     here.)
     """
@@ -90,7 +90,7 @@ def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
 def _prioritize(
     plans: PlanCache, pod: PodInfo, found: Feasibility, asked: list[ScorePoint]
 ) -> Prioritization:
-    """Score the feasible nodes with the plugins `asked` and the cached scores."""
+    """Score the feasible nodes with the plugins `asked`, and add the cached scores."""
     plan = found.plan
     positions = found.positions()
     result = Prioritization(positions, plan.total[positions])
@@ -133,7 +133,7 @@ def _add_cluster_scores(
 
 
 def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
-    """Return every plugin's normalised scores and the full totals, constant parts included."""
+    """Return every plugin's normalised scores, and the totals of all plugins."""
     plan = found.plan
     failure = _broken(found)
     if failure is not None:

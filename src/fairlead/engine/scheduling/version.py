@@ -1,7 +1,7 @@
 """SchedulerVersion: the scheduler rules that differ between Kubernetes versions, as data.
 
-1.36 is the current version. 1.19 is the version that most explanations of preemption describe.
-Code calls the profile's strategies and reads its fields; it never compares version numbers.
+1.36 is the default. 1.19 is the version that most explanations of preemption describe. Code reads
+the fields of `SchedulerVersion`; it never compares version numbers.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ NewQueue = Callable[
 class SchedulerVersion:
     """Behavior of kube-scheduler in one version.
 
-    `plugins` and `args` are the default profile, `factories` the plugins that the version has
-    besides today's or instead of them, `backoff` the default queue settings; `queue` builds the
-    scheduling queue.
+    `plugins` and `args` are the default profile, `factories` plugins that are added to Fairlead's
+    own or replace them, `backoff` the default queue settings; `queue` builds the scheduling queue.
     `preemption` holds the rules that choose victims; `new_execution` carries a preemption out.
     `names_preemption`: failure messages include the reasons of PostFilter plugins.
     """
@@ -87,7 +86,7 @@ def _any_pod(_pod: PodInfo) -> bool:
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
     """Return the cost rule of 1.19, which takes the first victim's priority as the highest.
 
-    Victims that violate a budget come first there.
+    In 1.19, victims that violate a budget come first.
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """

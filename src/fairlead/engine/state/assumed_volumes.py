@@ -5,7 +5,7 @@
                         └──────────── restore ────────────┘
 
 The next scheduling cycle treats an assumed volume as taken and an assumed claim as tied to its
-node, as it treats an assumed pod as placed.
+node, just as it treats an assumed pod as placed.
 upstream: plugins/volumebinding/assume_cache.go, where any newer version of the object ends the
 assumption; here only a version that shows the decision does, so a concurrent update does not undo
 it.
@@ -27,7 +27,7 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 
 
 class AssumedVolumes:
-    """Assumed volumes and claims of `related`, whose storage log names each change."""
+    """Assumed volumes and claims; each change is also written to the storage log of `related`."""
 
     def __init__(self, related: RelatedObjects) -> None:
         """Start without assumptions."""
@@ -40,15 +40,15 @@ class AssumedVolumes:
         return self._claim_of.get(volume.key) or volume.spec.claim_ref
 
     def node_of(self, claim: PersistentVolumeClaim) -> str | None:
-        """Return the node for which `claim` is or will be provisioned, None if that is open."""
+        """Return the node for which `claim` is or will be provisioned; None if not chosen yet."""
         return self._node_of.get(claim.key) or claim.metadata.annotations.get(SELECTED_NODE)
 
     def is_volume_assumed(self, name: str) -> bool:
-        """Return whether a decision about the volume is not yet in the API."""
+        """Return whether the volume is assumed and the API does not show it yet."""
         return name in self._claim_of
 
     def is_claim_assumed(self, key: str) -> bool:
-        """Return whether a decision about the claim is not yet in the API."""
+        """Return whether the claim is assumed (`assume_claim`) and the API does not show it yet."""
         return key in self._node_of
 
     def assume_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
@@ -75,7 +75,10 @@ class AssumedVolumes:
             self._log.append((PersistentVolumeClaim, key))
 
     def observe(self, changed: ApiObject) -> None:
-        """Take over `changed` from the API; a decision that it shows ends the assumption."""
+        """Store `changed`, an object from the API.
+
+        If it shows the assumed decision, end the assumption.
+        """
         if isinstance(changed, PersistentVolume):
             shown, assumed = changed.spec.claim_ref, self._claim_of.get(changed.key)
             if shown is not None and assumed is not None and shown.uid:
@@ -86,7 +89,7 @@ class AssumedVolumes:
                 del self._node_of[changed.key]
 
     def observe_gone(self, gone: ApiObject) -> None:
-        """Forget an object that was deleted from the API."""
+        """Remove an object that was deleted from the API."""
         if isinstance(gone, PersistentVolume):
             self._claim_of.pop(gone.key, None)
         elif isinstance(gone, PersistentVolumeClaim):

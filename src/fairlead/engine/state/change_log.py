@@ -1,7 +1,7 @@
 """ChangeLog: a bounded log of changes that several readers follow independently.
 
-Each reader keeps its own position. A reader that fell behind the start of the log gets None and
-must look at everything once.
+Each reader keeps its own position. A reader whose position is older than the log's start gets None
+and must recompute everything.
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ class Cluster:
         was = self.node_of(old) if old is not None else ""
         now = new.pod.spec.node_name
         if not now and new.id in self._assumed:
-            now = self._assumed[new.id]  # an update that overtook the bind and does not know of it
+            # an update that was sent before the bind and does not contain it
+            now = self._assumed[new.id]
         elif now:
             self._assumed.pop(new.id, None)
         if old is not None and was == now and old.shape is new.shape and was:
@@ -231,7 +232,7 @@ def _nodes_first(loaded: ApiObject) -> int:
 
 
 def _same_for_others(old: PodInfo, new: PodInfo) -> bool:
-    """Return whether no cached verdict about the row can depend on the difference."""
+    """Return whether all cached verdicts on the row stay valid if `new` replaces `old`."""
     return (
         old.priority == new.priority
         and old.start == new.start

@@ -5,10 +5,10 @@
         ...                      # call the plugins
                                  # leaving the block reverts
 
-Changes are made to the real columns and undone in reverse order. So the cost follows the size of
-the hypothesis, and every reader (of rows or columns) sees it. Used host ports are restored from a
-copy, not by the inverse operation: they are a set, and removing one of two pods that share a port
-frees the port for both.
+Changes are made to the real columns and undone in reverse order. So the cost follows the number of
+changes, and every reader (of rows or columns) sees them. Used host ports are restored from a copy:
+they are a set, so removing one of two pods that share a port frees it, and adding the pod again
+could not restore the previous set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Fork:
     """Records changes so that they can be undone."""
 
     def __init__(self, table: NodeTable) -> None:
-        """A hypothesis over `table`; use `fork()`."""
+        """Start a hypothesis over `table`; call `fork()` instead."""
         self._table = table
         self._done: list[tuple[bool, NodeInfo, PodInfo]] = []
         self._ports: dict[int, tuple[NodeInfo, dict[HostPort, None]]] = {}
@@ -48,7 +48,7 @@ class Fork:
             self._ports[node.row] = (node, dict(node.used_ports))
 
     def commit(self) -> None:
-        """Keep the changes: nothing is left to revert, and the changed rows are logged."""
+        """Keep the changes, so that `revert` has nothing to undo; log the changed rows."""
         for _, node, _ in self._done:
             self._table.pod_log.append(node.row)
         self._done.clear()

@@ -1,7 +1,7 @@
 """LabelColumn: the values of one label key over all nodes, as interned ids.
 
-A requirement on the key is evaluated once per distinct value and gathered by id, instead of once
-per node. The same ids serve as topology domains (`Domains`).
+A requirement on the key is evaluated once per distinct value instead of once per node; each row
+then reads the result of its value's id. The same ids serve as topology domains (`Domains`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class LabelColumn:
     """
 
     def __init__(self, key: str, capacity: int) -> None:
-        """A column of `capacity` rows, all ABSENT."""
+        """Start a column of `capacity` rows, all ABSENT."""
         self.key = key
         self.ids: npt.NDArray[np.int64] = np.full(capacity, ABSENT, np.int64)
         self.values: list[str] = []
@@ -37,7 +37,7 @@ class LabelColumn:
         self.ids[row] = ABSENT if value is None else self.id_of(value)
 
     def id_of(self, value: str) -> int:
-        """Return the id of `value`, assigned if new."""
+        """Return the id of `value`; a new value gets the next id."""
         found = self._index.get(value)
         if found is None:
             found = self._index[value] = len(self.values)

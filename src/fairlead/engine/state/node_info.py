@@ -17,8 +17,8 @@ from fairlead.engine.state.shape import HostPort
 class NodeInfo:
     """One node, with the sums over its pods.
 
-    Mutable; only `NodeTable` writes it, and keeps the columns equal to it. `pods` maps `PodInfo.id`
-    to pods.
+    Mutable; only `NodeTable` writes it, and keeps its columns equal. `pods` maps `PodInfo.id` to
+    pods.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`), possibly
     shorter than the resource table: a missing entry is 0. Ports are a set, so removing one of two
@@ -41,7 +41,7 @@ class NodeInfo:
     )
 
     def __init__(self, name: str, row: int) -> None:
-        """An empty node at `row`; `set_node` makes it real."""
+        """Start without a Node object at `row`; `set_node` provides it."""
         self.name = name
         self.row = row
         self.pods: dict[str, PodInfo] = {}
@@ -51,7 +51,7 @@ class NodeInfo:
         self.used_ports: dict[HostPort, None] = {}
 
     def set_node(self, node: Node, columns: ResourceColumns) -> None:
-        """Take over a new version of the Node object."""
+        """Store a new version of the Node object."""
         self.node = node
         self.labels = node.metadata.labels
         offered = node.status.allocatable
@@ -90,11 +90,11 @@ class NodeInfo:
         self.nonzero_memory += sign * memory
 
     def requested_of(self, column: int) -> int:
-        """Return the amount of the resource in `column` that the pods request."""
+        """Return how much of the resource in `column` the pods request."""
         return self.requested[column] if column < len(self.requested) else 0
 
     def allocatable_of(self, column: int) -> int:
-        """Return the amount of the resource in `column` that is allocatable."""
+        """Return how much of the resource in `column` is allocatable."""
         return self.allocatable[column] if column < len(self.allocatable) else 0
 
     def __repr__(self) -> str:

@@ -1,9 +1,8 @@
 """NodeTable: the nodes of the cluster as columns, and the pods and images on them.
 
-Every node has a row while it exists; rows of removed nodes are reused. The Python ints of
-`NodeInfo` and the NumPy columns hold the same values twice, on purpose: single rows are read as
-ints (ten times faster than NumPy scalars), whole columns as vectors. This class is the only writer
-of both.
+Every node has a row while it exists; rows of removed nodes are reused. `NodeInfo` and the NumPy
+columns store the same values on purpose: a single row is read as Python ints (ten times faster than
+NumPy scalars), a column as a vector. This class is the only writer of both.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
@@ -36,7 +35,7 @@ _CAPACITY_INITIAL: Final = 64
 class NodeTable:
     """The nodes of the cluster by row, with their columns.
 
-    Rows of nodes. `node_log` has rows whose Node changed, `pod_log` rows whose pods changed.
+    `node_log` has the rows whose Node changed, `pod_log` the rows whose pods changed.
     """
 
     def __init__(self) -> None:
@@ -101,7 +100,7 @@ class NodeTable:
     # --- nodes -----------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> NodeInfo:
-        """Add `node`, or take over its new version and keep its pods. Returns its row."""
+        """Add `node`, or replace its Node object and keep its pods. Returns its row."""
         name = node.metadata.name
         info = self.find(name)
         if info is None:
@@ -214,7 +213,7 @@ class NodeTable:
     # --- capacity --------------------------------------------------------------------------
 
     def widen(self) -> None:
-        """Create columns for all resource names seen so far."""
+        """Add columns for all resource names seen so far."""
         if len(self.resources) > len(self.requested):
             self._grow(self.capacity, len(self.resources))
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class PodClass:
-    """One distinct combination of namespace, labels and "is terminating", and where its pods are.
+    """The pods with one combination of namespace, labels and "is terminating", and their rows.
 
     Interned by `engine.state.pod_index`, so that a selector is evaluated once per class instead of
     once per pod. A `retired` class is no longer in the index and must be looked up again.
@@ -29,14 +29,14 @@ class PodClass:
 
 
 class PodCounter(Protocol):
-    """Keeps sums over rows; see `engine.state.pod_index.domain_counts`."""
+    """Keeps sums over rows, updated on every change; see `engine.state.pod_index.domain_counts`."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
         """Add `weight` to the sum for `row`, which has `pods` more pods (fewer if negative)."""
         ...
 
     def release(self, source: PodLocations) -> None:
-        """Stop counting `source`, which has no pods and never will have any again."""
+        """Stop counting `source`, which has no pods and will never have any again."""
         ...
 
 

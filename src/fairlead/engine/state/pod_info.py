@@ -1,4 +1,4 @@
-"""PodInfo: a pod of the scheduler, with its most used facts computed once."""
+"""PodInfo: a pod as the scheduler uses it, with frequently used facts computed once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 class PodInfo:
     """One version of a pod; read-only.
 
-    `id` distinguishes pods that had the same name one after another.
+    `id` differs between successive pods of the same name.
     """
 
     __slots__ = (

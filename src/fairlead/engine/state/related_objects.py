@@ -1,7 +1,7 @@
 """RelatedObjects: the objects besides nodes and pods that plugins and preemption read.
 
-Storage objects are many and change often, so a log names those that changed; a cache per volume or
-claim only needs to recompute these.
+There are many storage objects and they change often, so a log lists the changed ones, and caches by
+volume or claim recompute only those.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RelatedObjects:
     def put(self, changed: ApiObject) -> ApiObject | None:
         """Store a new or changed object; returns its previous version, if any.
 
-        Kinds that nothing reads are ignored.
+        Kinds that no plugin reads are ignored.
         """
         objects = self._by_kind.get(type(changed))
         if objects is None:
@@ -105,12 +105,12 @@ class RelatedObjects:
         return found
 
     def all_of(self, kind: type[View]) -> list[View]:
-        """Return all objects of `kind`, by key."""
+        """Return all objects of `kind`, keyed by `namespace/name` or `name`."""
         objects = self._by_kind[kind]
         return [objects[key] for key in sorted(objects)]
 
     def budgets(self) -> list[PodDisruptionBudget]:
-        """Return all PodDisruptionBudgets, by key."""
+        """Return all PodDisruptionBudgets, keyed by `namespace/name`."""
         if self._budgets is None:
             self._budgets = self.all_of(PodDisruptionBudget)
         return self._budgets

@@ -1,8 +1,8 @@
 """ResourceColumns: resource names as column numbers, so that requests are vectors.
 
-cpu (millicores), memory and ephemeral-storage (bytes) have fixed columns; every other resource
-gets the next column when it is first seen and keeps it. "pods" is not among them: the number of
-pods on a node is counted, not summed.
+cpu (millicores), memory and ephemeral-storage (bytes) have fixed columns; every other resource gets
+the next column when it is first seen and keeps it. "pods" has no column; the pods on a node are
+counted separately.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ResourceColumns:
         return len(self.names)
 
     def column(self, name: str) -> int:
-        """Return the column of resource `name`, created if new."""
+        """Return the column of resource `name`; a new resource gets the next column."""
         found = self._index.get(name)
         if found is None:
             found = self._index[name] = len(self.names)

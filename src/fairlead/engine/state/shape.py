@@ -1,9 +1,9 @@
 """Shape: the compiled scheduling-relevant spec that equivalent pods share.
 
 Plugin caches are keyed by shape: selectors, requests, ports and images are computed once per
-distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part
-of it; `PodInfo` has those. Nor are a pod's volumes, except whether it has any: the pods of a
-StatefulSet each have their own claims, and almost every pod has a token volume with a random name.
+distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part of
+it; `PodInfo` has those. Of a pod's volumes, the shape contains only whether there are any: each pod
+of a StatefulSet has its own claims, and almost every pod has a token volume with a random name.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Amounts = tuple[tuple[int, int], ...]
 class Shape:
     """One distinct scheduling-relevant pod spec.
 
-    `requests` is what an incoming pod of this shape requests, `load` what an existing one occupies
-    (in-place resize status included): (column, amount) in base units, cpu in millicores.
-    `nonzero_requests` and `nonzero_load` are (millicores, memory bytes) with upstream's defaults
-    for containers without requests (least_allocated.go). `has_volumes` is whether it has volumes
-    that a volume plugin might read; `spec.volumes` are those of one of its pods.
+    `requests` is what a pending pod of this shape requests, `load` what a placed pod occupies
+    (in-place resize status included). Both are (column, amount) pairs in base units, cpu in
+    millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory bytes) with upstream's
+    defaults for containers without requests (least_allocated.go). `has_volumes` is True if a volume
+    plugin might read its volumes; `spec.volumes` are the volumes of one of its pods.
     """
 
     __slots__ = (
@@ -116,8 +116,8 @@ def _resize_key(pod: Pod) -> object:
 class ShapeTable:
     """Interns shapes; one per cluster. Ids are assigned in order of first use.
 
-    A shape exists as long as a pod or a plan refers to it. If it occurs again later it is a new
-    shape; no id is used twice.
+    A shape exists as long as a pod or a plan refers to it. The same spec later gets a new shape
+    with a new id.
     """
 
     def __init__(self, columns: ResourceColumns) -> None:

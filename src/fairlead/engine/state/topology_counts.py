@@ -1,4 +1,4 @@
-"""KeyedCounts: domain counts for several topology keys that are used together; and their cache."""
+"""KeyedCounts: domain counts for several topology keys used together, and a cache of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROWS_MAX: Final = 20_000_000  # about 20 bytes each
 
 
 class KeyedCounts:
-    """One `DomainCounts` per topology key, live until `drop`."""
+    """One `DomainCounts` per topology key, kept up to date until `drop`."""
 
     __slots__ = ("by_key", "dropped")
 
@@ -36,14 +36,14 @@ class KeyedCounts:
         return sum(counts.pods for counts in self.by_key.values())
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Stop following the pod index."""
+        """Stop the updates by `pod_index`."""
         for counts in self.by_key.values():
             pod_index.unwatch(counts)
         self.dropped = True
 
 
 class SupposedKeyedCounts:
-    """The counts of a `KeyedCounts` with the changes of a hypothesis, by rows of one table.
+    """The counts of a `KeyedCounts`, changed hypothetically by rows of one table.
 
     The first change copies the counts; `source` is None from then on.
     """
@@ -65,8 +65,8 @@ class SupposedKeyedCounts:
     def clone(self) -> SupposedKeyedCounts:
         """Return an independent copy, also of the original counts."""
         if self.source is not None:
-            # Kept, so that the next clone is free, and so that what a trial does to the
-            # table is not added to its hypothesis again.
+            # Kept, so that the next clone costs nothing, and so that a trial's changes of the table
+            # are not counted twice.
             self._by_key = self._copies()
         return SupposedKeyedCounts(self._table, None, self._copies())
 

@@ -1,8 +1,8 @@
-"""VolumeUse: which claims placed pods use, and on which rows exclusive disks are mounted.
+"""VolumeUse: the claims that placed pods use, and the rows where exclusive disks are mounted.
 
 Two rules depend on pods on any node: a claim with access mode ReadWriteOncePod may have one user,
-and some in-tree disks one writer per node. `NodeTable` keeps this current, hypotheses (`fork`)
-included; pods without such volumes cost nothing.
+and some in-tree disks one writer. `NodeTable` keeps this current, hypotheses (`fork`) included;
+pods without such volumes cost nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Key = TypeVar("_Key")
 
 
 class VolumeUse:
-    """Which pods use exclusive claims and disks; only `NodeTable` writes it."""
+    """The pods that use exclusive claims and disks; only `NodeTable` writes it."""
 
     def __init__(self) -> None:
         """Start without users."""
@@ -70,7 +70,7 @@ def disks_of(pod: PodInfo) -> Iterator[Disk]:
 
 
 def disks_in(volume: Volume) -> Iterator[Disk]:
-    """Yield the names under which the disk of `volume` is indexed; none for other volumes.
+    """Yield the names under which the disk of `volume` is indexed; nothing for a shared disk.
 
     Volumes that conflict share a name, but not all volumes that share a name conflict.
     """

@@ -1,1 +1,1 @@
-"""Plans: cached plugin results per shape and node, and which of them are stale."""
+"""Plans: plugin results cached per shape and node, and the rows that must be recomputed."""

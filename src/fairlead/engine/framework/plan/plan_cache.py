@@ -12,19 +12,19 @@ from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
 
-_NODES_TIMES_PLANS_MAX: Final = 20_000_000  # about 30 bytes each
+_NODES_TIMES_PLANS_MAX: Final = 20_000_000  # an entry has about 30 bytes
 _PLANS_MIN: Final = 64
-_PLANS_MAX: Final = 4_096  # plus shape and plugin state of each plan, some 5 KB
+_PLANS_MAX: Final = 4_096  # some 5 KB more for each plan's shape and plugin state
 
 
 class PlanCache:
-    """Evicts the least recently used plans if there are too many or their columns grow too large.
+    """Caches plans; evicts the least recently used if there are too many or they grow too large.
 
-    `with_nominated` caches verdicts with nominated pods, by (shape id, priority).
+    `with_nominated` caches the verdicts that count nominated pods, keyed by (shape id, priority).
     """
 
     def __init__(self, framework: Framework) -> None:
-        """Start without plans; they are for the pods of the profile of `framework`."""
+        """Start without plans; the cache serves pods of the profile of `framework`."""
         self.framework = framework
         self._shape_relevant = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
@@ -60,13 +60,13 @@ class PlanCache:
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
     """Return True if a Filter that runs in this cycle depends on more than the node.
 
-    The Filters after such a one are not cached either, even if they depend on the node alone.
+    The Filters after such a Filter are not cached, even those that depend on the node alone.
     """
     return bool(filters_beyond_the_node(plan, state))
 
 
 def filters_beyond_the_node(plan: ShapePlan, state: CycleState) -> list[object]:
-    """Return the plugins whose Filters run in this cycle and depend on more than the node."""
+    """Return the plugins that run a Filter in this cycle and depend on more than the node."""
     skipped = state.skipped_filters
     return [
         point.plugin

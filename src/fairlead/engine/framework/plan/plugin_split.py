@@ -1,7 +1,7 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached.
 
-Which plugins run at all depends on the shape: the volume plugins skip a pod without volumes, and
-then they do not end the run of plugins whose results are cached.
+The shape decides which plugins run: the volume plugins skip pods without volumes, and so do not end
+the sequence of cached plugins.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from fairlead.engine.framework.runtime import Framework
 
 
 class PluginSplit:
-    """One per framework and set of plugins that skip the shape (`idle`).
+    """The split of a framework's plugins, for shapes that the plugins `idle` skip.
 
-    The cached Filters are the longest leading run of NODE and ROW plugins, so that the first
-    failing plugin stays the first in configured order. `local_names` are the plugins whose
-    PreFilter and PreScore run once per shape. Plugins in `idle` are in no list.
+    The cached Filters are all NODE and ROW plugins before the first CLUSTER plugin, so that the
+    reported rejection is still that of the first plugin in configured order. `local_names` are the
+    plugins whose PreFilter and PreScore run once per shape. Plugins in `idle` are in no list.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:

@@ -60,29 +60,30 @@ NOT_FEASIBLE: Final = -1
 
 Broken = dict[int, Status]
 
-# From this many changed rows on, a pass over columns is cheaper than row by row (measured: a pass
-# costs about as much as a dozen rows).
+# From this many changed rows on, evaluating columns is cheaper than evaluating rows (measured: a
+# pass over columns costs about as much as a dozen rows).
 _COLUMNS_FROM: Final = 12
 
 
-# A plugin's statuses, the plan's code for each, and whether there is one for each.
+# a plugin's statuses, the plan's code for each (-1: none yet), and whether all have one
 _Mapping = tuple[tuple[Status, ...] | None, Codes | None, bool]
-# Up to this many statuses get their codes at once, so that later calls need no lookup.
+# Up to this number of statuses, all get codes at once, so that later calls need no lookup.
 _STATUSES_FEW: Final = 8
 _NO_MAPPING: Final[_Mapping] = (None, None, False)
 
 
 class ShapePlan:
-    """See the module's docstring. `state` holds what the cached plugins' PreFilter stored.
+    """The plan of one shape; see the module's docstring.
 
-    `rejected` maps plugins to their PreFilter rejections. `node_names` limits the nodes (None: all
-    nodes), as the `restricting` plugins require. `score_error` fails each cycle that needs scores;
-    a Score plugin that fails on one node fails the cycles in which that node is feasible
+    `state` holds the PreFilter data of the cached plugins. `rejected` maps plugins to their
+    PreFilter rejections. `node_names` limits the nodes (None: all nodes), as the `restricting`
+    plugins require. `score_error` is the error that fails each cycle that needs scores. A Score
+    plugin that fails on one node fails only the cycles in which that node is feasible
     (`first_broken`).
     """
 
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
-        """Plan for all pods of `pod.shape`; call `refresh` before reading."""
+        """Make a plan for all pods of `pod.shape`; call `refresh` before reading it."""
         self._framework = framework
         self._shape = pod.shape  # keeps the shape interned as long as the plan exists
         self.split = split
@@ -143,7 +144,7 @@ class ShapePlan:
         if self._size < 0:
             self._build(pod)
             return
-        # A log answers None if it no longer reaches back to our position.
+        # `since` returned None: the log no longer reaches back to our position.
         nodes = table.node_log.since(self._node_position)
         pods = table.pod_log.since(self._pod_position)
         if nodes is None or pods is None or (nodes and self.node_names is not None):
@@ -179,7 +180,7 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows for new nodes, DEAD until `_redo` computes them: the node log names them."""
+        """Append rows, DEAD until `_redo` computes them; the node log contains the new rows."""
         more = size - self._size
         self.rows = np.arange(size)
         self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))

@@ -1,1 +1,1 @@
-"""Code shared by preemption and PostFilter plugins: budgets, nominations, policies, recurrence."""
+"""Preemption code that plugins share: budgets, nominations, policies, repeated displacements."""

@@ -1,4 +1,4 @@
-"""Which victims would violate a PodDisruptionBudget.
+"""The victims that would violate a PodDisruptionBudget.
 
 upstream: default_preemption.go: filterPodsWithPDBViolation
 """
@@ -17,7 +17,7 @@ def split_by_budget(
 ) -> tuple[list[PodInfo], list[PodInfo]]:
     """Split `pods` (in order of importance) into (violating, others); both keep the order.
 
-    Every matching budget is charged for every pod, also for pods that violate another budget.
+    Each pod counts against all budgets that match it, even if it violates another budget.
     """
     if not budgets:
         return [], list(pods)
@@ -37,7 +37,8 @@ def split_by_budget(
 def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
     """Return True if `budget` selects `pod` and has not already recorded its eviction.
 
-    Here a pod without labels, and a budget with an empty or absent selector, match nothing.
+    A pod without labels matches no budget; a budget with an empty or absent selector matches no
+    pod.
     """
     selector = budget.spec.selector
     if budget.metadata.namespace != pod.namespace or not pod.labels or selector is None:

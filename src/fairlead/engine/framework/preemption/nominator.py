@@ -1,4 +1,4 @@
-"""Nominator: which pending pods are nominated to which node.
+"""Nominator: the nominated node of each pending pod.
 
 upstream: pkg/scheduler/backend/queue/nominator.go
 """
@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Nominator:
     """Pods by the node they are nominated to, in order of their last nomination.
 
-    `log` names the nodes whose nominations changed, to invalidate cached verdicts.
+    `log` records the nodes whose nominations changed, so that caches can drop their verdicts.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Nominator:
         self.log: ChangeLog[str] = ChangeLog()
 
     def __bool__(self) -> bool:
-        """Return True if any pod is nominated."""
+        """Return True if at least one pod is nominated."""
         return bool(self._node_of)
 
     def nominate(self, pod: PodInfo, node: str) -> None:

@@ -29,14 +29,14 @@ class VictimEligibility(Plugin, Protocol):
 
 @runtime_checkable
 class VictimImportance(Plugin, Protocol):
-    """Orders the victims; only the first plugin with this method is called.
+    """Orders the victims; only the first plugin with this method is used.
 
     It may read the pod's priority, spec, labels, annotations, start time and deletion time, and
     nothing else.
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """Return how important `pod` is: the greater, the longer the pod is kept.
+        """Return the importance of `pod` as a victim; less important pods are removed first.
 
         Equal pods are ordered by name.
         """
@@ -45,8 +45,8 @@ class VictimImportance(Plugin, Protocol):
 
 @runtime_checkable
 class CandidateRanking(Plugin, Protocol):
-    """Decides which node's victims cost least; called once, when the profile is built."""
+    """Decides which candidate node costs least; called once, when the profile is built."""
 
     def candidate_rules(self, rules: Sequence[CandidateRule]) -> Sequence[CandidateRule]:
-        """Return the ordered rules to use instead of `rules`."""
+        """Return the ordered rules that replace `rules`."""
         ...

@@ -29,7 +29,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Check = Callable[[tuple[Any, ...], Any], Any]
 
-# 100 × this fits into 64 bits, as scaling to 0..100 requires.
+# 100 × this fits into 64 bits, which scaling to 0..100 requires.
 RAW_SCORE_MAX: Final = 1 << 53
 _SHOWN_MAX: Final = 60
 _USUAL: Final = REJECTING | {Code.SUCCESS, Code.ERROR}
@@ -43,7 +43,7 @@ def _refuse(answer: object, wanted: str) -> NoReturn:
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
-    """Return a check of a status.
+    """Return a check for a status result.
 
     It accepts None, a Status with a usual code or one of `codes`, and instances of `others`.
     """

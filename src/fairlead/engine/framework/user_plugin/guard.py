@@ -1,9 +1,9 @@
 """guarded: contains the failures of a user's plugin.
 
 An exception, or a return value of the wrong type, becomes a `PluginFault`, which the runtime turns
-into an ERROR status that names the plugin. Where no status can be returned (an order, a hint, a
-notification), a cautious default is used and the failure is reported: a pod is queued by its
-priority, a waiting pod is tried again, a score is computed.
+into an ERROR status that names the plugin. A method that returns no status (an order, a hint, a
+notification) gets a safe default, and the failure is reported: a pod is queued by its priority, a
+waiting pod is retried, a score is computed.
 
 Built-in plugins are not guarded: their types are checked statically, and each guarded call costs.
 """
@@ -39,7 +39,7 @@ def _nothing(*_arguments: Any) -> None:
     return None
 
 
-# Defaults for a failing plugin where no status can be returned.
+# Return values to use when a method that returns no status fails.
 _INSTEAD: Final[Mapping[str, Ask]] = {
     "sort_key": _by_priority,
     "concerns": _yes,
@@ -54,7 +54,7 @@ _INSTEAD: Final[Mapping[str, Ask]] = {
 def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
     """Return `plugin` with every return value checked.
 
-    Failures where no status can be returned are reported to `reporter`.
+    Failures of methods that return no status are reported to `reporter`.
     """
     name = plugin.name
 

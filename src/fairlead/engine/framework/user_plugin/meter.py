@@ -1,8 +1,7 @@
 """Meter: how often each plugin ran at each extension point, and for how long.
 
 The clock is injected. Without a meter nothing is counted and plugins are called directly. A
-plugin's time is its own: the time of plugins that it calls (a PostFilter runs the Filters) counts
-for those.
+plugin's time excludes the plugins that it calls (a PostFilter runs the Filters).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ class Stopwatch(Protocol):
     """A monotonic clock."""
 
     def __call__(self) -> DurationNs:
-        """Return the nanoseconds since an arbitrary moment."""
+        """Return nanoseconds since an arbitrary fixed moment."""
         ...
 
 
@@ -34,7 +33,7 @@ class PluginTime:
 
 
 class Meter:
-    """Counts the calls of `measured` plugins in `times`."""
+    """Counts calls and time of the plugins returned by `measured`; `times` has the result."""
 
     def __init__(self, stopwatch: Stopwatch) -> None:
         """Start with all counts at 0."""

@@ -1,7 +1,7 @@
-"""problem_of: finds errors in a plugin class before it runs.
+"""problem_of: finds errors in a plugin class before it is used.
 
-A method that is misspelt, takes other arguments or lacks its counterpart would not fail; it would
-never be called. So the plugin is refused when the profile is built.
+A misspelt method would never be called, and no error would show it. So the plugin is refused when
+the profile is built; this also covers wrong arguments and missing counterparts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _problems(plugin: object) -> Iterator[str]:
 
 
 def _misspelt(plugin: object) -> Iterator[str]:
-    """Yield the problem if a method is nearly spelt right: `preFilter` for `pre_filter`."""
+    """Yield the problem if a method's name is nearly right: `preFilter` for `pre_filter`."""
     known = {name.replace("_", ""): name for name in METHOD_NAMES}
     for name in dir(plugin):
         meant = known.get(name.replace("_", "").lower())

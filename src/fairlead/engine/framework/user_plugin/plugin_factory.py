@@ -1,6 +1,6 @@
 """factory_of: builds instances of a user's plugin class.
 
-The constructor gets those of these two arguments that it declares, by name:
+The constructor may declare either or both of these arguments, which are passed by name:
 
     handle    read access to the engine (`Handle`)
     args      its pluginConfig, a dict; decoded into the class's own `Args`, if it has one
@@ -36,7 +36,7 @@ LAST: Final = "DefaultBinder"
 def factory_of(plugin: type) -> Factory:
     """Return the factory of the class `plugin`; the factory raises ValueError for bad arguments.
 
-    Raises ValueError if the constructor needs arguments other than those two.
+    Raises ValueError if the constructor needs arguments other than `handle` and `args`.
     """
     wanted = _wanted(plugin)
 
@@ -60,7 +60,7 @@ def factory_of(plugin: type) -> Factory:
 
 
 def _wanted(plugin: type) -> list[str]:
-    """Return which of the two arguments the constructor declares."""
+    """Return which of `handle` and `args` the constructor declares."""
     try:
         parameters = inspect.signature(plugin).parameters.values()
     except (TypeError, ValueError):  # a class without a Python constructor
@@ -92,7 +92,7 @@ def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
 
 
 def _field_names(form: Any) -> tuple[str, ...] | None:
-    """Return the names of the fields in configuration; None for a type without fixed fields."""
+    """Return the names of the fields in configuration; None if the type has no fixed fields."""
     if dataclasses.is_dataclass(form):
         return tuple(field.name for field in dataclasses.fields(form))
     return getattr(form, "__struct_encode_fields__", None)

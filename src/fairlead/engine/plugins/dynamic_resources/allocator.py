@@ -1,8 +1,8 @@
 """Allocator: allocates devices for a pod's claims on a node, and caches the results by row.
 
 A result depends on the requests of the claims, on the devices that the node can use and on which of
-them are allocated. It is valid until a log names the node (its labels, its devices) or a class
-changes. Claims with equal requests share their results.
+them are allocated. It is valid until the node's labels or devices change (see the logs) or a
+DeviceClass changes. Claims with equal requests share their results.
 
 `build_allocation` writes the chosen devices as status.allocation: results, configuration and node
 selector (allocator_stable.go: Allocate, its second half, createNodeSelector).
@@ -54,7 +54,7 @@ Taken = tuple[ResolvedRequest, PoolDevice]
 
 
 class _CachedResults:
-    """Results by row for one set of requests; `codes` index `statuses`, _OPEN if not computed."""
+    """Results by row for one set of requests; `codes[row]` indexes `statuses` (_OPEN: unknown)."""
 
     def __init__(self) -> None:
         self.codes: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -74,12 +74,12 @@ class _CachedResults:
 
 
 class Demand:
-    """Claims to allocate together; demands with equal requests share `answers`."""
+    """Claims to allocate together; demands with equal requests share their cached results."""
 
     __slots__ = ("answers", "resolved")
 
     def __init__(self, resolved: tuple[ResolvedClaim, ...], answers: _CachedResults) -> None:
-        """Store the requests, and the results cached for them (`answers`)."""
+        """Store the resolved requests and the results cached for them."""
         self.resolved = resolved
         self.answers = answers
 
@@ -144,7 +144,7 @@ class Allocator:
         return Verdicts(np.array(filled, np.int32), statuses)
 
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Search and cache the result; errors name the claim, so they are not cached."""
+        """Search and cache the result; errors are not cached, because they name the claim."""
         try:
             found = self._search(demand, node)
         except AllocationError as cause:
@@ -153,7 +153,7 @@ class Allocator:
         return found
 
     def _catch_up(self, answers: _CachedResults) -> None:
-        """Invalidate results that may have changed."""
+        """Drop cached results that may have changed."""
         devices, nodes = self._ledger.pools.log, self._table.node_log
         position = (devices.position, nodes.position)
         if answers.position == position:
@@ -205,7 +205,7 @@ def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken]) -> ClaimAllocati
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
     """Return the alternative chosen for each request.
 
-    The first one if the request got no devices.
+    A request without devices gets its first alternative.
     """
     got = {request.parent: request for request, _ in taken}
     return [

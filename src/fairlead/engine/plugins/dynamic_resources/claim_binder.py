@@ -38,7 +38,7 @@ class ClaimBinder:
     ) -> Writes | Status:
         """Return the writes that give `claims` to `pod`.
 
-        `pending` ones get the `assumed` allocations.
+        `pending` claims get the allocations in `assumed`.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))
@@ -73,7 +73,7 @@ class ClaimBinder:
 
 
 def _protection(claim: ResourceClaim) -> Writes:
-    """Add the finalizer that keeps an allocated claim until its devices are released."""
+    """Return the patch that adds the finalizer of an allocated claim."""
     finalizers = claim.metadata.finalizers
     if FINALIZER in finalizers:
         return ()

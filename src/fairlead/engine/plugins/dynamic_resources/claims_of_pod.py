@@ -1,4 +1,4 @@
-"""A pod's claims: those it names, and those created for it from templates.
+"""A pod's claims: those that the pod names, and those created from templates for it.
 
 upstream: dynamicresources.go: foreachPodResourceClaim; resourceclaim/claim.go: Name, IsForPod
 """
@@ -28,7 +28,7 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
     """Yield the name of each claim, and whether the pod must own it.
 
-    The name is "" if no claim is needed.
+    The name is "" if the entry needs no claim.
     """
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:
@@ -65,13 +65,13 @@ def _usable(pod: Pod, name: str, related: RelatedObjects, *, is_own: bool) -> Re
 
 
 def is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
-    """Return True if the claim belongs to this pod, not to an earlier pod of the same name."""
+    """Return True if the claim belongs to this pod, not to an earlier one of the same name."""
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)
 
 
 def is_reserved_for(claim: ResourceClaim, pod: Pod, ledger: DeviceLedger) -> bool:
-    """Return True if the claim is reserved for the pod, or such a write is in flight."""
+    """Return True if the claim is reserved for the pod, or the reservation is assumed."""
     return any(one.uid == pod.metadata.uid for one in ledger.consumers(claim))
 
 

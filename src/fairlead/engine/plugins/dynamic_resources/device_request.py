@@ -1,7 +1,7 @@
 """The requests of claims, validated and resolved for the search.
 
-Errors here are errors in the claim or class; as upstream, they fail the whole attempt. Features
-that Fairlead does not support are refused here too, by name.
+Errors here are errors in the claim or class; as upstream, they fail the scheduling attempt.
+Unsupported features are refused here too, with their name.
 
 upstream: structured/internal/stable/allocator_stable.go: validateDeviceRequest
 """
@@ -46,7 +46,7 @@ class Selector:
 class ResolvedRequest:
     """A request without alternatives, or one of the alternatives of a request.
 
-    `place` is its position among the alternatives, None if there are none.
+    `place` is the position among the alternatives, None for a request without alternatives.
     """
 
     parent: str
@@ -62,7 +62,7 @@ class ResolvedRequest:
         return self.parent if self.place is None else f"{self.parent}/{self.name}"
 
     def is_meant_by(self, names: Iterable[str]) -> bool:
-        """Return True if `names` contains the request, or this alternative of it."""
+        """Return True if `names` contains the name of the request or of this alternative."""
         return any(name in (self.parent, self.full_name) for name in names)
 
 
@@ -80,7 +80,7 @@ class ResolvedClaim:
 
 
 def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
-    """Return why `claim` is rejected for all nodes, before any search; None if it is not.
+    """Return why `claim` is rejected for all nodes without a search; None if it is not.
 
     upstream: dynamicresources.go: PreFilter
     """

@@ -1,9 +1,9 @@
 """DeviceSearch: finds devices for all claims of a pod on one node.
 
 A depth-first search over claims, requests and devices, in this order. It tries combinations of
-devices for each request until all requests of all claims are satisfied; the first solution counts.
-Devices of one request are interchangeable, so combinations in ascending order suffice: the first of
-them is also the first of upstream's permutations.
+devices for each request until all requests of all claims are satisfied; the first solution is the
+result. The devices of one request are interchangeable, so it tries combinations in ascending order;
+the first solution among them is also the first among upstream's permutations.
 
 Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c, and
 a constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
@@ -74,7 +74,10 @@ class SearchTooLongError(Exception):
 
 
 class _Outcome(Enum):
-    """TOO_MANY: no combination can help, because a claim would exceed DEVICES_MAX."""
+    """The result of a step.
+
+    TOO_MANY: no combination can help, because a claim would exceed DEVICES_MAX.
+    """
 
     DONE = auto()
     NONE = auto()
@@ -130,8 +133,8 @@ class DeviceSearch:
     def _lacks_devices(self) -> bool:
         """Return whether requests with a plain count need more devices than their candidates.
 
-        A shortcut for full nodes, where the search would try all combinations in vain. It is only a
-        necessary condition for success, so it never rejects a solvable case.
+        A shortcut for full nodes, on which the search would try all combinations without success.
+        The search could not succeed where this returns True, so no solution is lost.
         """
         simple = [
             alternatives[0]
@@ -153,7 +156,7 @@ class DeviceSearch:
         return _Outcome.DONE if at == len(self._claims) else self._request(at, 0)
 
     def _request(self, at: int, index: int) -> _Outcome:
-        """Satisfy the requests of claim `at` from `index` on, and then all later claims."""
+        """Satisfy the requests of claim `at` from `index` on, then all later claims."""
         requests = self._claims[at].requests
         if index == len(requests):
             outcome = self._claim(at + 1)
@@ -180,8 +183,8 @@ class DeviceSearch:
     ) -> _Outcome:
         """Pick the remaining devices of `request` from candidate `start` on, then continue.
 
-        `picked` of its devices are on the path already. Candidates before `start` were tried in
-        this position, so a combination is never tried twice.
+        `picked` is the number of devices picked for it so far. Candidates before `start` were tried
+        in this position, so a combination is never tried twice.
         """
         self._steps += 1
         if self._steps > STEPS_MAX:
@@ -205,11 +208,13 @@ class DeviceSearch:
     def _openings(
         self, request: ResolvedRequest, lacking: int, start: int
     ) -> Iterator[tuple[int, PoolDevice]]:
-        """Yield the candidates from `start` on that may be picked next; none if too few are left.
+        """Yield the candidates from `start` on that may be picked next.
 
-        With allocationMode All there is only one combination, so only the next candidate counts. A
-        broken selector must raise its error when the search reaches it, so the candidates are not
-        pruned if there is one.
+        Nothing if too few are left.
+
+        With allocationMode All there is only one combination, so only the next candidate is
+        yielded. If a selector is broken, its error must be raised when the search reaches it, so
+        too few candidates are yielded as well.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)
@@ -309,7 +314,7 @@ class DeviceSearch:
         )
 
     def _consider(self, request: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
-        """Add the device to `found` if it matches, or the error of a broken selector."""
+        """Add the device to `found` if it matches; add the error if the selector is broken."""
         try:
             if self._is_selectable(request, one):
                 found.append(one)
@@ -369,7 +374,7 @@ def _constraint_of(constraint: DeviceConstraint) -> Constraint:
 
 
 class AttributeMatch:
-    """All devices of the named requests (of all, if none is named) have one attribute value."""
+    """Requires one attribute value for the devices of the named requests (of all, if none is)."""
 
     __slots__ = ("_attribute", "_count", "_requests", "_value")
 
@@ -403,7 +408,7 @@ class AttributeMatch:
 
 
 class DistinctAttribute:
-    """All devices of the named requests (of all, if none is named) have different values.
+    """Requires distinct attribute values for all devices of the named (or all) requests.
 
     upstream: structured/internal/incubating/constraint.go: distinctAttributeConstraint
     """

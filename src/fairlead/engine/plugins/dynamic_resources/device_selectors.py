@@ -99,7 +99,7 @@ def _evaluate(program: Program, device: PoolDevice) -> bool | str:
 def _described(one: PoolDevice) -> dict[str, Any]:
     """Return the CEL variable `device`. Raises ValueError for invalid values.
 
-    Both maps have an empty entry for every domain that the device does not have.
+    In both maps, a domain that the device does not have reads as empty.
     """
     driver = one.id[0]
     attributes: Maps = {}
@@ -138,5 +138,5 @@ def _value(name: str, attribute: DeviceAttribute) -> Any:
 
 
 def _one_line(text: str) -> str:
-    """Return the message of a CEL error without its snippet of the expression."""
+    """Return the message of a CEL error without the quoted expression."""
     return _NOISE.sub("", text.splitlines()[0])

@@ -1,7 +1,7 @@
 """DynamicResources: the plugin's arguments, extension points and QueueingHints.
 
-Its PostFilter runs before preemption and contributes to every message; if PreFilter was never
-reached it fails with upstream's bare "not found", and preemption is then not attempted
+Its PostFilter runs before preemption and is part of every message. If PreFilter did not run,
+PostFilter fails with upstream's error "not found", and preemption is not attempted
 (dynamicresources.go: getStateData).
 
 Differs from upstream: a reservation that was written for a pod whose binding then failed stays
@@ -53,7 +53,9 @@ from fairlead.engine.state.related_objects import RelatedObjects
 
 
 class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The plugin's timeouts, as Go durations; accepted without effect, as allocation takes no time.
+    """The plugin's timeouts as Go durations.
+
+    Accepted without effect, because allocation takes no time.
 
     upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
     """
@@ -100,7 +102,7 @@ class _PreFilterRan:
 
 
 class _Claims:
-    """One pod's claims in one cycle; `assumed` holds the allocations of the `pending` ones."""
+    """One pod's claims in one cycle; `assumed` holds the allocations of the `pending` claims."""
 
     __slots__ = ("all", "demand", "pending", "assumed", "unavailable")
 
@@ -112,7 +114,7 @@ class _Claims:
         self.assumed: Allocations = ()
 
     def selectors(self) -> list[tuple[int, NodeSelector]]:
-        """Return the node selectors of the allocated claims, each with the claim's position."""
+        """Yield the node selectors of the allocated claims, each with the claim's position."""
         return [
             (i, claim.status.allocation.node_selector)
             for i, claim in enumerate(self.all)
@@ -129,7 +131,7 @@ class DynamicResources:
     normalization = Normalization.SCALED
 
     def __init__(self, handle: Handle) -> None:
-        """Read claims, classes and slices through `handle`; record planned allocations there."""
+        """Read claims, classes and slices, and assume allocations, through `handle`."""
         self._related = handle.cluster.related
         self._ledger = handle.cluster.devices
         self._table = handle.cluster.table
@@ -230,7 +232,7 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Deallocate a claim that excludes the pod from every node, if no pod uses it.
 
-        upstream picks any such claim; here it is the first.
+        upstream picks any such claim; Fairlead picks the first.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -252,7 +254,7 @@ class DynamicResources:
         return not pod.shape.spec.resource_claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a higher score for alternatives that come first in their request.
+        """Return the score; an alternative scores higher the earlier it is listed in its request.
 
         upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's if
         some claims are already allocated.
@@ -273,7 +275,7 @@ class DynamicResources:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Record the planned allocations."""
+        """Record the allocations as assumed."""
         claims = state.find(_Claims)
         if claims is None or not claims.pending:
             return None
@@ -287,7 +289,7 @@ class DynamicResources:
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Drop planned allocations that the API does not show yet."""
+        """Drop assumed allocations that the API does not show yet."""
         claims = state.find(_Claims)
         if claims is None:
             return
@@ -298,7 +300,7 @@ class DynamicResources:
             self._ledger.revert_reservation(claim.key, pod.uid)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Write allocations and reservations."""
+        """Return the commands that write allocations and reservations."""
         claims = state.find(_Claims)
         if claims is None:
             return None
@@ -308,7 +310,7 @@ class DynamicResources:
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None: once the writes have succeeded there is nothing to wait for."""
+        """Return None: nothing remains to be done once the writes have succeeded."""
         return None
 
 
@@ -320,7 +322,7 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 
 
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
-    """Return True for changes of the pod's own claims, and of claims that release devices."""
+    """Return True for changes of the pod's own claims, and for claims that release devices."""
     match event.old, event.new:
         case old, ResourceClaim() as claim:
             before = old if isinstance(old, ResourceClaim) else None

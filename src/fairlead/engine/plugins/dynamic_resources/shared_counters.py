@@ -1,7 +1,7 @@
-"""SharedCounters: what the devices of a pool share, such as the memory of a GPU in partitions.
+"""SharedCounters: capacity that devices of a pool share, such as the memory of a partitioned GPU.
 
 A slice of a pool names counter sets with amounts; a device consumes some of them while it is
-allocated. A device can be allocated if what other devices leave of each counter is enough.
+allocated. A device can be allocated if enough of each counter is left.
 
 Example: the set `gpu-0` has 40 GiB of memory. Its devices are `whole` (40 GiB), `half-0` and
 `half-1` (20 GiB each). Once `half-0` is allocated, `whole` no longer fits, but `half-1` does.
@@ -21,10 +21,13 @@ CounterId = tuple[str, str]  # counter set, counter
 
 
 class SharedCounters:
-    """The available counters of all pools in one search; `take` and `give_back` are inverse."""
+    """The available counters of all pools in one search; `give_back` reverts `take`."""
 
     def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
-        """Sum up the counters of a pool when a device first consumes them."""
+        """Start empty.
+
+        The counters of a pool are summed up when one of its devices first consumes them.
+        """
         self._pools: dict[PoolId, Pool] = {one.pool.id: one.pool for one in pools}
         self._ledger = ledger
         self._available: dict[PoolId, dict[CounterId, int]] = {}
@@ -54,7 +57,7 @@ class SharedCounters:
                 available[counter] += sign * amount
 
     def _of(self, pool_id: PoolId) -> dict[CounterId, int]:
-        """Return what allocated devices leave of the pool's counters, in thousandths."""
+        """Return how much of the pool's counters allocated devices leave, in thousandths."""
         found = self._available.get(pool_id)
         if found is None:
             found = self._available[pool_id] = _totals(self._pools[pool_id])

@@ -1,4 +1,4 @@
-"""Counts of placed pods by affinity terms: the incoming pod's own, and those of placed pods.
+"""Counts of placed pods by affinity terms: the incoming pod's terms, and those of placed pods.
 
 `OwnTerms` counts the placed pods that match the incoming pod's terms. Required affinity counts the
 pods that match all terms at once, per distinct topology key; required anti-affinity and preferences
@@ -98,7 +98,7 @@ class OwnTermsCache:
     """The `OwnTerms` of recently used pods; pods with equal terms share them."""
 
     def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
-        """Count pods on the nodes of `table`."""
+        """Count the pods on the nodes of `table`."""
         self._table = table
         self._namespaces = namespaces
         self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
@@ -143,7 +143,7 @@ class NamespaceLabels:
         return self._labels.get(namespace, _NO_LABELS)
 
     def meant_by(self, term: AffinityTerm) -> Namespaces:
-        """Return the namespaces covered by a term of the incoming pod, None for all."""
+        """Return the namespaces that a term of the incoming pod covers, None for all."""
         selector = term.namespace_selector
         if selector is None:
             return term.namespaces
@@ -155,7 +155,7 @@ class NamespaceLabels:
 
 @dataclass(slots=True)
 class _Match:
-    """The terms that match a PodClass, valid for two versions, and their counts."""
+    """The terms that match one PodClass, and their counts; valid for two versions."""
 
     term_version: int
     namespace_version: int
@@ -173,7 +173,7 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """Match terms of `kinds`; `weigh` returns what each pod with a term adds to the sums."""
+        """Match terms of `kinds`; a pod with a matching term adds `weigh(term)` to the sums."""
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh
@@ -182,7 +182,7 @@ class ExistingTerms:
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
     def meaning(self, pods: PodClass) -> KeyedCounts:
-        """Return up-to-date counts of the terms that match `pods`, by the terms' topology keys."""
+        """Return up-to-date counts of the terms that match `pods`, keyed by topology key."""
         match = self._match(pods)
         if match.counts.dropped:
             match.counts = self._count(match.terms)

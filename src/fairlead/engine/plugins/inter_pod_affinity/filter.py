@@ -39,9 +39,9 @@ REPELLED: Final = 2
 REPELLED_BY_EXISTING: Final = 3
 STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
-    # Removing pods does not add matching ones, so preemption cannot help here,
+    # Removing pods does not add matching pods, so preemption cannot help here,
     unresolvable("node(s) didn't match pod affinity rules").by(NAME),
-    # but it can here.
+    # but here it can.
     unschedulable("node(s) didn't match pod anti-affinity rules").by(NAME),
     unschedulable("node(s) didn't satisfy existing pods anti-affinity rules").by(NAME),
 )
@@ -117,7 +117,7 @@ class AffinityState:
         )
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """Return the counts that this state was copied from; None after a hypothesis."""
+        """The counts that this state was copied from; None once a hypothesis has changed it."""
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:
@@ -125,7 +125,7 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Assume one of `pods`, which has `terms`, was added to (1) or removed from (-1) `row`."""
+        """Assume that a pod of `pods` with `terms` was added to (1) or removed from (-1) `row`."""
         near, far = self.asker.keys_of(pods)
         for key in near:
             self.attracted.change(key, row, by)
@@ -169,7 +169,7 @@ class AffinityState:
         return met or self.may_be_first()
 
     def may_be_first(self) -> bool:
-        """Allow the first pod of a group with mutual affinity (satisfyPodAffinity)."""
+        """Return whether the pod is the first one of a group (satisfyPodAffinity)."""
         return self.asker.is_first_of_its_kind and self.attracted.total() == 0
 
 
@@ -185,7 +185,7 @@ def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows,
 
 
 class CachedCodes:
-    """The codes for pods whose counts are `sources`."""
+    """The verdicts for all rows, for pods whose counts are `sources`."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
         """Start without verdicts."""
@@ -239,7 +239,7 @@ class CachedCodes:
 
 
 class CodesCache:
-    """The most recently used `CachedCodes`."""
+    """Keeps the most recently used `CachedCodes`."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start without entries, for the nodes of `table`."""

@@ -45,7 +45,7 @@ from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCoun
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The plugin arguments InterPodAffinityArgs.
 
-    `hard_pod_affinity_weight` (0..100) is what a required term of a placed pod scores.
+    `hard_pod_affinity_weight` (0..100) is the weight of required affinity terms of placed pods.
 
     upstream: apis/config/types_pluginargs.go
     """
@@ -84,7 +84,7 @@ class InterPodAffinity:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
-        """Count with the pod index of the cluster's table."""
+        """Count with the pod index of the cluster."""
         self._args = args
         self._table = table = handle.cluster.table
         self._pod_index = table.pod_index
@@ -112,7 +112,7 @@ class InterPodAffinity:
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Return SKIP if the pod requires nothing and no placed pod's anti-affinity matches it.
 
-        After a SKIP, nominated pods are not considered either.
+        After a SKIP, nominated pods are not evaluated either.
         """
         own, existing = self._own_terms(pod), self._none
         if self._pod_index.repelling:
@@ -131,12 +131,12 @@ class InterPodAffinity:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Assume `added` on `node`; undone by `remove_pod`."""
+        """Assume that `added` is on `node`; undone by `remove_pod`."""
         pods, terms = self._pod_index.pod_class_of(added), self._pod_index.terms_of(added)
         state.read(AffinityState).move(pods, terms, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume `removed` gone from `node`."""
+        """Assume that `removed` is gone from `node`."""
         pods, terms = self._pod_index.pod_class_of(removed), self._pod_index.terms_of(removed)
         state.read(AffinityState).move(pods, terms, node.row, -1)
 
@@ -153,7 +153,7 @@ class InterPodAffinity:
         sources = found.sources()
         if sources is None or 2 * len(rows) < table.size:
             return Verdicts(found.codes(rows), STATUSES)
-        # Rows may come in any order. `wrap` skips the bounds check: every row is below table.size.
+        # Rows may come in any order. `wrap` avoids the bounds check: every row is below table.size.
         return Verdicts(self._cache.of(found, sources).take(rows, mode="wrap"), STATUSES)
 
     # --- queueing hint ---------------------------------------------------------------------
@@ -208,7 +208,7 @@ class InterPodAffinity:
 
 
 def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[TermKind, ...]]:
-    """Return the weights of placed pods' terms, and the kinds of terms that count."""
+    """Return the weights of placed pods' terms, and the kinds of terms that are scored."""
     if not hard_weight:
         return (lambda term: term.weight), (TermKind.PREFERRED,)
     kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)
@@ -250,7 +250,7 @@ def _match_all(terms: Terms, pods: PodClass) -> bool:
 
 
 def _moves(near: Terms, apart: Terms, before: Labels, after: Labels) -> bool:
-    """Return True if a node enters a domain with affinity or leaves one with anti-affinity."""
+    """Return True if a node enters a domain with affinity or leaves a domain with anti-affinity."""
     entered = (term.topology_key for term in near if term.topology_key in after)
     left = (term.topology_key for term in apart if term.topology_key in before)
     return any(before.get(key) != after.get(key) for key in (*entered, *left))

@@ -42,7 +42,7 @@ class NodeResourcesBalancedAllocation:
         """Return a score from 0 to 100, from the actual requests (without defaults)."""
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:
-            return 75  # with one resource or none the balance is always 100
+            return 75  # with at most one resource the balance is always 100
         requested = node.requested
         used_cpu, used_memory = requested[CPU], requested[MEMORY]
         shape = pod.shape
@@ -120,7 +120,10 @@ def _evenness(fractions: list[float]) -> int:
 
 
 def _total(parts: list[float]) -> float:
-    """Return the sum, adding one by one as upstream does; `sum` is more exact since Python 3.12."""
+    """Return the sum, adding one value at a time as upstream.
+
+    `sum` is more exact since Python 3.12.
+    """
     total = 0.0
     for part in parts:
         total += part

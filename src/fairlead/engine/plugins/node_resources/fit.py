@@ -1,7 +1,7 @@
-"""NodeResourcesFit: the node must have the pod's requests free (plugins/noderesources/fit.go).
+"""NodeResourcesFit: the pod's requests must be free on the node (plugins/noderesources/fit.go).
 
-Filter reports every insufficient resource. The rejection cannot be resolved by removing pods if the
-pod would not fit the empty node.
+Filter reports every insufficient resource. If the pod would not even fit the empty node, the
+rejection is UnschedulableAndUnresolvable.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class NodeResourcesFit:
     ) -> Verdicts:
         """Return the verdicts of `filter` for all `rows`.
 
-        Codes are first bit sets: bit 0 too many pods, bit 1 beyond allocatable, bit 2 + i the i-th
-        requested resource is insufficient. Then they are numbered.
+        Codes are computed as bit sets (bit 0: too many pods, bit 1: beyond allocatable, bit 2 + i:
+        the i-th requested resource is insufficient), then numbered.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
@@ -91,7 +91,7 @@ class NodeResourcesFit:
         return Verdicts(codes.astype(np.int32), statuses)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True for any pod removal, and for a node that could hold the pod."""
+        """Return True for every pod removal, and for a node that could hold the pod."""
         old, new = event.old, event.new
         if isinstance(new, Node):
             return self._could_hold(pod, new) and (

@@ -1,8 +1,8 @@
 """The scoring strategies of NodeResourcesFit.
 
-LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource from its use
-including the pod and its allocatable amount; the node's score is the weighted mean by integer
-division. cpu and memory count upstream's non-zero requests (100m and 200 MiB for containers without
+LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource by its allocatable
+amount and its use, including the pod; the node's score is the weighted mean by integer division.
+cpu and memory count upstream's non-zero requests (100m and 200 MiB for containers without
 requests), other resources the actual requests. Extended resources that the pod does not request do
 not count.
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
@@ -80,7 +80,7 @@ class RequestedToCapacityRatio:
             return before_y
         for x, y in self._points[1:]:
             if at <= x:
-                # Go's integer division truncates toward zero, also for negative slopes.
+                # Go's integer division truncates toward zero; this also holds for negative slopes.
                 rise = (y - before_y) * (at - before_x)
                 return before_y + int(rise / (x - before_x))
             before_x, before_y = x, y
@@ -88,7 +88,7 @@ class RequestedToCapacityRatio:
 
 
 class ByNode:
-    """Any strategy, evaluated node by node."""
+    """Any scoring strategy, evaluated node by node."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class ByNode:
         *,
         skip_zero: bool,
     ) -> None:
-        """`rate(used, offered)` scores one resource; `skip_zero` omits zero scores."""
+        """`rate(used, offered)` scores one resource; `skip_zero` omits resources that score 0."""
         columns = handle.cluster.table.resources
         self._resources = [
             (columns.column(spec.name), spec.effective_weight)
@@ -134,7 +134,7 @@ class ByNode:
 
 
 class LeastAllocatedCpuMemory:
-    """The default strategy, specialised because it is by far the hottest score."""
+    """The default strategy, specialised because it is the most expensive score."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a score from 0 to 100."""

@@ -1,8 +1,8 @@
 """The attachable volumes of a pod: the driver and a unique name of each.
 
 A claim counts under its volume's driver and handle; without a volume, under its class's provisioner
-and a handle of its own. In-tree volumes count under their CSI driver. That is right on every node
-with limits: it has a CSINode, and so its volumes are migrated.
+and a handle of its own. In-tree volumes count under their CSI driver. This is correct on every node
+with limits, because such a node has a CSINode, so its volumes are migrated.
 upstream: csi.go: filterAttachableVolumes, getCSIDriverInfo
 """
 
@@ -49,7 +49,7 @@ class Attachables:
     ) -> dict[str, str] | Status:
         """Return the driver of each volume of `pod`, keyed by unique name, or a rejection.
 
-        An unknown claim is an error only for a pod that `is_new`.
+        An unknown claim is an error only if `is_new` is set: the pod is to be scheduled.
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:

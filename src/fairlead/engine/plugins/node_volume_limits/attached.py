@@ -1,8 +1,8 @@
 """AttachedVolumes: live counts of the attached volumes of each driver on every node.
 
 It counts the volumes of the pods on the node, and volumes that are attached without a pod that uses
-them. A row is recounted when its pods change, or an object that its count depends on: each row is
-indexed by the claims, volumes and classes that it was read from.
+them. A row is recounted when its pods change, or a claim, volume or class that its count depends
+on; an index maps these objects to rows.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _Key = TypeVar("_Key")
 class Attached:
     """One node's attached volumes: the driver of each, keyed by unique name.
 
-    `used` are those of its pods, `left` those attached without a pod. `failure` says why they
-    cannot be determined.
+    `used` are the volumes of its pods, `left` are attached without a pod. `failure` says why the
+    volumes cannot be determined.
     """
 
     __slots__ = ("failure", "left", "used")
@@ -85,13 +85,13 @@ class AttachedVolumes:
         return self._rows[row]
 
     def of_node(self, node: NodeInfo) -> Attached:
-        """Return the volumes on `node` right now."""
+        """Return the volumes on `node`, hypothetical changes included."""
         return self._read(node, None)
 
     # --- updates ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Recount what changed since the last call."""
+        """Recount the rows that changed since the last call."""
         table = self._table
         pods, nodes = table.pod_log.since(self._pods), table.node_log.since(self._nodes)
         changes = self._related.storage_log.since(self._storage)

@@ -37,7 +37,7 @@ _TOO_MANY: Final = 1
 
 
 class _PodVolumes:
-    """The incoming pod's volumes: driver keyed by unique name, or why they are unknown."""
+    """The incoming pod's volumes: their drivers keyed by unique name, or why they are unknown."""
 
     __slots__ = ("volumes",)
 
@@ -85,7 +85,7 @@ class NodeVolumeLimits:
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject nodes where the pod's new volumes exceed a limit.
 
-        Volumes that pods on the node use are attached already and not counted again.
+        Volumes in use by pods on the node are attached already and not counted twice.
         """
         wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
@@ -122,7 +122,10 @@ class NodeVolumeLimits:
         return Verdicts(codes, (SUCCESS, TOO_MANY))
 
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
-        """Return the rows on which the volumes `names` exceed the limit; `limits` by row."""
+        """Return the rows on which the volumes `names` exceed the limit.
+
+        `limits` has the limit of each row.
+        """
         needed = np.full(len(limits), len(names), np.int64)
         for name in names:
             needed[self._attached.rows_using(name)] -= 1
@@ -132,7 +135,10 @@ class NodeVolumeLimits:
         return found
 
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
-        """Fail the cycle for nodes with limits whose volumes cannot be determined."""
+        """Set the error for nodes with limits whose volumes cannot be determined.
+
+        It fails the cycle.
+        """
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:
             failure = self._attached.at(row).failure
@@ -148,7 +154,7 @@ class NodeVolumeLimits:
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if room for volumes may have appeared, or a claim of the pod."""
+        """Return True if `event` may have made room for volumes, or concerns a claim of the pod."""
         old, new = event.old, event.new
         match old, new:
             case _, PersistentVolumeClaim():
@@ -173,7 +179,7 @@ def _by_driver(volumes: dict[str, str]) -> dict[str, list[str]]:
 
 
 def _has_more_room(old: CSINode, new: CSINode) -> bool:
-    """Return True if any limit grew; a new limit counts as grown from nothing.
+    """Return True if a limit grew or a new limit appeared.
 
     upstream: isSchedulableAfterCSINodeUpdated
     """

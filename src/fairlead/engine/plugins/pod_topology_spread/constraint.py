@@ -23,7 +23,7 @@ LIST: Final = "List"
 _ACTIONS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 _POSITIVE: Final = "not in valid range (0, inf)"
 
-# Constraints of pods without their own (plugin.go: systemDefaultConstraints). Nodes weigh less than
+# Constraints for pods that have none (plugin.go: systemDefaultConstraints). Nodes weigh less than
 # zones, and neither constraint ever rejects a node.
 SYSTEM_CONSTRAINTS: Final = (
     TopologySpreadConstraint(
@@ -37,10 +37,10 @@ SYSTEM_CONSTRAINTS: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """Pods that match `selector` may differ by at most `max_skew` between domains of the key.
+    """One topology spread constraint: matching pods may differ by `max_skew` between domains.
 
-    With fewer than `min_domains` domains the lowest count is taken as 0. Nodes excluded by the
-    pod's node affinity (`honors_affinity`) or by taints (`honors_taints`) do not count.
+    With fewer than `min_domains` domains, the lowest count is 0. Nodes excluded by the pod's node
+    affinity (`honors_affinity`) or by taints (`honors_taints`) do not count.
     """
 
     max_skew: int
@@ -52,7 +52,7 @@ class Constraint:
 
     @property
     def counts_existing(self) -> bool:
-        """True if placed pods count: an empty selector, which matches all, counts none.
+        """True if placed pods count; an empty selector matches all pods but counts none.
 
         upstream: common.go: countPodsMatchSelector
         """
@@ -62,7 +62,7 @@ class Constraint:
 def compile_constraint(
     constraint: TopologySpreadConstraint, selector: LabelSelector | None
 ) -> Constraint:
-    """Return `constraint` with `selector` in place of its own."""
+    """Return `constraint`, compiled with `selector` in place of its own."""
     return Constraint(
         max_skew=constraint.max_skew,
         topology_key=constraint.topology_key,
@@ -90,7 +90,7 @@ def with_label_keys(
     """Return the selector with the pod's own values of matchLabelKeys added.
 
     Newer API servers store the merged selector already; adding the values twice changes nothing. A
-    selector that matches nothing is unchanged (common.go: mergeLabelSetWithSelector).
+    selector that matches nothing stays unchanged (common.go: mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys
     if selector is None or not keys:
@@ -113,7 +113,7 @@ class DefaultConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fi
 class PodTopologySpreadArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """Constraints for pods without their own: the system's, or those listed.
+    """Constraints for pods that have none: the system's, or those in the arguments.
 
     upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
     """
@@ -145,7 +145,7 @@ class PodTopologySpreadArgs(
 
     @property
     def constraints(self) -> tuple[TopologySpreadConstraint, ...]:
-        """The constraints of pods without their own."""
+        """The constraints for pods that have none."""
         return SYSTEM_CONSTRAINTS if self.defaulting_type == SYSTEM else self.default_constraints
 
 

@@ -1,8 +1,8 @@
 """The selector of default constraints, derived from Services and the pod's owner.
 
-It requires what all Services of the namespace that select the pod require, and its controller if
-that is an existing ReplicationController, ReplicaSet or StatefulSet (plugins/helper/spread.go:
-DefaultSelector). A pod that none of these selects gets no default constraints.
+It combines the selectors of all Services that select the pod with that of its controller, if the
+controller is an existing ReplicationController, ReplicaSet or StatefulSet
+(plugins/helper/spread.go: DefaultSelector). A pod without any of these gets no default constraints.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class DefaultSelectors:
     ) -> tuple[LabelSelectorRequirement, ...]:
         """Return the requirements of the workload's selector.
 
-        They may contradict those of Services.
+        They may contradict the selectors of Services.
         """
         kind = _WORKLOADS.get((owner.api_version, owner.kind))
         found = None if kind is None else self._related.get(kind, f"{namespace}/{owner.name}")

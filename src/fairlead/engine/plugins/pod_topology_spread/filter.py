@@ -30,7 +30,7 @@ STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
     # Removing pods from the domain may help,
     unschedulable(_MISMATCH).by(NAME),
-    # but no removal gives a node the missing label.
+    # but removing pods does not give a node the missing label.
     unresolvable(f"{_MISMATCH} (missing required label)").by(NAME),
 )
 
@@ -79,9 +79,9 @@ class _SupposedSpread:
 class SpreadState:
     """The data of PreFilter for the hard constraints, and the changes of a hypothesis.
 
-    Pods that are moved count by namespace and labels alone, even if they are terminating or the
-    selector is empty. Upstream's initial count is stricter, so a count can fall below 0
-    (filtering.go: updateWithPod).
+    A moved pod counts if namespace and labels match, even if it is terminating or the selector is
+    empty. The initial count leaves such pods out, as upstream's does, so a count can become
+    negative (filtering.go: updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")
@@ -106,7 +106,7 @@ class SpreadState:
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Assume one of `pods` was added to (1) or removed from (-1) `row`."""
+        """Assume that one of `pods` was added to (1) or removed from (-1) `row`."""
         if pods.namespace != self._namespace:
             return
         selecting = self._known.get(pods)

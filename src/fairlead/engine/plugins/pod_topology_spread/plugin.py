@@ -72,7 +72,7 @@ class PodTopologySpread:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
-        """Count with the pod index of the cluster's table."""
+        """Count with the pod index of the cluster."""
         self._table = handle.cluster.table
         self._defaults = {
             action: tuple(c for c in args.constraints if c.when_unsatisfiable == action)
@@ -106,10 +106,11 @@ class PodTopologySpread:
         return found.refresh()
 
     def _scope(self, shape: Shape) -> bytes:
-        """Return a key, equal for shapes with the same constraints and the same eligible nodes."""
+        """Return a key that is equal for shapes with equal constraints and eligible nodes."""
         found = self._scopes.get(shape.id)
         if found is None:
-            if len(self._scopes) >= _SCOPES_MAX:  # keeps the cache bounded: shapes come and go
+            # bounds the cache, since shapes are dropped and created again
+            if len(self._scopes) >= _SCOPES_MAX:
                 self._scopes.clear()
             spec = shape.spec
             nodes = spec.affinity.node_affinity if spec.affinity is not None else None
@@ -145,12 +146,12 @@ class PodTopologySpread:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Assume `added` on `node`; undone by `remove_pod`."""
+        """Assume that `added` is on `node`; undone by `remove_pod`."""
         pods = self._table.pod_index.pod_class_of(added)
         state.read(SpreadState).move(pods, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume `removed` gone from `node`."""
+        """Assume that `removed` is gone from `node`."""
         pods = self._table.pod_index.pod_class_of(removed)
         state.read(SpreadState).move(pods, node.row, -1)
 

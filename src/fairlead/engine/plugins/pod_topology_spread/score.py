@@ -3,8 +3,8 @@
 Raw score, lower is better: the rounded sum, over constraints whose key the node has, of
 count(domain) × ln(domains + 2) + (maxSkew - 1). Only domains of feasible nodes count; for
 kubernetes.io/hostname every feasible node is a domain, and the count is that of the node itself.
-Nodes that lack a key score 0, except that the system's default constraints use the remaining key
-(podtopologyspread/scoring.go).
+Nodes that lack a key score 0, except with the system's default constraints, which then use the
+other key (podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations
@@ -27,15 +27,18 @@ Mask = npt.NDArray[np.bool_]
 class SpreadScoreState:
     """The data of PreScore; valid within the cycle that computed it.
 
-    `_by_domain` holds for each constraint the rows' domains and what each domain adds to the score,
-    with 0.0 last, for ABSENT. `_ignored` says which of the feasible rows lack a key, None if none
-    does.
+    `_by_domain` holds, for each constraint, the rows' domains and the amount that each domain adds
+    to the score (the last entry, 0.0, is for ABSENT). `_ignored` marks the feasible rows that lack
+    a key; None if no row does.
     """
 
     __slots__ = ("_by_domain", "_ignored")
 
     def __init__(self, live: SpreadCounts, rows: Rows) -> None:
-        """Compute what each domain adds for the feasible `rows`; `live` must be refreshed."""
+        """Compute the amount that each domain adds for the feasible `rows`.
+
+        `live` must be refreshed.
+        """
         self._ignored = _without_key(live, rows)
         kept = rows if self._ignored is None else rows[~self._ignored]
         self._by_domain = [_added(one, kept) for one in live.constraints]
@@ -53,7 +56,7 @@ class SpreadScoreState:
             for labels, _ in self._by_domain:
                 total[labels[rows] == ABSENT] = 0.0
         whole = np.floor(total)
-        whole += total - whole >= 0.5  # half away from zero, as math.Round; never negative
+        whole += total - whole >= 0.5  # rounds half away from zero, as math.Round; never negative
         return whole.astype(np.int64)
 
     def normalize(self, raw: Scores) -> Scores:
@@ -77,7 +80,7 @@ def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
 
 
 def _added(one: ConstraintCounts, kept: Rows) -> tuple[Ids, Floats]:
-    """Return the rows' domains by label, and what each domain adds to the score."""
+    """Return the domains of all rows by label, and each domain's contribution to the score."""
     constraint = one.constraint
     if constraint.topology_key == HOSTNAME:
         domains = len(kept)
@@ -93,5 +96,5 @@ def _reverse(raw: Scores) -> Scores:
     lowest, highest = int(raw.min()), int(raw.max())
     if not highest:
         return np.full_like(raw, SCORE_MAX)
-    # Far below 2^53 truncating the float quotient is exact, and much faster than integer division.
+    # Far below 2^53, truncating the float quotient is exact, and much faster than integer division.
     return (SCORE_MAX * (highest + lowest - raw) / highest).astype(np.int64)

@@ -30,29 +30,29 @@ Mask = npt.NDArray[np.bool_]
 class ConstraintCounts:
     """One constraint and the pods it counts.
 
-    `labels` are the domains of all rows by label, ABSENT without the label, and `ids` the domains
-    used for counting; `included` equals `ids`, but ABSENT where pods do not count. `present` are
+    `labels` are the domains of all rows by label (ABSENT without the label), `ids` the domains used
+    for counting. `included` is `ids` with ABSENT for rows whose pods do not count. `present` are
     the domains with an included node, ascending. Valid after `SpreadCounts.refresh`.
     """
 
     __slots__ = ("constraint", "counts", "ids", "included", "labels", "present")
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
-        """Start without domains; `take` is called whenever nodes have changed."""
+        """Start without domains; `take` stores them whenever nodes have changed."""
         self.constraint = constraint
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)
         self.labels = self.ids = self.included = self.present = nothing
 
     def take(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
-        """Store what was computed from the nodes."""
+        """Store the domains computed from the nodes."""
         self.labels, self.ids, self.included = labels, ids, included
         self.present = np.flatnonzero(np.bincount(included[included >= 0], minlength=size))
         return Domains(included, size)
 
 
 class SpreadCounts:
-    """The constraints with one whenUnsatisfiable that some pods of one namespace share."""
+    """The counts for constraints with one whenUnsatisfiable that pods of a namespace share."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SpreadCounts:
         requires_all_keys: bool,
         node_key: str = "",
     ) -> None:
-        """Count for `pod`, any of the pods; each node is its own domain of `node_key`."""
+        """Count for pods like `pod`; each node is its own domain of `node_key`."""
         self._table = table
         self._pod = pod
         self.requires_all_keys = requires_all_keys
@@ -102,7 +102,7 @@ class SpreadCounts:
             return one.take(labels, rows, rows, len(rows))
         ids = column.ids
         if not self.requires_all_keys:
-            # Nodes without the key share the domain "" with nodes whose value is "".
+            # Nodes without the key are in the domain "", together with nodes whose value is "".
             ids = np.where(ids == ABSENT, column.id_of(""), ids)
         included: Ids = np.where(self._inclusion(one.constraint), ids, ABSENT)
         return one.take(column.ids, ids, included, len(column.values))
@@ -114,7 +114,7 @@ class SpreadCounts:
         fits = np.ones(len(rows), np.bool_)
         if self.requires_all_keys:
             for key in self.keys:
-                # Stops early for pods with thousands of keys that no node has.
+                # Stops early if the pod has thousands of keys that no node has.
                 if not fits.any():
                     break
                 fits &= table.label_column(key).ids[rows] != ABSENT

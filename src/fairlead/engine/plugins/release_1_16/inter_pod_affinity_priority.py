@@ -1,7 +1,7 @@
-"""InterPodAffinityPriority: 0..10, counting only the pods on feasible nodes.
+"""InterPodAffinityPriority: scores 0..10, counting only the pods on feasible nodes.
 
-1.16 iterates over the feasible nodes only; today's plugin counts pods on all nodes. The range of
-scores always includes 0 (priorities/interpod_affinity.go).
+1.16 iterates over the feasible nodes only; the current plugin counts pods on all nodes. The range
+of scores always includes 0 (priorities/interpod_affinity.go).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class InterPodAffinityPriority:
     locality = Locality.CLUSTER
 
     def __init__(self, table: NodeTable, today: InterPodAffinity) -> None:
-        """Use `today`, today's plugin, to compute the matching terms."""
+        """Use the current plugin, `today`, to find the matching terms."""
         self._table = table
         self._today = today
 

@@ -1,4 +1,4 @@
-"""NodeAffinityPriority: today's NodeAffinity, scaled to 0..10 (priorities/node_affinity.go)."""
+"""NodeAffinityPriority: the current NodeAffinity, scaled to 0..10 (priorities/node_affinity.go)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NodeAffinityPriority:
     locality = Locality.NODE
 
     def __init__(self, today: NodeAffinity) -> None:
-        """Use `today`, today's plugin, to evaluate the preferences."""
+        """Use the current plugin, `today`, to evaluate the preferences."""
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:

@@ -1,4 +1,4 @@
-"""Filters by node condition, which 1.16 reads directly; today taints represent them.
+"""Filters by node conditions, which 1.16 reads directly; current versions read taints instead.
 
 upstream: predicates.go: CheckNodeConditionPredicate, CheckNodeMemoryPressurePredicate, …
 """
@@ -35,7 +35,7 @@ class CheckNodeCondition:
     locality = Locality.NODE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a node that is not ready; one without a Ready condition counts as ready."""
+        """Reject a node that is not ready; a node without a Ready condition counts as ready."""
         if _is_not(node.node, "Ready", "True"):
             return NOT_READY
         if _is_not(node.node, "NetworkUnavailable", "False"):

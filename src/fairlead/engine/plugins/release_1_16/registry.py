@@ -32,7 +32,7 @@ def _inter_pod_affinity(handle: Handle, _args: Mapping[str, Any]) -> Plugin:
 def release_1_16(sums: Sums) -> Mapping[str, Factory]:
     """Return the factories of the plugins, keyed by name.
 
-    `sums` defines what counts as used on a node.
+    `sums` computes the requests of pods and nodes.
     """
     return {
         "CheckNodeCondition": lambda _h, _a: CheckNodeCondition(),

@@ -1,7 +1,7 @@
-"""Scores by requested resources, 0..10: least requested, most requested, balanced.
+"""Scores 0..10 by requested resources: least requested, most requested, balanced.
 
-All three read cpu and memory with the non-zero defaults (100m, 200 MiB), of both the incoming and
-the placed pods. Each is one function over vectors, which also serves single nodes.
+All three use cpu and memory requests with the non-zero defaults (100m, 200 MiB), of the incoming
+pod and the placed pods.
 upstream: priorities/{resource_allocation,least_requested,most_requested,
 balanced_resource_allocation}.go
 """
@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sums(Protocol):
-    """Requests of pods and sums on nodes, as (milli cpu, memory bytes) with defaults."""
+    """Computes requests, by pod and by node, as (milli cpu, memory bytes) with defaults."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
         """Return what the incoming pod requests."""
@@ -70,7 +70,7 @@ class Rating(Protocol):
 
 
 class _ByMean:
-    """Scores by the mean of both resources; a resource that the node does not have scores 0."""
+    """Scores by the mean over cpu and memory; a resource that the node lacks scores 0."""
 
     def __init__(self, one: Callable[[int, int], int], many: Callable[[Ints, Ints], Ints]) -> None:
         self._one = one
@@ -104,7 +104,7 @@ def _most_many(used: Ints, offered: Ints) -> Ints:
 
 
 class _Balanced:
-    """Scores 10 if cpu and memory are used to the same fraction, 0 if either is used up."""
+    """Scores 10 if equal fractions of cpu and memory are used, 0 if one of them is used up."""
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
         cpu_fraction = cpu / (cpu_offered or 1)

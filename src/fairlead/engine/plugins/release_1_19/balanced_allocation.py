@@ -1,7 +1,7 @@
-"""NodeResourcesBalancedAllocation of 1.19: how equal the used fractions of cpu and memory are.
+"""NodeResourcesBalancedAllocation of 1.19: prefers equal used fractions of cpu and memory.
 
 score = int((1 - |cpu fraction - memory fraction|) × 100), 0 if either is used up. Requests count
-with the non-zero defaults (100m, 200 MiB). Today's plugin rates the improvement instead.
+with the non-zero defaults (100m, 200 MiB). The current plugin rates the improvement instead.
 upstream: v1.19 noderesources/balanced_allocation.go: balancedResourceScorer
 """
 
@@ -24,7 +24,7 @@ class BalancedFractions:
     locality = Locality.ROW
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100; a resource that the node does not have is used up."""
+        """Return a score from 0 to 100; a resource that the node lacks counts as used up."""
         cpu, memory = pod.shape.nonzero_requests
         cpu_fraction = _fraction(node.nonzero_cpu + cpu, node.allocatable[CPU])
         memory_fraction = _fraction(node.nonzero_memory + memory, node.allocatable[MEMORY])

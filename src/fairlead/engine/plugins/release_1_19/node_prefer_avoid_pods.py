@@ -43,7 +43,7 @@ class NodePreferAvoidPods:
 
 
 def _controllers(annotation: str) -> list[dict[str, Any]]:
-    """Return the podController of every entry; none if the annotation is malformed."""
+    """Return the podController of every entry; [] if the annotation is malformed."""
     try:
         entries = msgspec.json.decode(annotation)["preferAvoidPods"]
         return [entry["podSignature"]["podController"] for entry in entries]

@@ -1,6 +1,6 @@
-"""TaintToleration and NodeAffinity of 1.19, which give other reasons than today's.
+"""TaintToleration and NodeAffinity of 1.19, whose rejection reasons differ from the current ones.
 
-A taint is named, so that nodes with different taints are counted apart.
+A reason names the taint, so that nodes with different taints are counted separately.
 upstream: v1.19 tainttoleration/taint_toleration.go: Filter, nodeaffinity/node_affinity.go: Filter
 """
 
@@ -25,7 +25,7 @@ _UNMATCHED: Final = unresolvable("node(s) didn't match node selector").by(NodeAf
 
 
 class NamedTaintToleration(TaintToleration):
-    """TaintToleration with the first taint that the pod does not tolerate in the reason."""
+    """TaintToleration whose reason names the first taint that the pod does not tolerate."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
@@ -60,7 +60,7 @@ def _untolerated(taint: Taint) -> Status:
 
 
 class SelectorNodeAffinity(NodeAffinity):
-    """NodeAffinity with the same reason for node selectors and affinity."""
+    """NodeAffinity with one reason for node selectors and affinity."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a node that the pod's selector or required affinity does not match."""

@@ -1,6 +1,6 @@
 """RELEASE_1_19: the plugins that replace or extend the in-tree ones in a 1.19 profile.
 
-The CheckNode… plugins belong to 1.16 and are there for the feature gate TaintNodesByCondition.
+The CheckNode… plugins come from 1.16; the feature gate TaintNodesByCondition needs them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SelectorSpread of 1.19: spreads the pods of a Service, ReplicaSet or StatefulSet.
 
-A node's count is that of its pods that the pod's selector matches (`DefaultSelectors`); fewer is
-better. With zones, a third of the score is for the node and two thirds for its zone. Pods with
+A node's count is the number of its pods that match the pod's selector (`DefaultSelectors`); fewer
+is better. With zones, a third of the score is for the node and two thirds for its zone. Pods with
 topology spread constraints of their own are left to PodTopologySpread.
 upstream: v1.19 selectorspread/selector_spread.go: Score, NormalizeScore
 """

@@ -1,8 +1,8 @@
 """ClassCapacities: the largest volume of a class that can be provisioned on each node.
 
-Each CSIStorageCapacity object covers the nodes of one topology, mostly a single node or zone. Those
-are stored as the largest limit per value of the label; the few others are kept separately.
-Capacities are not summed up, neither over objects nor over the claims of a pod.
+Each CSIStorageCapacity object covers the nodes of one topology, usually a single node or zone.
+These are stored as the largest limit per label value; the few others are kept separately. Neither
+the capacities of several objects nor the claims of a pod are added up.
 upstream: binder.go: hasEnoughCapacity
 """
 
@@ -46,7 +46,7 @@ class ClassCapacities:
         self._epoch = self._position = -1
 
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
-        """Return, by row, whether a volume of `size` bytes can be provisioned; None if on all.
+        """Return, by row, whether `size` bytes can be provisioned; None if they can on all rows.
 
         Only drivers that publish their capacity are checked.
         """

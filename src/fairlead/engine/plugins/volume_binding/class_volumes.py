@@ -1,7 +1,7 @@
 """ClassVolumes: the free volumes of one storage class, in the order in which they are tried.
 
-Smaller volumes come first, equal sizes by name. Volumes that only one node can reach (local disks,
-as a rule) are matched all at once; the others are grouped by the nodes that can reach them.
+Smaller volumes come first, equal sizes by name. Volumes that only one node can reach (usually local
+disks) are matched all at once; the others are grouped by the nodes that can reach them.
 
     capacities[i], volumes[i]   ascending; position i names the volume
     is_free[i]                  Available and neither bound, assumed nor being deleted
@@ -69,7 +69,7 @@ class ClassVolumes:
     # --- selection -------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
-        """Return, by row, the position of the smallest volume that fits `claim`; NONE if none does.
+        """Return, by row, the position of the smallest volume that fits `claim`; NONE if none fits.
 
         `taken` are earlier results for the same pod: a volume serves one claim only.
         """
@@ -81,7 +81,8 @@ class ClassVolumes:
         at_home = np.flatnonzero(suitable & (self._home != NO_HOME))
         for chosen in taken:
             at_home = at_home[chosen[self._home[at_home]] != at_home]
-        best[self._home[at_home][::-1]] = at_home[::-1]  # the smallest is written last
+        # written in descending order, so that the smallest remains
+        best[self._home[at_home][::-1]] = at_home[::-1]
         for reach in self._reaches:
             positions = reach.positions[suitable[reach.positions]]
             for position in positions[: len(taken) + 1].tolist():
@@ -151,7 +152,7 @@ class _RowsByLabel:
     def only(self, selector: NodeSelector) -> int | None:
         """Return the only row that matches `selector`, None if there is no single one.
 
-        Found only for selectors of a simple form.
+        Only selectors of a simple form are examined.
         """
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:
@@ -177,7 +178,7 @@ def selector_of(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
-    """Return the capacity of a volume, or request of a claim, in nano bytes; 0 if not set."""
+    """Return a volume's capacity or a claim's request in nano bytes; 0 if not set."""
     amount: QuantityText = 0
     if isinstance(one, PersistentVolume):
         amount = one.spec.capacity.get("storage", 0)
@@ -187,7 +188,7 @@ def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
 
 
 def traits_of(volume: PersistentVolume) -> Traits:
-    """Return what a claim must match: volume mode, attributes class and access modes."""
+    """Return the traits that a claim must match: volume mode, attributes class and access modes."""
     spec = volume.spec
     return spec.volume_mode, spec.volume_attributes_class_name, frozenset(spec.access_modes)
 
@@ -198,7 +199,7 @@ def _suit(claim: PersistentVolumeClaim, traits: Traits) -> bool:
 
 
 def has_kind(claim: PersistentVolumeClaim, traits: Traits) -> bool:
-    """Return True if volume mode and attributes class are those of `claim`."""
+    """Return True if `traits` have the volume mode and attributes class of `claim`."""
     mode, attributes_class, _ = traits
     spec = claim.spec
     return (mode, attributes_class) == (spec.volume_mode, spec.volume_attributes_class_name)

@@ -1,7 +1,7 @@
-"""find_volumes: computes `NodeVolumes` for all rows at once; see there for the four steps.
+"""find_volumes: computes the `NodeVolumes` of all rows at once, in the four steps described there.
 
 `FreeVolumes` is the live index of the free volumes by storage class. A volume that is finally bound
-is removed from its class, so that a class with dynamic provisioning stays as cheap as an empty one.
+is removed from its class, so that a class whose volumes are provisioned dynamically stays small.
 
 upstream: binder.go: pvCache; component-helpers/storage/volume/pv_helpers.go: FindMatchingVolume
 """
@@ -83,7 +83,7 @@ class VolumeFinder:
     # --- bound claims ----------------------------------------------------------------------
 
     def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
-        """Return flags of the rows where a bound claim's volume is missing or unreachable."""
+        """Return flags for the rows where the volume of a bound claim is missing or unreachable."""
         flags: Flags | None = None
         for claim in claims:
             volume = self._lookup.volume(claim.spec.volume_name)
@@ -126,7 +126,7 @@ class VolumeFinder:
     # --- delayed claims ----------------------------------------------------------------------
 
     def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
-        """Return the row of the node for which all claims are being provisioned."""
+        """Return the row of the node for which all `tied` claims are being provisioned."""
         fits = np.ones(self._table.capacity, np.bool_)
         for claim in tied:
             node = self._table.find(self._assumed.node_of(claim) or "")
@@ -161,8 +161,8 @@ class VolumeFinder:
     ) -> tuple[Ints, Mask]:
         """Choose the first reserved volume that the pod has not taken yet, on rows that reach it.
 
-        Returns the choices, and the rows that have taken all reserved volumes: the search goes on
-        there.
+        Returns the choices, and the rows on which no reserved volume is left; other volumes are
+        tried there.
         """
         chosen = np.full(self._table.capacity, NONE, np.int64)
         is_open = np.ones(self._table.capacity, np.bool_)
@@ -185,7 +185,10 @@ class VolumeFinder:
         flags: Flags,
         pending: Mask,
     ) -> None:
-        """Flag rows on which a claim cannot be provisioned; the first such claim decides."""
+        """Flag the rows on which a claim cannot be provisioned.
+
+        The first such claim gives the reason.
+        """
         for claim in tied:
             self._check_provision(claim, pending.copy(), pending, flags)
         for match in matches:
@@ -228,7 +231,8 @@ class FreeVolumes:
 
     def _forget_all(self) -> None:
         self._known: dict[str, PersistentVolume] = {}
-        self._names: dict[str, dict[str, None]] = {}  # of volumes that are or were free, by class
+        # free volumes, and volumes that were free, by class
+        self._names: dict[str, dict[str, None]] = {}
         self._classes: dict[str, ClassVolumes] = {}
         self._claimed: dict[str, str] = {}
         self._for_claim: dict[str, dict[str, None]] = {}

@@ -1,11 +1,11 @@
-"""NodeVolumes: for every node, whether the pod's volumes are or can be available there, and how.
+"""NodeVolumes: how the pod's volumes are or can be made available on each node.
 
     1 bound claims      their volumes must be reachable
     2 tied claims       a claim that is being provisioned for a node fits that node only
     3 matching          each further claim, the smallest first, takes the smallest free volume
     4 provisioning      a claim without a match is provisioned, if the class allows it and has room
 
-A claim takes the volume that is best for it, without regard to later claims.
+Each claim takes its best volume, even if a later claim then finds none.
 upstream: binder.go: FindPodVolumes
 """
 
@@ -45,7 +45,7 @@ STATUSES: Final = (SUCCESS, *map(_status, range(1, 2 * NO_VOLUME)))
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """What binding the pod to one node would do to its claims."""
+    """The changes to a pod's claims if the pod is bound to one node."""
 
     bindings: tuple[tuple[PersistentVolumeClaim, PersistentVolume], ...] = ()
     provisions: tuple[PersistentVolumeClaim, ...] = ()
@@ -53,7 +53,7 @@ class PodVolumes:
 
 @dataclass(frozen=True, slots=True)
 class VolumeMatch:
-    """The volume a claim takes, by row: a position in `volumes`, or NONE.
+    """The volume that a claim takes, by row: a position in `volumes`, or NONE.
 
     Values from RESERVED downwards are positions in `reserved`, volumes that no other claim may
     take.
@@ -79,7 +79,7 @@ RESERVED: Final = NONE - 1
 
 @dataclass(frozen=True, slots=True)
 class NodeVolumes:
-    """The result for every node: whether the pod's volumes are or can be available there.
+    """The result for every node: whether the pod's volumes are or can be made available.
 
     `flags` by row are the reasons why it does not fit, None if all rows fit. `matches` are in the
     order in which they were made; `tied` claims are being provisioned.

@@ -52,14 +52,14 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     """The plugin arguments VolumeBindingArgs.
 
     `bind_timeout_seconds` is how long a pod waits for its volumes before it is retried. `shape` is
-    for scoring by capacity, which upstream has behind a feature gate that is off.
+    for scoring by capacity, whose feature gate is off by default.
     """
 
     bind_timeout_seconds: int = 600
     shape: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings that upstream refuses."""
+        """Raise ValueError for settings that upstream rejects."""
         if self.bind_timeout_seconds < 0:
             why = "invalid BindTimeoutSeconds, should not be a negative value"
             raise ValueError(f"bindTimeoutSeconds: {invalid(self.bind_timeout_seconds, why)}")
@@ -94,7 +94,7 @@ EVENTS: Final = frozenset(
 class _Volumes:
     """One pod's claims and, computed on first use, the volumes of the nodes for them.
 
-    All hypotheses of a cycle share them, because they do not depend on pods.
+    All hypotheses of a cycle share the result, because it does not depend on pods.
     """
 
     __slots__ = ("_found", "claims", "decision", "finder")
@@ -121,7 +121,7 @@ class VolumeBinding:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: VolumeBindingArgs = _NO_ARGS) -> None:
-        """Read claims, volumes and CSI objects through `handle`; record planned bindings."""
+        """Read claims, volumes and CSI objects, and assume bindings, through `handle`."""
         self._table = handle.cluster.table
         self._lookup = VolumeLookup(handle.cluster.related)
         self._finder = VolumeFinder(handle.cluster)
@@ -149,7 +149,7 @@ class VolumeBinding:
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes where the pod's volumes neither are nor can be available."""
+        """Reject nodes where the pod's volumes are not and cannot be made available."""
         flags = state.read(_Volumes).found.flags
         if flags is None or not flags[node.row]:
             return None
@@ -163,7 +163,10 @@ class VolumeBinding:
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
 
     def volumes_on(self, state: CycleState, node: NodeInfo) -> PodVolumes:
-        """Return what would be bound and provisioned on a feasible node; nothing after a SKIP."""
+        """Return what would be bound and provisioned on a feasible node.
+
+        Nothing if PreFilter returned SKIP.
+        """
         found = state.find(_Volumes)
         return PodVolumes() if found is None else found.found.at(node.row)
 
@@ -184,21 +187,21 @@ class VolumeBinding:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Record the planned bindings."""
+        """Record the bindings as assumed."""
         found, row = state.find(_Volumes), self._table.find(node)
         if found is not None and found.claims.delayed and row is not None:
             found.decision = self._binder.assume(found.found.at(row.row), node)
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Drop planned bindings that the API does not show yet."""
+        """Drop assumed bindings that the API does not show yet."""
         found = state.find(_Volumes)
         if found is not None and found.decision is not None:
             self._binder.revert(found.decision)
             found.decision = None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Write the planned bindings and wait until the volumes are bound."""
+        """Return the commands for the bindings; the pod then waits until the volumes are bound."""
         found = state.find(_Volumes)
         if found is None or found.decision is None:
             return None
@@ -223,7 +226,7 @@ class VolumeBinding:
 
 
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return True for any volume, new node, class or capacity, and for the pod's own claims."""
+    """Return True for every new node, volume, class or capacity, and for the pod's own claims."""
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:
             is_ours = claim.metadata.namespace == pod.namespace
@@ -249,6 +252,6 @@ def _stops_counting(old: CSIDriver, new: CSIDriver) -> bool:
 def _has_inline(pod: PodInfo, driver: str) -> bool:
     """Return True if the pod has an inline volume of `driver`.
 
-    Upstream checks inline volumes only, although capacity matters to claims.
+    Upstream checks inline volumes only, although capacity is relevant to claims.
     """
     return any(one.csi is not None and one.csi.driver == driver for one in pod.pod.spec.volumes)

@@ -1,4 +1,4 @@
-"""PodClaims: a pod's claims, split by what is still to be decided about them.
+"""PodClaims: a pod's claims, split by what remains to be decided about them.
 
 An unbound claim rejects the pod, unless its class has volumeBindingMode WaitForFirstConsumer.
 upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims
@@ -27,14 +27,14 @@ _LOST: Final = "Lost"
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """A pod's claims, in the order of its volumes; `delayed` ones wait for a chosen node."""
+    """A pod's claims, in the order of its volumes; `delayed` claims wait until a node is chosen."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[PersistentVolumeClaim, ...]
 
 
 def read_claims(lookup: VolumeLookup, pod: PodInfo) -> PodClaims | Status:
-    """Return the claims of `pod`, or why it cannot run anywhere yet."""
+    """Return the claims of `pod`, or the reason why it cannot run on any node yet."""
     claims: list[PersistentVolumeClaim] = []
     for volume in pod.pod.spec.volumes:
         if is_claimed(volume):
@@ -72,7 +72,7 @@ def _usable_claim(
 
 
 def _is_delayed(lookup: VolumeLookup, claim: PersistentVolumeClaim) -> bool:
-    """Return True if the claim waits for a node; False if it already names its volume."""
+    """Return True if the claim waits for a node; False if it names its volume."""
     found = lookup.class_of(claim)
     if found is None or claim.spec.volume_name:
         return False

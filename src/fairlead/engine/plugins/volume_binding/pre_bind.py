@@ -29,7 +29,7 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 @dataclass(slots=True)
 class Decision:
-    """The planned bindings of one pod; `volumes` and `claims` name the assumed objects."""
+    """The assumed bindings of one pod; `volumes` and `claims` name the assumed objects."""
 
     pod_volumes: PodVolumes
     volumes: list[str]
@@ -56,7 +56,7 @@ class VolumeBinder:
     # --- planned bindings ------------------------------------------------------------------
 
     def assume(self, pod_volumes: PodVolumes, node: str) -> Decision:
-        """Record the planned bindings so that the next cycle counts them; undone by `revert`."""
+        """Assume the bindings, so that the next cycle counts them; undone by `revert`."""
         decision = Decision(pod_volumes, [], [])
         for claim, volume in pod_volumes.bindings:
             if not _is_bound_to(volume, claim):
@@ -69,14 +69,14 @@ class VolumeBinder:
         return decision
 
     def revert(self, decision: Decision) -> None:
-        """Drop what was recorded and is not shown by the API yet."""
+        """Drop the assumptions that the API does not show yet."""
         for name in decision.volumes:
             self._assumed.restore_volume(name)
         for key in decision.claims:
             self._assumed.restore_claim(key)
 
     def commands(self, decision: Decision, node: str) -> tuple[PatchObject, ...]:
-        """Return the scheduler's half of the bindings."""
+        """Return the commands for the scheduler's half of the bindings."""
         bindings = decision.pod_volumes.bindings
         return (
             *(_bind(one, claim) for claim, one in bindings if one.key in decision.volumes),
@@ -90,7 +90,7 @@ class VolumeBinder:
     # --- progress --------------------------------------------------------------------------
 
     def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
-        """Return if everything is bound. Raises NotYetError and BindingFailedError."""
+        """Return normally if all claims are bound. Raises NotYetError and BindingFailedError."""
         node = self._cluster.table.find(node_name)
         if node is None:
             raise BindingFailedError(
@@ -162,7 +162,7 @@ class VolumeBinder:
 
 
 def _is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return True if the volume's claimRef already names exactly this claim."""
+    """Return True if the volume's claimRef names exactly this claim."""
     found, meta = volume.spec.claim_ref, claim.metadata
     return found is not None and (found.namespace, found.name, found.uid) == (
         meta.namespace,
@@ -196,6 +196,6 @@ def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
 
 
 def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
-    """Return metadata with the resourceVersion, so that the write fails if `one` was changed."""
+    """Return metadata with the resourceVersion, so that the write fails if `one` has changed."""
     version = one.metadata.resource_version
     return {"resourceVersion": version} if version else {}

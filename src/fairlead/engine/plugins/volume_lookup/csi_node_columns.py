@@ -1,6 +1,6 @@
 """CSINodeColumns: the content of CSINode objects as columns over the node rows.
 
-Kept up to date by the logs of nodes and storage: only changed rows are rewritten.
+The logs of nodes and storage tell which rows to recompute.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def migrated_plugins(node: CSINode) -> list[str]:
 
 
 def volume_limits(node: CSINode) -> dict[str, int]:
-    """Return the limits of volumes by driver on a node; drivers without a limit are left out."""
+    """Return the volume limits of a node, keyed by driver; drivers without a limit are left out."""
     return {
         driver.name: driver.allocatable.count
         for driver in node.spec.drivers

@@ -1,7 +1,7 @@
-"""In-tree volumes, and the CSI drivers that serve them today.
+"""In-tree volumes, and the CSI drivers that now serve them.
 
-Stored objects still name the cloud's disk. Limits count for the driver, and on nodes with CSI
-migration the volume's zone is matched against the driver's own label.
+Stored objects still name the cloud's disk. Limits apply to the driver, and on nodes with CSI
+migration the driver's own zone label is compared with the volume's zone.
 upstream: csi-translation-lib/plugins/*.go
 """
 
@@ -62,7 +62,7 @@ IN_TREE_KINDS: Final = {kind.name: kind for kind in (AWS_EBS, GCE_PD, AZURE_DISK
 
 
 def kind_of(source: Volume | PersistentVolumeSpec) -> InTreeKind | None:
-    """Return the in-tree kind of a volume, None for others."""
+    """Return the in-tree kind of the volume `source`, None if it is not an in-tree volume."""
     if source.aws_elastic_block_store is not None:
         return AWS_EBS
     if source.gce_persistent_disk is not None:
@@ -134,7 +134,7 @@ def _gce_handle(disk: str, zones_label: str) -> str:
 
 
 def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
-    """Return the volume's node affinity with the labels of its driver; None for any node.
+    """Return the volume's node affinity in terms of the driver's labels; None if it fits any node.
 
     upstream: plugins/in_tree_volume.go: translateTopologyFromInTreeToCSI
     """
@@ -189,7 +189,7 @@ def _renamed(
 def _restricted(
     terms: tuple[NodeSelectorTerm, ...], key: str, values: list[str]
 ) -> tuple[NodeSelectorTerm, ...]:
-    """Add a requirement to every term; without terms, make one term of it."""
+    """Add a requirement to every term; if there are no terms, make a new one."""
     added = NodeSelectorRequirement(key=key, operator="In", values=tuple(values))
     replace = msgspec.structs.replace
     return tuple(

@@ -17,7 +17,7 @@ class VolumeLookup:
     """Finds claims, classes and volumes among the `related` objects."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Look the objects up in `related`, without a cache."""
+        """Look up objects in `related`, without a cache."""
         self._related = related
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
@@ -68,7 +68,7 @@ def class_not_found(name: str) -> str:
 
 
 def not_made_for(namespace: str, claim: str, pod: str) -> str:
-    """Return the message for an ephemeral volume's claim that is not owned by the pod.
+    """Return the message for an ephemeral volume whose claim is not owned by the pod.
 
     upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     """

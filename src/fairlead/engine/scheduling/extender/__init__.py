@@ -1,6 +1,6 @@
 """Extenders: HTTP servers that take part in filtering, scoring, preemption and binding.
 
-Law: nothing here blocks. A call leaves as a `CallExtender` command; the calling generator (a
-`Consultation`) is suspended and continues with the answer.
+Law: nothing here blocks. A call is a `CallExtender` command; the generator that makes it (a
+`Consultation`) is suspended until the answer arrives.
 upstream: pkg/scheduler/extender.go
 """

@@ -1,4 +1,4 @@
-"""read_answer: decodes an extender's answer, or raises why the call failed.
+"""read_answer: decodes an extender's answer, or raises the reason why the call failed.
 
 upstream: pkg/scheduler/extender.go: send, Filter, Prioritize, convertToVictims
 """
@@ -17,11 +17,11 @@ Message = TypeVar("Message")
 
 
 class ExtenderError(Exception):
-    """An extender failed; `str()` is the text for the pod's message."""
+    """An extender failed; `str()` is the text for the pod's failure message."""
 
 
 def read_answer(asker: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
-    """Return `answer` to a call of `asker`, decoded as `form`. Raises ExtenderError."""
+    """Return `answer` of the extender `asker`, decoded as the type `form`. Raises ExtenderError."""
     if isinstance(answer, CommandFailed):
         raise ExtenderError(answer.message)
     url = answer.command.url

@@ -1,4 +1,4 @@
-"""Consultation: a generator that decides and may call extenders on the way.
+"""Consultation: a generator that makes a decision and may call extenders to do so.
 
 It yields calls that may run in parallel, receives their answers in the same order, and returns its
 result.
@@ -22,7 +22,10 @@ Consultation = Generator[Questions, Answers, Result]
 def settle(
     consultation: Consultation[Result], ask: Callable[[CallExtender], Answer] | None = None
 ) -> Result:
-    """Run `consultation` with `ask`, which answers at once; without `ask` it must make no calls."""
+    """Run `consultation` to its result; `ask` answers its calls.
+
+    If `ask` is None, it must make none.
+    """
     try:
         questions = next(consultation)
         while True:

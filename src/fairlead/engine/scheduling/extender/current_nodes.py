@@ -1,7 +1,7 @@
 """still_there: removes nodes that are deleted while extenders answer.
 
-While a cycle is suspended, nodes may be deleted and others may take over their rows. The decision
-continues with those of its nodes that still exist; it ignores new ones.
+While a cycle is suspended, nodes may be deleted and new nodes may get their rows. The cycle
+continues with the nodes that still exist and ignores new ones.
 """
 
 from __future__ import annotations

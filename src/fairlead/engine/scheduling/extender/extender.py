@@ -20,7 +20,7 @@ TIMEOUT_DEFAULT: Final = seconds(5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtenderTls:
-    """Certificates and keys between scheduler and extender; PEM, as data or in files."""
+    """TLS settings for an extender; certificates and keys are PEM, inline or in files."""
 
     insecure: bool = False
     server_name: str = ""
@@ -36,7 +36,7 @@ class ExtenderTls:
 class Extender:
     """The configuration of one extender.
 
-    `url_prefix` and a verb form an address; an extender without a verb is not called for it.
+    `url_prefix` and a verb form the URL of a call; a verb that is not configured is not called.
     `timeout` (ns) is for a whole call. A `node_cache_capable` extender receives only node names.
     One with `managed_resources` is called only for pods that request one of them. Failures of an
     `ignorable` extender are ignored.
@@ -73,7 +73,7 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderCalls:
-    """Builds the calls about one pod to the extender at index `place` of the configuration."""
+    """Builds the calls about one pod to one extender; `place` is its index in the configuration."""
 
     place: int
     extender: Extender
@@ -119,7 +119,7 @@ def _victims(candidate: Candidate) -> NodeVictims:
 
 
 def askers(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
-    """Return the extenders to call for `pod`, in order."""
+    """Return the extenders that are interested in `pod`, in order."""
     return [
         ExtenderCalls(place, extender, pod)
         for place, extender in enumerate(extenders)

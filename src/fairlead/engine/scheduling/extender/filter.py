@@ -1,7 +1,7 @@
-"""Extender filters: which of the feasible nodes the extenders accept.
+"""Extender filters: remove the feasible nodes that an extender rejects.
 
-They are called one after the other, each with the nodes that the previous one accepted. A rejected
-node has the reason that the extender gives, or none.
+They are called one after the other, each with the nodes that the previous one accepted. The reason
+for a rejected node is what the extender says; it may be empty.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassExtenders; extender.go: Filter
 """
 
@@ -30,7 +30,10 @@ Verdicts = dict[str, Status]
 def pass_extenders(
     asked: Sequence[ExtenderCalls], found: Feasibility
 ) -> Consultation[Status | None]:
-    """Remove from `found` what the extenders reject; return the ERROR of one that fails."""
+    """Remove the nodes that the extenders reject from `found`.
+
+    Return the ERROR of a failed extender.
+    """
     if not asked:
         return None
     nodes = found.nodes()
@@ -57,7 +60,7 @@ def pass_extenders(
 def passes_extenders(
     asked: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
-    """Return whether all extenders accept the one `node`; False if one of them fails.
+    """Return whether all extenders accept `node`; False if one of them fails.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """
@@ -107,7 +110,7 @@ def _read(
 
 
 def _names(asker: ExtenderCalls, result: FilterResult) -> Iterator[str]:
-    """Yield the names of the accepted nodes, whichever form the answer has."""
+    """Yield the names of the accepted nodes; the answer has names or whole nodes."""
     if asker.extender.node_cache_capable and result.node_names is not None:
         yield from result.node_names
     elif result.nodes is not None:

@@ -1,4 +1,4 @@
-"""Extender preemption: which candidates the extenders accept, and with which victims.
+"""Extender preemption: lets extenders drop candidates and change their victims.
 
 They are called one after the other, each with the candidates that the previous one accepted. An
 extender may return other victims than those proposed, as long as they are on the node and have a
@@ -24,7 +24,7 @@ from fairlead.engine.state.pod_info import PodInfo
 def narrow_candidates(
     asked: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
 ) -> Consultation[Sequence[Candidate] | Status]:
-    """Return the accepted candidates, or the ERROR of an extender that fails."""
+    """Return the candidates that all extenders accept, or the ERROR of a failed extender."""
     for asker in asked:
         if not candidates:
             break
@@ -60,7 +60,7 @@ def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Can
 
 
 def _victim(asker: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
-    """Return the pod with `uid` on `node`, which an extender returned as a victim."""
+    """Return the pod with `uid` on `node`, a victim in an extender's answer."""
     claim = f"extender: {asker.extender.url_prefix} claims to preempt pod (UID: {uid})"
     found = next((pod for pod in node.pods.values() if pod.uid == uid), None)
     if found is None:

@@ -1,7 +1,7 @@
 """Extender scores: adds the extenders' scores to those of the plugins.
 
-All extenders are called in parallel. Their scores of 0..10 count ten times their weight; one that
-fails adds nothing.
+All extenders are called in parallel. A score is 0..10 and counts ten times the extender's weight; a
+failed extender adds nothing.
 upstream: pkg/scheduler/schedule_one.go: prioritizeNodes; extender.go: Prioritize
 """
 
@@ -39,7 +39,7 @@ def best_with_extenders(
     names = [node.name for node in nodes]
     given = yield from ask_for_scores(asked, names)
     totals = with_extenders(dict(zip(names, ranked.totals.tolist(), strict=True)), given)
-    there = [table.find(node.name) is node for node in nodes]  # some may be deleted by now
+    there = [table.find(node.name) is node for node in nodes]  # some nodes may have been deleted
     ranked.positions = ranked.positions[there]
     ranked.totals = np.array([totals[name] for name in names], np.int64)[there]
     return ranked.best if len(ranked.positions) else ranked.positions
@@ -58,7 +58,7 @@ def ask_for_scores(
         try:
             entries = read_answer(asker, answer, list[HostPriority])
         except ExtenderError:
-            continue  # the others determine the order
+            continue  # extenders without this verb do not score
         given.append((asker, _by_host(entries)))
     return given
 
@@ -73,7 +73,7 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """Return `totals` by node plus the extenders' scores, in 64 bits whatever they return."""
+    """Return `totals` by node plus the extenders' scores; overflow wraps at 64 bits as in Go."""
     totals = dict(totals)
     for asker, scores in given:
         for name in totals:

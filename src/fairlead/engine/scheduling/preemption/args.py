@@ -1,4 +1,4 @@
-"""DefaultPreemptionArgs: how many candidates are enough.
+"""DefaultPreemptionArgs: after how many candidates the search may stop.
 
 upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go
 """
@@ -21,7 +21,7 @@ class DefaultPreemptionArgs(
 ):
     """The plugin arguments DefaultPreemptionArgs.
 
-    If neither field is set, every node is evaluated, and the best of all is taken.
+    If neither field is set, every node is evaluated and the best candidate of all is used.
 
     Upstream stops at `min_candidate_nodes_percentage` of the nodes, or at
     `min_candidate_nodes_absolute` if that is more, to save time.
@@ -44,13 +44,13 @@ class DefaultPreemptionArgs(
 
     @property
     def are_set(self) -> bool:
-        """Whether the search may end before every node was evaluated."""
+        """Whether the search may stop before it has evaluated every node."""
         limits = (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute)
         return any(limit is not None for limit in limits)
 
     @property
     def _limits(self) -> tuple[int, int]:
-        """Percentage and absolute number, with upstream's defaults."""
+        """The percentage and the absolute number, with upstream's defaults for unset fields."""
         percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         return (
             _PERCENTAGE_DEFAULT if percentage is None else percentage,

@@ -1,4 +1,4 @@
-"""importance: the order in which pods are kept, the least important pod being evicted first."""
+"""importance: the order of pods by importance; the least important pods are evicted first."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ Ints = npt.NDArray[np.int64]
 class CandidateColumns:
     """The result of the dry run on each row, with the costs of candidates.
 
-    `unknown[row]` is set if the node was not evaluated since it changed. `costs[i, row]` is the
-    candidate's cost by rule i, valid only where `is_candidate`. `statuses[refusals[row]]` is why
-    the node is no candidate; 0 if it is one.
+    `unknown[row]` is set if the node has not been evaluated since its last change. `costs[i, row]`
+    is the candidate's cost by rule i, valid only where `is_candidate`. `statuses[refusals[row]]` is
+    the reason why the node is no candidate; `refusals[row]` is 0 for candidates.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -58,19 +58,19 @@ class CandidateColumns:
         return code
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Yield each reason why nodes in `among` are no candidates, with the number of nodes."""
+        """Yield each reason why rows in `among` are no candidates, with the number of rows."""
         tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():
             yield self.statuses[code], int(tally[code])
 
     def rows(self, among: Rows) -> list[int]:
-        """Return the rows in `among` that hold candidates."""
+        """Return the rows in `among` that are candidates."""
         found: list[int] = among[self.is_candidate[among]].tolist()
         return found
 
     def candidate(self, row: int) -> Candidate:
-        """Return the candidate in `row`, which must be one."""
+        """Return the candidate in `row`; the row must be one."""
         return self._candidates[row]
 
     def answer(self, row: int) -> Candidate | Status:

@@ -59,9 +59,11 @@ class DefaultPreemption:
         *,
         consults: bool = False,
     ) -> None:
-        """`tie_break` chooses among candidates that the ordered rules of `policy` rate equal.
+        """Create the plugin.
 
-        With `consults`, extenders narrow the candidates first.
+        `tie_break` chooses between candidates that the rules of `policy` rate equal.
+
+        If `consults` is set, extenders first filter the candidates.
         """
         self._policy = policy or PreemptionPolicy()
         self._dry_runs = DryRuns(plans, self._policy)
@@ -76,7 +78,7 @@ class DefaultPreemption:
         diagnosis: Diagnosis,
         sample: CandidateSample | None = None,
     ) -> PreemptionSearch:
-        """Find all candidates, and those that remain after the ordered rules; changes nothing."""
+        """Find all candidates, and the best ones by the ordered rules; changes nothing."""
         nominated = pod.pod.status.nominated_node_name
         reason = ineligibility(pod, nominated, diagnosis, self._policy)
         if reason:
@@ -90,7 +92,7 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Nominate the best candidate; without candidates remove an earlier nomination."""
+        """Nominate the best candidate; if there is none, clear an earlier nomination."""
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
@@ -105,7 +107,7 @@ class DefaultPreemption:
         return self._nominate(search.dry_run, search.pick)
 
     def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
-        """Return where the search starts and how soon it may end; None to evaluate every node."""
+        """Return where the search starts and when it may stop; None to evaluate every node."""
         potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
         if not potential:
             return None
@@ -125,7 +127,7 @@ class DefaultPreemption:
         )
 
     def choose(self, candidates: Sequence[Candidate], diagnosis: Diagnosis) -> PostFilterResult:
-        """Nominate the best of `candidates`, which extenders may have changed."""
+        """Nominate the best of `candidates`, as the extenders returned them."""
         dry_run, pick = self.rank(candidates, diagnosis)
         if pick is None:
             return PostFilterResult(unschedulable(NONE_LEFT))
@@ -134,7 +136,7 @@ class DefaultPreemption:
     def rank(
         self, candidates: Sequence[Candidate], diagnosis: Diagnosis
     ) -> tuple[DryRun, Pick | None]:
-        """Rate `candidates` as if dry runs had found them, and pick one."""
+        """Rate `candidates` like results of dry runs, and pick one."""
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:
             victims = self._policy.arranged(candidate.victims)
@@ -145,21 +147,21 @@ class DefaultPreemption:
 
 @dataclass(frozen=True, slots=True)
 class CandidateShortlist:
-    """The candidates that extenders may narrow before DefaultPreemption picks one."""
+    """The candidates that extenders may filter before DefaultPreemption picks one."""
 
     candidates: tuple[Candidate, ...]
     preemption: DefaultPreemption
     diagnosis: Diagnosis
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Return the result of the choice among `candidates`, or an extender's failure."""
+        """Return the result for `candidates`; if it is a Status (an extender failed), an error."""
         if isinstance(candidates, Status):
             return PostFilterResult(error(f"preemption: {candidates.message}"))
         return self.preemption.choose(candidates, self.diagnosis)
 
 
 def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
-    """Return the victims in their current version; a cached answer may hold an older status."""
+    """Return the victims in their current version; a cached result may contain older versions."""
     pods = chosen.node.pods
     return tuple(pods.get(victim.id, victim) for victim in chosen.victims)
 

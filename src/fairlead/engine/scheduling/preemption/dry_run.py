@@ -1,18 +1,18 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
-A node's answer depends on the pod's shape and priority, the node and its pods, the disruption
-budgets, and pods nominated to the node. Answers are cached per shape and priority, and only changed
-nodes are evaluated again. With topology spread or affinity between pods an answer also depends on
-the pod's namespace and labels, on the pods of all nodes, and on related objects; such answers are
+The result for a node depends on the pod's shape and priority, the node and its pods, the disruption
+budgets, and pods nominated to the node. Results are cached per shape and priority, and only changed
+nodes are evaluated again. With topology spread or affinity between pods a result also depends on
+the pod's namespace and labels, on the pods of all nodes, and on related objects; such results are
 cached until any of these changes. The cache is not used if another Filter looks beyond the node, or
 if a plugin's victim eligibility depends on the preemptor. Configuration can limit the search to a
 sample.
 
-Nodes without pods of lower priority are refused all at once (`_LowestPriorities`).
+Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`).
 
-Invariant: a row of `columns` that is not `unknown` holds the answer that `select_victims_on_node`
+Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would give now. Each log (nodes, pods, nominations) marks the rows it names as unknown; a changed
-budget, or a log that no longer reaches back far enough, marks all rows.
+budget, or a log that does not reach back far enough, marks all rows.
 
 Example: three pending pods of one shape and priority 100. The first evaluates 5,000 nodes and picks
 row 7; its victims and its nomination are logged for row 7. The second evaluates row 7 alone.
@@ -40,16 +40,16 @@ from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS, select_vic
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
-# Filters that look beyond the node at nothing but pods, nodes and related objects.
+# Filters that look beyond the node, but only at pods, nodes and related objects.
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
-_NO_PODS: Final = 1 << 62  # above all priorities
+_NO_PODS: Final = 1 << 62  # higher than every priority
 _KEPT_MIN: Final = 32
-_NODES_TIMES_KEPT_MAX: Final = 400_000  # a node's answer takes about 300 bytes if it has victims
+_NODES_TIMES_KEPT_MAX: Final = 400_000  # a result takes about 300 bytes if it has victims
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The results of the dry runs on the rows in `potential` (ascending); `columns` has them."""
+    """The dry-run results for the rows in `potential` (ascending), stored in `columns`."""
 
     columns: CandidateColumns
     potential: Rows
@@ -66,7 +66,7 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class CandidateSample:
-    """Start at node `offset`; stop at `wanted` candidates, at least one without PDB violations.
+    """Start at node `offset`; stop at `wanted` candidates if at least one violates no PDB.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """
@@ -76,7 +76,7 @@ class CandidateSample:
 
 
 class _CachedAnswers:
-    """The answers for one shape and priority, and the log positions they are valid for."""
+    """The cached results for one shape and priority, and the log positions they are based on."""
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
         self.columns = CandidateColumns(capacity, rules)
@@ -85,7 +85,7 @@ class _CachedAnswers:
 
 
 class _LowestPriorities:
-    """The lowest priority of the pods on each node, computed again for nodes that changed."""
+    """The lowest priority among the pods on each node, recomputed for nodes that changed."""
 
     def __init__(self) -> None:
         self._column: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -124,19 +124,20 @@ class DryRuns:
         potential: Rows,
         sample: CandidateSample | None = None,
     ) -> DryRun:
-        """Evaluate every row in `potential` (ascending), or those that `sample` takes."""
+        """Evaluate the rows in `potential` (ascending); `sample` ends the search early."""
         framework = self._plans.framework
         table = framework.cluster.table
         columns = self._current(pod, found, table)
         own = table.find(framework.nominator.node_of(pod.uid))
         if own is not None:
-            columns.unknown[own.row] = True  # its own nomination there does not count against it
+            columns.unknown[own.row] = True  # the pod's own nomination does not count on its node
         if sample is None:
             self._ask(pod, found, potential[columns.unknown[potential]], columns)
         else:
             potential = self._evaluate_some(pod, found, potential, columns, sample)
         if own is not None:
-            columns.unknown[own.row] = True  # other pods of the shape must respect that nomination
+            # other pods of the shape must take that nomination into account
+            columns.unknown[own.row] = True
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
@@ -157,7 +158,7 @@ class DryRuns:
         return kept.columns
 
     def _mark_changed(self, kept: _CachedAnswers, table: NodeTable, *, is_local: bool) -> None:
-        """Mark the rows named by the logs; all rows if Filters look beyond the node."""
+        """Mark the rows in the logs as unknown; all rows if Filters look beyond the node."""
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
         pods = table.pod_log.since(kept.pods)
@@ -211,7 +212,7 @@ class DryRuns:
         return np.array(sorted(looked_at), np.int64)
 
     def _ask(self, pod: PodInfo, found: Feasibility, rows: Rows, columns: CandidateColumns) -> None:
-        """Evaluate `rows`; most nodes of a full cluster have no pod of lower priority."""
+        """Evaluate `rows`; those without pods of lower priority are ruled out first."""
         framework = self._plans.framework
         budgets = framework.cluster.budgets()
         has_victims = self._lowest.below(pod.priority, framework.cluster.table)[rows]

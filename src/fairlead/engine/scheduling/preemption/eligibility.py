@@ -1,4 +1,4 @@
-"""ineligibility: whether a pod may preempt at all.
+"""ineligibility: checks whether a pod may preempt at all.
 
 upstream: default_preemption.go: PodEligibleToPreemptOthers
 """
@@ -23,8 +23,8 @@ def ineligibility(
     """Return why `pod` may not preempt, "" if it may.
 
     A pod that has already preempted waits for its victims to terminate, unless its nominated node
-    has become UnschedulableAndUnresolvable for it; a deleted node counts as such. `policy` says
-    which terminating pods it waits for.
+    has become UnschedulableAndUnresolvable for it; a deleted node counts as such. `policy` defines
+    which terminating pods count.
     """
     if policy.honors_never and not preempts_lower(pod.pod):
         return NEVER

@@ -1,13 +1,13 @@
 """Carries out a preemption: evicts the victims, the least important one last.
 
     CLEARING one by one ──▶ REMOVING all but the last at once ──▶ REMOVING the last ──▶ done
-       nominations of lower-priority pods              (its disappearance is what lets the
-       on the node are taken back                       preemptor through PreEnqueue again)
+       nominations of lower-priority pods              (once it is gone, the preemptor
+       on the node are cleared                           passes PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
 event Preempted. Every step waits for the outcomes of the previous one. A victim that is already
-gone counts as done. After any other failure the current phase is finished, the last victim is
-spared, and the preemptor is tried again at once.
+gone counts as done. After any other failure the current phase is finished, the last victim is not
+deleted, and the preemptor is retried immediately.
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """
 
@@ -33,9 +33,9 @@ PREEMPTION: Final = "preemption"
 class PreemptionExecution:
     """One preemptor's preemption in progress; call `answer` until `is_done`.
 
-    `reject` ends the wait of a victim that a Permit plugin holds, and returns whether it did: such
-    a victim is sent back to the queue instead of being deleted. `failed` is set if a victim could
-    not be removed, `erred` if anything at all failed.
+    `reject` rejects a victim that is waiting on Permit and returns whether it was: such a victim
+    goes back to the queue instead of being deleted. `failed` is set if a victim could not be
+    removed, `erred` if any command failed.
     """
 
     is_synchronous: ClassVar[bool] = False
@@ -52,17 +52,16 @@ class PreemptionExecution:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more will be sent."""
+        """Whether all commands have been sent and answered."""
         if self._outstanding:
             return False
         return self.failed or self._phase > len(self._phases())
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor may not be tried yet.
+        """Return True while the preemptor must wait: until its last victim is terminating or gone.
 
-        It waits until the deletion of the last victim has been sent.
-
-        `pods` are all pods by key. upstream: executor.go: IsPodRunningPreemption
+        `pods` are all pods, keyed by `namespace/name`.
+        upstream: executor.go: IsPodRunningPreemption
         """
         if self._phase < len(self._phases()):
             return True
@@ -95,7 +94,7 @@ class PreemptionExecution:
         return self._advance()
 
     def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
-        """Return a victim's deletion after its condition, and the event after its deletion."""
+        """Return the next command for a victim: its deletion, then the event."""
         victim = next(v for v in self.victims if v.uid == uid)
         if isinstance(command, PatchStatus):
             self._outstanding[uid] = self._delete(victim)
@@ -108,7 +107,7 @@ class PreemptionExecution:
         return (*one_by_one, self.victims[:-1], self.victims[-1:])
 
     def _advance(self) -> list[Command]:
-        """Return the commands of the next phases, up to the first that waits for outcomes."""
+        """Return the commands of the next phases, up to the first phase that waits for outcomes."""
         commands: list[Command] = []
         while not self._outstanding and not self.is_done:
             pods = self._phases()[self._phase] if self._phase < len(self._phases()) else ()

@@ -1,4 +1,4 @@
-"""pick_one_node: which candidate costs least, by ordered rules (`policy.RULES`).
+"""pick_one_node: finds the candidate that costs least, by ordered rules (`policy.RULES`).
 
 upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 """
@@ -19,14 +19,14 @@ AT_RANDOM: Final = "random among equals"
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The remaining rows, ascending; `rule` is the one that decided."""
+    """The best rows, ascending; `rule` is the rule that decided."""
 
     rows: tuple[int, ...]
     rule: str
 
 
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
-    """Return the best candidates among `potential`, equal by all rules; None without candidates."""
+    """Return the candidates among `potential` that no rule can separate; None if there are none."""
     left = potential[columns.is_candidate[potential]]
     if not len(left):
         return None

@@ -1,4 +1,4 @@
-"""PreemptionPolicy: which pods may be victims, their order, and the rules that rate candidates.
+"""PreemptionPolicy: the eligibility and order of victims, and the rules that rate candidates.
 
 The defaults are those of Kubernetes 1.36. A profile's plugins may replace some of them
 (`engine.framework.preemption.policy`), a `SchedulerVersion` others.
@@ -26,37 +26,37 @@ DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 # upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 RULES: Final = (
-    # A budget is a promise to the owner of the pods; violating it is the last resort.
+    # A budget is a promise to the owner of the pods, so it is violated only as a last resort.
     CandidateRule("fewest PDB violations", lambda candidate: candidate.pdb_violations),
-    # The most important victim should matter as little as possible,
+    # The most important victim should be as unimportant as possible,
     CandidateRule("lowest highest victim priority", lambda candidate: candidate.highest_priority),
-    # and the sum of all, too; with equal priorities this already prefers fewer victims.
+    # and so should the sum of all victims; at equal priorities this already prefers fewer victims.
     CandidateRule("lowest sum of victim priorities", lambda candidate: candidate.priority_sum),
-    # Decides only if a victim has the lowest possible priority, which adds 0 above.
+    # Decides only if a victim has the lowest possible priority, which adds 0 to the sum.
     CandidateRule("fewest victims", lambda candidate: len(candidate.victims)),
-    # Pods that started last lose the least work.
+    # The pods that started last lose the least work.
     CandidateRule("latest start of the most important victims", lambda candidate: -candidate.start),
 )
 
 
 def is_preempted(pod: PodInfo) -> bool:
-    """Return True if a scheduler has preempted this pod."""
+    """Return True if the pod has been preempted by a scheduler."""
     found = condition(pod.pod, DISRUPTION_TARGET)
     return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """The rules by which victims are chosen, ordered and rated.
+    """How victims are chosen and ordered, and how candidates are rated.
 
     `order` is a sort key, most important pod first; a victim must be eligible by all of
     `eligibility`.
 
-    These differ between upstream versions. `waits_for`: the terminating pods of lower priority on
-    its nominated node that keep a preemptor from preempting again. `honors_never`: pods with
-    preemptionPolicy Never do not preempt. `keeps_nomination`: a search without candidates leaves
-    the preemptor's nomination unless no node was worth a dry run. `groups_violating`: victims
-    whose removal violates a disruption budget come before all others.
+    These fields differ between upstream versions. `waits_for` tests whether a terminating pod of
+    lower priority on the preemptor's nominated node prevents another preemption. `honors_never`:
+    pods with preemptionPolicy Never do not preempt. `keeps_nomination`: if a search finds no
+    candidate, the preemptor's nomination stays, unless no node was worth a dry run.
+    `groups_violating`: victims whose removal violates a disruption budget come first.
     """
 
     order: Callable[[PodInfo], Any] = importance
@@ -76,14 +76,14 @@ class PreemptionPolicy:
         return lower
 
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
-        """Return the victims of a candidate, violating ones first, in their final order."""
+        """Return the victims of a candidate in their final order, budget violations first."""
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 
 
 def policy_of(
     plugins: Sequence[Plugin], default: PreemptionPolicy | None = None
 ) -> PreemptionPolicy:
-    """Return `default` as changed by `plugins`; raises what their `candidate_rules` raise."""
+    """Return `default` as changed by `plugins`; exceptions of their `candidate_rules` propagate."""
     default = default or PreemptionPolicy()
     rules: Sequence[CandidateRule] = default.rules
     for plugin in plugins:

@@ -1,4 +1,4 @@
-"""Preemptions: all preemptions in progress, by preemptor."""
+"""Preemptions: all preemptions in progress, keyed by preemptor."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _IN_PROGRESS = unschedulable("waiting for the preemption for this pod to be fini
 
 
 class Execution(Protocol):
-    """How one preemptor's preemption is carried out (`PreemptionExecution`).
+    """The steps of one preemption in progress (`PreemptionExecution`).
 
-    With `is_synchronous` the preemptor's scheduling cycle ends when the execution is done; `failed`
-    then means that nothing was preempted for it.
+    If `is_synchronous` is set, the preemptor's scheduling cycle ends when the execution is done,
+    and `failed` means that the preemption does not count.
     """
 
     is_synchronous: ClassVar[bool]
@@ -31,12 +31,12 @@ class Execution(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more will be sent."""
+        """Whether all commands have been sent and answered."""
         ...
 
     @property
     def erred(self) -> bool:
-        """Whether the preemptor must be tried again at once."""
+        """Whether the preemptor must be retried immediately."""
         ...
 
     def start(self) -> list[Command]:
@@ -48,7 +48,7 @@ class Execution(Protocol):
         ...
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor may not be tried yet; `pods` are all pods by key."""
+        """Return True while the preemptor must not be retried; `pods` are keyed by name."""
         ...
 
 
@@ -59,7 +59,7 @@ NewExecution = Callable[
 
 
 class Preemptions:
-    """Starts and continues preemptions, and keeps preemptors out of the queue meanwhile."""
+    """Starts and continues preemptions, and keeps preemptors out of the queue while they run."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Preemptions:
         waiting: WaitingPods,
         new_execution: NewExecution,
     ) -> None:
-        """Start without preemptions; victims that are `waiting` are requeued, not deleted."""
+        """Start without preemptions; victims in `waiting` are requeued instead of deleted."""
         self._cluster = cluster
         self._nominator = nominator
         self._waiting = waiting
@@ -76,7 +76,7 @@ class Preemptions:
         self._by_preemptor: dict[str, Execution] = {}
 
     def start(self, pod: PodInfo, room: PostFilterResult) -> tuple[list[Command], Execution | None]:
-        """Return the first commands, and the preemption if its outcome is to be awaited."""
+        """Return the first commands, and the execution if the cycle must wait for it."""
         node = room.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
@@ -99,7 +99,7 @@ class Preemptions:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed
     ) -> tuple[list[Command], list[PodInfo]]:
-        """Return the commands that follow from `outcome`, and the preemptors that failed."""
+        """Return the commands that follow from `outcome`, and the preemptors to retry now."""
         commands: list[Command] = []
         failed: list[PodInfo] = []
         for key, execution in list(self._by_preemptor.items()):
@@ -111,7 +111,7 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Return why `pod` may not be tried yet, while its preemption holds it back.
+        """Return the rejection of `pod` while its preemption keeps it out of the queue, else None.
 
         upstream: default_preemption.go: PreEnqueue
         """

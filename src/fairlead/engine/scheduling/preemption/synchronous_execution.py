@@ -3,8 +3,8 @@
     DELETING the victims one by one ──▶ CLEARING nominations of lower-priority pods ──▶ done
 
 A victim is deleted with its own grace period, even if it is terminating already, and gets the event
-Preempted. After the first victim that cannot be deleted nothing more is sent, and the preemptor is
-not nominated. Nominations that cannot be cleared are left.
+Preempted. If a victim cannot be deleted, no further command is sent and the preemptor is not
+nominated. Failures to clear nominations are ignored.
 upstream: v1.19 framework/plugins/defaultpreemption/default_preemption.go: PrepareCandidate
 """
 
@@ -24,8 +24,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class SynchronousExecution:
     """One preemptor's preemption in progress; call `answer` until `is_done`.
 
-    The preemptor's scheduling cycle ends when it is done. `reject` ends the wait of a victim that a
-    Permit plugin holds. `failed` is set if a victim could not be deleted; `erred` never is, because
+    The preemptor's scheduling cycle ends when it is done. `reject` rejects a victim that is waiting
+    on Permit. `failed` is set if a victim could not be deleted. `erred` is always False, because
     the cycle itself reports the failure.
     """
 
@@ -43,16 +43,16 @@ class SynchronousExecution:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more will be sent."""
+        """Whether all commands have been sent and answered."""
         return self.failed or (self._is_clearing and not self._outstanding)
 
     @property
     def erred(self) -> bool:
-        """Whether the preemptor must be tried again at once."""
+        """Whether the preemptor must be retried immediately; always False."""
         return False
 
     def holds_back(self, _pods: Mapping[str, PodInfo]) -> bool:
-        """Return False: the preemptor is not in the queue before its cycle has ended."""
+        """Return False: the preemptor is not queued before its cycle has ended."""
         return False
 
     def start(self) -> list[Command]:
@@ -78,7 +78,7 @@ class SynchronousExecution:
         return [self._event(victim), *self._advance()]
 
     def _advance(self) -> list[Command]:
-        """Delete the next victim; after the last one clear all nominations at once."""
+        """Delete the next victim; after the last one, clear all nominations together."""
         if self._deleted < len(self.victims):
             victim = self.victims[self._deleted]
             self._outstanding = {victim.uid: DeleteObject(victim.ref, why=PREEMPTION)}

@@ -1,4 +1,4 @@
-"""select_victims_on_node: the fewest and least important pods to remove so that the pod fits.
+"""select_victims_on_node: finds the fewest and least important pods to remove so that the pod fits.
 
 upstream: default_preemption.go: SelectVictimsOnNode
 """

@@ -1,4 +1,4 @@
-"""BackoffClock: how long a pod waits before it may be tried again.
+"""BackoffClock: how long a pod waits before it may be retried.
 
 initial × 2^(count - 1), at most max: 1, 2, 4, 8, 10, 10 … seconds. With SchedulerPopFromBackoffQ,
 the default, expiry is truncated to whole seconds and a pod is released at the first whole second
@@ -26,7 +26,7 @@ class BackoffConfig:
     They are podInitialBackoffSeconds, podMaxBackoffSeconds, and the longest time in the pool.
 
     `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
-    that are backing off. `ends_at_expiry`: a backoff is over at its expiry, not after it.
+    that are backing off. `ends_at_expiry`: a backoff ends at its expiry instead of just after it.
     """
 
     initial: DurationNs = INITIAL_DEFAULT
@@ -38,9 +38,10 @@ class BackoffConfig:
 
 @dataclass(frozen=True, slots=True)
 class BackoffClock:
-    """When backoffs expire, and which flush notices it.
+    """When backoffs expire, and which flush releases their pods.
 
-    `window` (ns) is what expiry is truncated to; the flush runs every second from `phase` on.
+    Expiry is truncated to multiples of `window` (ns); flushes happen every second, starting at
+    `phase`.
     """
 
     config: BackoffConfig
@@ -48,7 +49,7 @@ class BackoffClock:
     phase: Instant
 
     def expiry(self, since: Instant, count: int) -> Instant:
-        """Return the last instant (truncated) of a backoff begun at `since`; 0 without backoff."""
+        """Return the (truncated) expiry of a backoff that began at `since`; 0 without backoff."""
         if count <= 0:
             return 0
         duration = self.config.initial
@@ -60,7 +61,7 @@ class BackoffClock:
         return expiry - 1 if self.config.ends_at_expiry else expiry
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:
-        """Return whether a backoff with that truncated expiry is still running."""
+        """Return whether a backoff with the truncated expiry `expiry` is still running."""
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:

@@ -1,4 +1,4 @@
-"""Intake: applies cluster changes to the queue and to nominations.
+"""EventHandlers: applies cluster changes to the queue and to nominations.
 
 upstream: pkg/scheduler/eventhandlers.go
 """
@@ -34,7 +34,10 @@ class Intake:
         profiles: Container[str],
         is_binding: Callable[[PodInfo], bool],
     ) -> None:
-        """Handle pods of `profiles` (scheduler names); `is_binding` tests for a pending binding."""
+        """Handle pods of `profiles` (scheduler names).
+
+        `is_binding` tests whether a pod is being bound.
+        """
         self._cluster = cluster
         self._queue = queue
         self._nominator = nominator
@@ -43,7 +46,7 @@ class Intake:
         self._is_binding = is_binding
 
     def take_in(self, changes: list[Change], now: Instant) -> None:
-        """Handle everything that one stimulus changed."""
+        """Handle all changes of one stimulus."""
         for change in changes:
             match change:
                 case NodeChange(old=old, new=new):
@@ -69,7 +72,7 @@ class Intake:
             self._waiting_gone(old, now)
 
     def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """Handle a change of a pod with a node, which this scheduler may have bound."""
+        """Handle a change of a pod with a node, possibly bound by this scheduler."""
         if old is not None:
             for event in self._queue.assigned_pod_events(old, new):
                 self._queue.wake(event, now)
@@ -92,7 +95,7 @@ class Intake:
             self._queue.wake_after_nomination(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
-        """Return whether the pod names this scheduler; others are ignored."""
+        """Return whether the pod's schedulerName is one of this scheduler's profiles."""
         return pod.pod.spec.scheduler_name in self._profiles
 
     def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
@@ -107,7 +110,7 @@ class Intake:
             self._queue.wake_after_nomination(old, now)
 
     def _renominate(self, old: PodInfo | None, new: PodInfo) -> None:
-        """Follow status.nominatedNodeName in the API (nominator.go: UpdateNominatedPod)."""
+        """Update the nomination from the pod's status (nominator.go: UpdateNominatedPod)."""
         before = nomination_of(old) if old is not None else ""
         after = nomination_of(new)
         if after:

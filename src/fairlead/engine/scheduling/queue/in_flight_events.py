@@ -1,8 +1,8 @@
 """InFlightEvents: the events that arrive while pods are being scheduled.
 
-A pod must not be parked for a rejection that an event during its attempt has made obsolete. So
-every event between a pod's pop and the end of its attempt is kept, and checked when the pod comes
-back (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
+An event during a pod's attempt may make its rejection obsolete; the pod must then not become
+unschedulable. So every event between a pod's pop and the end of its attempt is kept, and checked
+when the pod returns to the queue (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class InFlightEvents:
         self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:
-        """Stop keeping events for `queued`; return those that may concern it."""
+        """Stop keeping events for `queued`; return those that may be relevant to it."""
         since = self._since.pop(queued, None)
         if since is None:
             return []
@@ -39,14 +39,17 @@ class InFlightEvents:
         return [event for event, only in later if only in (None, queued)]
 
     def _trim(self) -> None:
-        """Drop the events before the oldest pop of a pod in flight, many at a time."""
+        """Remove the events from before the oldest attempt in progress.
+
+        Runs once many have accumulated.
+        """
         needed = min(self._since.values(), default=self._start + len(self._events))
         if not self._since or needed - self._start > _TRIMMED_FROM:
             del self._events[: needed - self._start]
             self._start = needed
 
     def note(self, event: ClusterEvent) -> None:
-        """Add an event that may concern any pod."""
+        """Add an event that may be relevant to any pod."""
         if self._since:
             self._events.append((event, None))
 

@@ -3,8 +3,8 @@
 Every event that may matter moves all unschedulable pods (a *move request*), whichever plugin
 rejected them; changes of pods on nodes move only the pods with a required pod affinity that they
 match. A failed pod goes to the backoff queue if there was a move request since the last pop, and to
-the unschedulable pool otherwise; errors are no exception. An update of a waiting pod makes it
-active at once if it was backing off, was in flight, or changed in more than its status.
+the unschedulable pool otherwise, even after an error. An update of a waiting pod makes it active
+immediately if it was backing off, was in flight, or changed in more than its status.
 upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """
 
@@ -44,7 +44,7 @@ _LATE_BINDING: Final = "WaitForFirstConsumer"
 
 
 class MoveRequestQueue(SchedulingQueue):
-    """Moves all unschedulable pods on every event that may matter.
+    """Moves all unschedulable pods on every event that may be relevant.
 
     It counts pops and stores which pop was the latest at the last move request.
     """
@@ -53,7 +53,7 @@ class MoveRequestQueue(SchedulingQueue):
     _moved_in = -1
 
     def pop(self, now: Instant) -> QueuedPod | None:
-        """Remove and return the next pod to try; its attempt starts now."""
+        """Remove and return the next pod to schedule; its attempt starts now."""
         queued = super().pop(now)
         self._cycle += queued is not None
         return queued
@@ -72,7 +72,7 @@ class MoveRequestQueue(SchedulingQueue):
             self._moved_in = self._cycle
 
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
-        """Do nothing: a nomination that ends is no move request."""
+        """Do nothing: the end of a nomination is no move request."""
 
     def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
         """Do nothing: a refused placement is no move request."""
@@ -91,7 +91,7 @@ class MoveRequestQueue(SchedulingQueue):
         return self._moved_in >= self._cycle
 
     def _backoff_count(self, queued: QueuedPod) -> int:
-        """Return the exponent of the backoff, for which every attempt counts.
+        """Return the exponent of the backoff; every attempt counts.
 
         upstream: scheduling_queue.go: calculateBackoffDuration
         """
@@ -103,7 +103,7 @@ class MoveRequestQueue(SchedulingQueue):
             super().put_back(queued, now, plugins)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Take a new version of a waiting pod, which may make it active."""
+        """Store a new version of a waiting pod, which may make it active."""
         queued = self._pods.get(pod.key)
         if queued is None or queued.place is QueueName.IN_FLIGHT:
             self.add(pod, now)
@@ -141,7 +141,7 @@ def _is_attracted(pod: PodInfo, other: PodInfo) -> bool:
 
 
 def _is_updated(old: PodInfo, new: PodInfo) -> bool:
-    """Return whether more than the status differs (isPodUpdated)."""
+    """Return whether the pods differ in more than their status (isPodUpdated)."""
     return _without_status(old) != _without_status(new)
 
 

@@ -10,7 +10,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class QueueName(Enum):
-    """Where a pod waits; IN_FLIGHT from its pop until its attempt ends."""
+    """The queue that holds a pod; IN_FLIGHT from its pop until its attempt ends."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -25,9 +25,9 @@ class QueuedPod:
     """A pod in the scheduling queue; only `SchedulingQueue` writes it.
 
     `timestamp` is when the pod last entered the queue (first arrival, or the end of its last
-    attempt) and `stamp` orders arrivals at one instant. `plugins` rejected it last time; `gated_by`
-    is the PreEnqueue plugin that holds it back. `token` marks the heap entry that is valid; entries
-    with another token are stale.
+    attempt) and `stamp` orders pods that entered at the same instant. `plugins` rejected it in its
+    last attempt; `gated_by` is the PreEnqueue plugin that holds it back. `token` marks the heap
+    entry that is valid; entries with another token are stale.
     """
 
     info: PodInfo
@@ -44,5 +44,5 @@ class QueuedPod:
 
     @property
     def backoff_count(self) -> int:
-        """The exponent of the backoff; counts errors if the last attempts were errors."""
+        """The exponent of the backoff: consecutive errors after an error, else rejections."""
         return self.error_count or self.unschedulable_count

@@ -1,4 +1,4 @@
-"""SchedulingQueue: which pod is tried next, and when the others may be.
+"""SchedulingQueue: decides which pod is scheduled next, and when the others may be retried.
 
     add ──▶ ACTIVE ──pop──▶ IN_FLIGHT ──settled──▶ (gone)
               ▲  ▲               │ failed
@@ -8,9 +8,9 @@
 
 ACTIVE is ordered by the QueueSort plugin. If it is empty, the head of BACKOFF is popped at once:
 backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). Pods whose last
-attempt was an error always wait for their backoff. A pod in UNSCHEDULABLE waits for an event that
-one of the plugins that rejected it registered for or, after five minutes, for the leftover flush.
-Events that arrive while a pod is IN_FLIGHT are checked when it comes back rejected.
+attempt was an error always wait for their backoff. A pod leaves UNSCHEDULABLE on an event that is
+registered by a plugin that rejected it, or by the leftover flush after five minutes. Events that
+arrive while a pod is IN_FLIGHT are checked when it comes back rejected.
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
 
@@ -50,7 +50,7 @@ class SchedulingQueue:
         start: Instant,
         extra_gate: Callable[[PodInfo], Status | None] | None = None,
     ) -> None:
-        """Start empty; `start` is the phase of the leftover flush.
+        """Start empty; `start` is the time from which leftover flushes are counted.
 
         `extra_gate` runs after PreEnqueue.
         """
@@ -79,7 +79,7 @@ class SchedulingQueue:
         self._enqueue(queued, now)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Take a new version of a waiting pod; `events` are the cluster events of its change."""
+        """Store a new version of a waiting pod; `events` are the cluster events of its change."""
         queued = self._pods.get(pod.key)
         if queued is None:
             self.add(pod, now)
@@ -128,7 +128,7 @@ class SchedulingQueue:
         return counts
 
     def rejections(self) -> dict[tuple[str, str], int]:
-        """Return how many waiting pods each plugin rejected last time, by (plugin, profile)."""
+        """Return how many waiting pods each plugin rejected last, keyed by (plugin, profile)."""
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
             profile = queued.info.pod.spec.scheduler_name
@@ -141,7 +141,7 @@ class SchedulingQueue:
         return len(self._pods)
 
     def pop(self, now: Instant) -> QueuedPod | None:
-        """Remove and return the next pod to try; its attempt starts now."""
+        """Remove and return the next pod to schedule; its attempt starts now."""
         self.flush(now)
         queued = self._take(self._active, QueueName.ACTIVE)
         if queued is None and self._config.pop_from_backoff:
@@ -153,7 +153,7 @@ class SchedulingQueue:
         return queued
 
     def settle(self, queued: QueuedPod) -> None:
-        """End the attempt of a popped pod that succeeded, and forget its history."""
+        """End the attempt of a popped pod that succeeded, and drop its entry."""
         self._in_flight.end(queued)
         found = self._pods.get(queued.info.key)
         if found is not None and found.info.id == queued.info.id:
@@ -187,7 +187,7 @@ class SchedulingQueue:
     ) -> bool:
         """Return whether a pod that `plugins` rejected is retried because of `missed` events.
 
-        `missed` happened during its attempt. A pod whose attempt was an error always is.
+        `missed` are the events during its attempt. After an error the answer is always True.
         """
         if not plugins:
             return True
@@ -218,7 +218,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
-        """Return whether any profile has a plugin among `plugins` that registered for `event`."""
+        """Return whether a plugin among `plugins`, in any profile, registered for `event`."""
         return any(
             is_registered_for(framework.find(name), event.kind)
             for framework in self._frameworks.values()
@@ -233,16 +233,19 @@ class SchedulingQueue:
         return any(wakes(framework.find(name), queued.info, event) for name in asked)
 
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
-        """Wake pods after a nomination ended without a binding, as if the pod had left the node."""
+        """Wake pods as if `pod` had left its nominated node.
+
+        Its nomination ended without a binding.
+        """
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
         self.wake(event, now)
 
     def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
-        """Wake pods after the placement of `pod` was refused, as if it had left the node."""
+        """Wake pods as if `pod` had left its node; its placement was refused."""
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Move a waiting pod to the active queue, whatever its backoff."""
+        """Move a waiting pod to the active queue, even if it is backing off."""
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):
             return
@@ -256,7 +259,7 @@ class SchedulingQueue:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when `pop` may return another pod; AT_ONCE while one can be popped."""
+        """Return when `pop` may return another pod; AT_ONCE if it can do so now."""
         backing_off = self._head(self._backoff, QueueName.BACKOFF)
         if self._head(self._active, QueueName.ACTIVE):
             return AT_ONCE
@@ -271,7 +274,7 @@ class SchedulingQueue:
         return min(due, default=None)
 
     def flush(self, now: Instant) -> None:
-        """Release pods whose backoff is over, and those that have waited too long."""
+        """Release pods whose backoff is over, and pods that have waited too long."""
         for heap, place in (
             (self._backoff, QueueName.BACKOFF),
             (self._error_backoff, QueueName.ERROR_BACKOFF),
@@ -326,7 +329,7 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
-        """Put a pod into the queue where it belongs: gated, backing off, or active.
+        """Put a pod into the right queue: gated, backing off, or active.
 
         PreEnqueue runs before a pod enters a queue from which it can be popped
         (scheduling_queue.go: moveToBackoffQ).
@@ -387,7 +390,7 @@ class SchedulingQueue:
         return framework.queue_sort.sort_key(queued.info, queued.timestamp)
 
     def _head(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
-        """Return the first valid entry; drops stale ones."""
+        """Return the first valid entry; removes stale ones before it."""
         while heap:
             _, token, queued = heap[0]
             if queued.place is place and queued.token == token:

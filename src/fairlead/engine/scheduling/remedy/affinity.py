@@ -1,4 +1,4 @@
-"""Remedies for affinity: label the node, drop a term, or delete the pod in the way."""
+"""Remedies for affinity: label the node, remove a term, or delete the conflicting pod."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _BLOCKERS_MAX = 200
 def propose_for_node_affinity(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield a label for the node if one is enough; otherwise drop the pod's required terms."""
+    """Yield a label for the node if one label is enough.
+
+    Otherwise, remove the pod's required terms.
+    """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
     if len(missing) == 1:
@@ -94,7 +97,7 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of the one pod in the way; otherwise drop one of the pod's terms."""
+    """Yield the deletion of the conflicting pod if there is one; otherwise, drop a term."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
     yield from _drop_terms(pod.pod)

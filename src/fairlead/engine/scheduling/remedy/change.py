@@ -1,4 +1,4 @@
-"""RemedyChange and Remedy: what would make a rejected pod fit."""
+"""RemedyChange and Remedy: changes that make a rejected pod fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RemedyChange:
 
 
 def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
-    """Return the deletion of `pods`; `because` is added if it says more than the names do."""
+    """Return the change that deletes `pods`; `because` is appended to its text."""
     names = ", ".join(pod.key for pod in pods)
     noun = "pod" if len(pods) == 1 else "pods"
     return RemedyChange(f"delete {noun} {names}{because}", without=tuple(pods))
@@ -32,7 +32,7 @@ def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Changes that together make the node fit: one if possible, else a chain."""
+    """Changes that together make the pod fit the node: one if possible, else several."""
 
     changes: tuple[RemedyChange, ...]
 

@@ -32,8 +32,8 @@ replace = msgspec.structs.replace
 def proposals(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the changes that may remove the rejection `status`; none without a known remedy."""
-    # A node excluded by name carries no plugin; only NodeAffinity excludes by name.
+    """Yield the changes that may remove the rejection `status`, if a remedy for it is known."""
+    # The status of a node excluded by name has no plugin; only NodeAffinity excludes by name.
     propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
     if propose is not None:
         yield from propose(framework, pod, node, status)

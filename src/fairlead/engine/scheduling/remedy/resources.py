@@ -23,7 +23,7 @@ replace = msgspec.structs.replace
 def propose_for_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield lower requests that fit what is free, then deletions of other pods.
+    """Yield requests lowered to what is free, then deletions of other pods.
 
     The least important pods are deleted first.
     """
@@ -46,7 +46,7 @@ def propose_for_resources(
 
 
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Yield the requests lowered to no more than the node offers at all."""
+    """Yield the requests lowered to what the node offers when it is empty."""
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
     for column, amount in pod.shape.wanted:
@@ -71,7 +71,7 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
 
 
 def with_request(pod: Pod, name: str, target: int) -> Pod:
-    """Return `pod` requesting at most `target` of `name` (cpu in milli) in all.
+    """Return `pod` requesting at most `target` of `name` in total (cpu in millicores).
 
     Ordinary init containers are capped one by one, because only the largest counts. The other
     containers are reduced as far as necessary, the largest request first.

@@ -13,7 +13,7 @@ from fairlead.engine.scheduling.remedy.trial import as_changed, supposing, verdi
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-# The most proposals per rejection, and the most changes in a chain.
+# Limits on the proposals per rejection, and on the changes in sequence.
 _TRIED_MAX: Final = 256
 _CHAIN_MAX: Final = 3
 
@@ -21,10 +21,10 @@ _CHAIN_MAX: Final = 3
 def find_remedy(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Remedy | None:
-    """Return what would make `pod`, rejected with `status`, fit `node`; None if no attempt does.
+    """Return changes that make `pod`, rejected with `status`, fit `node`; None if none were found.
 
-    A single change if one is enough. Otherwise the first change that satisfies the rejecting plugin
-    is kept, and the search continues with the next rejection.
+    The result is a single change if one is enough. Otherwise the first change that satisfies the
+    rejecting plugin is kept, and the search continues with the next rejection.
     """
     chain: list[RemedyChange] = []
     rejection: Status | None = status
@@ -40,9 +40,9 @@ def find_remedy(
 def _next_step(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> tuple[RemedyChange, Status | None] | None:
-    """Return the first change that makes the pod fit, else the first that is progress.
+    """Return the first change that makes the pod fit, else the first that makes progress.
 
-    A change is progress if it satisfies the plugin that gave `status`.
+    A change makes progress if it satisfies the plugin that gave `status`.
     """
     past: tuple[RemedyChange, Status | None] | None = None
     for change in _proposed(framework, pod, name, status, chain):
@@ -55,7 +55,7 @@ def _next_step(
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Return whether another plugin rejects now, or an unresolvable rejection became resolvable."""
+    """Return whether now another plugin rejects the pod, or the rejection became resolvable."""
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
@@ -65,7 +65,7 @@ def _is_progress(before: Status, after: Status) -> bool:
 def _proposed(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> list[RemedyChange]:
-    """Return the proposals for the cluster and the pod with the changes of `chain` applied."""
+    """Return the proposals after the changes of `chain` are applied to cluster and pod."""
     cluster = framework.cluster
     with supposing(cluster, chain):
         node = cluster.table.find(name)

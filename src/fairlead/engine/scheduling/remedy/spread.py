@@ -1,4 +1,4 @@
-"""Remedies for topology spread: label the node, raise maxSkew, or do not enforce."""
+"""Remedies for topology spread: label the node, raise maxSkew, or stop enforcing the constraint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MORE_SKEW_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield, per DoNotSchedule constraint, a label of the node, or a weaker constraint."""
+    """Yield, for each DoNotSchedule constraint, a label for the node or a weaker constraint."""
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != _INSISTS:
             continue

@@ -1,4 +1,4 @@
-"""Runs the filters on one node with some changes applied, which are then undone."""
+"""Runs the filters on one node with some changes applied, and reverts the changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @contextmanager
 def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
-    """Apply `changes` of nodes and other pods to the cluster until the block ends."""
+    """Apply `changes` of nodes and other pods to the cluster until the `with` block ends."""
     undo: list[Stimulus] = []
     try:
         for change in changes:
@@ -47,7 +47,7 @@ def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) 
 def verdict_after(
     framework: Framework, pod: PodInfo, node: str, changes: Sequence[RemedyChange]
 ) -> Status | None:
-    """Return why `pod` would not fit `node` after `changes`; None if it would."""
+    """Return why `pod` would not fit `node` after `changes`; None if it would fit."""
     with supposing(framework.cluster, changes):
         return _ask(framework, as_changed(framework.cluster, pod, changes), node)
 

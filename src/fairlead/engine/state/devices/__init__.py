@@ -1,1 +1,1 @@
-"""Devices: the pools that ResourceSlices offer, and which devices are allocated."""
+"""Devices: the pools in ResourceSlices, and the allocated devices."""

@@ -3,9 +3,10 @@
     unallocated claim ──assume──▶ assumed ──the API shows the allocation──▶ allocated
                           └──────── revert ────────┘
 
-A claim holds its devices by allocation or by assumption, unless it has admin access only. The next
-scheduling cycle treats an assumption like an allocation in the API. The same holds for consumers
-that are being written into a claim: `assume_reservation`, undone by `revert_reservation`.
+Both allocated and assumed claims hold their devices, except those with admin access. The next
+scheduling cycle treats an assumption like an allocation in the API. Consumers that are about to be
+written into a claim are assumed in the same way (`assume_reservation`, undone by
+`revert_reservation`).
 
 upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 """
@@ -50,7 +51,7 @@ class DeviceLedger:
         return sorted(self._holders.get(device, ()))
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
-        """Return whether the claim's allocation is decided but not yet in the API."""
+        """Return whether the claim's allocation is assumed and the API does not show it yet."""
         return claim.key in self._assumed
 
     def consumers(self, claim: ResourceClaim) -> tuple[ClaimConsumer, ...]:
@@ -84,7 +85,10 @@ class DeviceLedger:
             self._consumers.pop(key, None)
 
     def observe(self, changed: ApiObject) -> None:
-        """Take over `changed` from the API; an allocation it contains ends the assumption."""
+        """Store `changed`, an object from the API.
+
+        If it contains the allocation, end the assumption.
+        """
         match changed:
             case ResourceSlice():
                 self.pools.put(changed)
@@ -96,7 +100,7 @@ class DeviceLedger:
                 pass
 
     def observe_gone(self, gone: ApiObject) -> None:
-        """Forget an object that was deleted from the API."""
+        """Remove an object that was deleted from the API."""
         match gone:
             case ResourceSlice():
                 self.pools.remove(gone.key)
@@ -121,7 +125,7 @@ class DeviceLedger:
             self._hold(key, ())
 
     def _hold(self, key: str, devices: tuple[DeviceId, ...]) -> None:
-        """Make the claim hold exactly `devices`."""
+        """Set the devices that the claim holds."""
         before = self._held.pop(key, ())
         if devices:
             self._held[key] = devices

@@ -39,7 +39,7 @@ class PoolDevice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The newest generation of a pool. `flaw` describes why it is unusable, or is ""."""
+    """The newest generation of a pool; `flaw` says why it is unusable, "" if it is usable."""
 
     id: PoolId
     slices: tuple[tuple[ResourceSlice, tuple[PoolDevice, ...]], ...]
@@ -71,7 +71,7 @@ class DevicePools:
         """Start without devices."""
         self._slices: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._pools: dict[PoolId, Pool] = {}
-        self._local: dict[str, dict[PoolId, int]] = {}  # by node: how many slices of each pool
+        self._local: dict[str, dict[PoolId, int]] = {}  # by node: the number of slices of each pool
         self._wide: dict[PoolId, int] = {}
         self._known: dict[str, tuple[Mapping[str, str], tuple[NodeDevicePool, ...]]] = {}
         self._id_of: dict[str, ResourceSlice] = {}
@@ -105,7 +105,7 @@ class DevicePools:
             del reach[pool]
 
     def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
-        """Recompute the pool and the nodes that the slice belonged to."""
+        """Recompute the pool, and the nodes in `touched`."""
         self._pools.pop(pool, None)
         if not touched.spec.node_name or pool in self._wide:
             self._known.clear()
@@ -115,7 +115,7 @@ class DevicePools:
         self.note(pool)
 
     def note(self, pool: PoolId) -> None:
-        """Log that devices of the pool changed."""
+        """Log that the devices of the pool changed."""
         if pool in self._wide:
             self.log.append(EVERYWHERE)
             return

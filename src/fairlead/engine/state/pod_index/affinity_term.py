@@ -20,7 +20,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class TermKind(Enum):
-    """The kind of a term: the first two filter, all but required anti-affinity score."""
+    """The kind of a term: both required kinds filter, all but required anti-affinity score."""
 
     REQUIRED_AFFINITY = "required affinity"
     REQUIRED_ANTI_AFFINITY = "required anti-affinity"
@@ -31,9 +31,9 @@ class TermKind(Enum):
 class AffinityTerm:
     """One affinity or anti-affinity term of a pod, required or preferred.
 
-    `weight` is that of a preferred term, negative for anti-affinity, and 0 for required terms. Pods
-    in one of `namespaces`, or in a namespace that `namespace_selector` matches, count if `selector`
-    matches their labels; a selector that is None matches nothing.
+    `weight` is 0 for required terms and negative for preferred anti-affinity. Pods in one of
+    `namespaces`, or in a namespace that `namespace_selector` matches, count if `selector` matches
+    their labels; the selector None matches nothing.
     """
 
     kind: TermKind
@@ -66,7 +66,7 @@ class AffinityTerm:
 
 
 class PlacedTerm:
-    """A term that placed pods have, and where these pods are; compared by identity."""
+    """A term of placed pods, and the rows of these pods; compared by identity."""
 
     __slots__ = ("term", "where")
 

@@ -1,8 +1,8 @@
 """DomainCounts: the number of matching pods in each topology domain, updated pod by pod.
 
-A domain is a value of a node label; its number is the id of the value in the label's column
-(`engine.state.label_column`). Every added or removed pod updates the sums, so reading them is free.
-If nodes are added, removed or change their labels or taints, the next read recomputes them.
+A domain is a value of a node label, numbered by the value's id in the label's column
+(`engine.state.label_column`). Every added or removed pod updates the sums, so reading them costs
+nothing. After a node is added, removed, relabelled or tainted, the next read recomputes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOWEST_KEPT: Final = 8
 
 
 class NodeEpoch:
-    """The version of everything that is derived from Node objects.
+    """The version of all data derived from Node objects.
 
     `value` grows whenever a row gets or loses its node, or its labels or taints change.
     """
@@ -30,26 +30,26 @@ class NodeEpoch:
     __slots__ = ("value",)
 
     def __init__(self) -> None:
-        """The first epoch."""
+        """Start at 0."""
         self.value = 0
 
     def advance(self) -> None:
-        """Begin another epoch: whatever was derived from nodes is out of date."""
+        """Start the next epoch: data derived from nodes must be recomputed."""
         self.value += 1
 
 
 class DomainCounts:
     """Weighted sums by domain over the pods at some `PodLocations`.
 
-    `sums` has an entry per domain and a last entry that stays 0, which ABSENT (-1) reads. `pods` is
-    the number of counted pods, whatever their weights. Both are current after `refresh`.
+    `sums` has an entry per domain and a last entry that stays 0, so that index -1 (ABSENT) reads 0.
+    `pods` is the number of counted pods, whatever their weights. Both are current after `refresh`.
     """
 
     __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sources", "_turned", "pods",
                  "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Count by the result of `domains`, which is called once per epoch."""
+        """Count by the domains that `domains` returns; it is called once per epoch."""
         self._epoch = epoch
         self._domains = domains
         self._read = -1
@@ -72,7 +72,7 @@ class DomainCounts:
             self._read = -1
 
     def release(self, source: PodLocations) -> None:
-        """Drop a source that has no pods and never will have any again."""
+        """Remove a source that has no pods and will never have any again."""
         del self._sources[source]
 
     def detach(self) -> None:
@@ -101,13 +101,15 @@ class DomainCounts:
         return self
 
     def seen(self) -> tuple[int, int]:
-        """Return a position for a later `turned_since`."""
+        """Return the current position, for a later `turned_since`."""
         return self._additions, self._turned.position
 
     def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
-        """Return the domains whose sums became positive or stopped being so, possibly repeated.
+        """Return the domains whose sum became positive, or stopped being so, since `seen`.
 
-        None if everything was recomputed since, or the position is too old.
+        May repeat.
+
+        Returns None if everything was recomputed since then or the position is too old.
         """
         additions, position = seen
         return self._turned.since(position) if additions == self._additions else None
@@ -150,7 +152,10 @@ class DomainCounts:
         return self.pods
 
     def supposed(self) -> SupposedCounts:
-        """Return a copy for a hypothesis, independent of later changes."""
+        """Return a copy to which hypothetical changes can be applied.
+
+        Later real changes do not affect it.
+        """
         return SupposedCounts(_Copied(self.sums.copy(), self.pods))
 
     def validate(self) -> None:
@@ -158,7 +163,7 @@ class DomainCounts:
         if self._read == self._epoch.value:
             sums, pods = self.sums, self.pods
             self._add_up()
-            # Values that no node has may have been interned since; no pods count there.
+            # Some interned values may be on no node by now; no pods count there.
             assert np.array_equal(sums[:-1], self.sums[: len(sums) - 1]), (sums, self.sums)
             assert not sums[-1]
             assert not self.sums[len(sums) - 1 :].any()
@@ -166,7 +171,7 @@ class DomainCounts:
 
 
 class _Copied:
-    """Counts that no longer change, and the lowest of them once they were needed."""
+    """A copy of the counts that does not change, and the lowest counts once computed."""
 
     __slots__ = ("lowest", "pods", "sums")
 
@@ -187,7 +192,7 @@ class _Copied:
 
 
 class SupposedCounts:
-    """Counts by domain at the time of the copy, plus the changes of a hypothesis."""
+    """Counts by domain: a copy plus hypothetical changes."""
 
     __slots__ = ("_copied", "changes")
 
@@ -197,13 +202,16 @@ class SupposedCounts:
         self.changes: dict[int, int] = {}
 
     def supposed(self) -> SupposedCounts:
-        """Return an independent copy; costs as much as the hypothesis has changed so far."""
+        """Return an independent copy.
+
+        The cost is proportional to the number of hypothetical changes.
+        """
         copy = SupposedCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy
 
     def change(self, domain: int, by: int) -> None:
-        """Hypothetically add `by` in `domain`; undone by the opposite."""
+        """Hypothetically add `by` in `domain`; undone by adding `-by`."""
         left = self.changes.get(domain, 0) + by
         if left:
             self.changes[domain] = left
@@ -226,7 +234,7 @@ class SupposedCounts:
     def lowest(self, domains: Ids) -> int:
         """Return the lowest count among `domains`.
 
-        `domains` is not empty, is the same in each call, and contains all changed domains.
+        `domains` must be the same in each call, not be empty, and contain all changed domains.
 
         A hypothesis about one node changes one domain, so the few lowest counts decide.
         """

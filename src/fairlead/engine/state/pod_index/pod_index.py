@@ -1,8 +1,8 @@
-"""PodIndex: where pods are, by what affinity and spread rules can say about them.
+"""PodIndex: the rows of pods, indexed for affinity and topology spread rules.
 
-Rules that look beyond the node ask "how many pods like this are in each zone". Every placed pod is
-indexed twice: under its `PodClass` (namespace, labels, terminating), against which label selectors
-are evaluated, and under each of its `PlacedTerm`s (its affinity terms), which are evaluated against
+These rules need the number of matching pods per zone (or other domain). Every placed pod is indexed
+twice: under its `PodClass` (namespace, labels, terminating), against which label selectors are
+evaluated, and under each of its `PlacedTerm`s (its affinity terms), which are evaluated against
 incoming pods. Both are interned, so each selector is evaluated once per distinct class, and both
 notify the derived counts (`DomainCounts`) when a pod is added or removed.
 
@@ -48,7 +48,7 @@ class _Watch:
 
 
 class PodIndex:
-    """The index over placed pods; see the module's docstring.
+    """The index of placed pods; see the module's docstring.
 
     `repelling` is the number of required anti-affinity terms of placed pods, `attracting` the
     number of terms that score. `term_version` grows when a distinct term is added or removed.
@@ -159,7 +159,7 @@ class PodIndex:
         key = (pod.shape.id, pod.namespace)
         found = self._terms_of.get(key)
         if found is None:
-            if len(self._terms_of) >= _TERMS_OF_MAX:  # shapes come and go
+            if len(self._terms_of) >= _TERMS_OF_MAX:  # because shapes are dropped and created again
                 self._terms_of.clear()
             found = self._terms_of[key] = self._intern_terms(pod)
         return found

@@ -38,7 +38,7 @@ class PodSelector:
         self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
 
     def matches(self, pods: PodClass) -> bool:
-        """Return whether `pods` count."""
+        """Return whether the selector selects `pods`."""
         if not self.demands or (pods.terminating and not self.counts_terminating):
             return False
         return all(
@@ -49,7 +49,7 @@ class PodSelector:
 
 
 def anchor_of(selector: LabelSelector | None) -> Anchor:
-    """Return a label that everything `selector` matches must have, or None."""
+    """Return a label that every label set matching `selector` must contain, or None."""
     if selector is None:
         return None
     for label in selector.match_labels.items():
@@ -61,7 +61,7 @@ def anchor_of(selector: LabelSelector | None) -> Anchor:
 
 
 class AnchorIndex(Generic[Entry]):
-    """Entries, each stored once under its anchor."""
+    """Entries, each stored under its anchor."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -79,7 +79,7 @@ class AnchorIndex(Generic[Entry]):
             del self._by_anchor[anchor]
 
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
-        """Return the entries that may match `labels`, in the order of labels and insertion."""
+        """Return the entries that may match `labels`, in the order of labels, then of insertion."""
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():
             found.extend(self._by_anchor.get(label, ()))
