@@ -1,9 +1,9 @@
 """Reads users' files as JSON values.
 
 A path is a file, a directory (every .yaml, .yml and .json file below it, sorted) or `-` for
-standard input. Text is UTF-8, or UTF-16 with a byte order mark, as some shells on Windows write it.
-If the file name or the first character suggests JSON, that is tried first, because it parses a
-hundred times faster than YAML.
+standard input. Files can be compressed with gzip, and be tar archives of such files. Text is UTF-8,
+or UTF-16 with a byte order mark, as some shells on Windows write it. If the file name or the first
+character suggests JSON, that is tried first, because it parses a hundred times faster than YAML.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import msgspec
 
 from fairlead.api.text import yaml_documents
 from fairlead.api.text.yaml_listing import split_listing
+from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES, unpacked
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes, Listing, split
 
 STDIN: Final = "stdin"
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -52,7 +52,11 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     """
     if path == "-":
         data = (stdin or sys.stdin.buffer).read()
-        return list(_parse(STDIN, data, json_by_name=False))
+        return [
+            document
+            for source, content in unpacked(STDIN, data)
+            for document in _parse(source, bytes(content), json_by_name=False)
+        ]
     return [document for file in _files(path) for document in _read_file(file)]
 
 
@@ -65,13 +69,18 @@ def read_listings(path: str, stdin: BinaryIO | None = None) -> list[Document]:
         return parse_listings(STDIN, _content(stdin or sys.stdin.buffer))
     found: list[Document] = []
     for file in _files(path):
-        found += _split(str(file), _mapped(file), json_by_name=file.suffix == ".json")
+        for source, data in unpacked(str(file), _mapped(file)):
+            found += _split(source, data, json_by_name=source.endswith(".json"))
     return found
 
 
 def parse_listings(source: str, data: Bytes) -> list[Document]:
     """The documents in `data`, called `source` in messages. Raises InputError."""
-    return list(_split(source, data, json_by_name=False))
+    return [
+        document
+        for name, content in unpacked(source, data)
+        for document in _split(name, content, json_by_name=False)
+    ]
 
 
 def _content(stream: BinaryIO) -> Bytes:
@@ -141,9 +150,10 @@ def _files(path: str) -> Iterable[Path]:
     root = Path(path)
     if not root.is_dir():
         return [root]
-    files = sorted(f for f in root.rglob("*") if f.suffix in _SUFFIXES and f.is_file())
+    suffixes = {*TEXT_SUFFIXES, *PACKED_SUFFIXES}
+    files = sorted(f for f in root.rglob("*") if f.suffix in suffixes and f.is_file())
     if not files:
-        raise InputError(path, f"is a directory without a {', '.join(_SUFFIXES)} file")
+        raise InputError(path, f"is a directory without a {', '.join(TEXT_SUFFIXES)} file")
     return files
 
 
@@ -159,7 +169,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _read_file(path: Path) -> Iterator[Document]:
-    return _parse(str(path), read_bytes(path), json_by_name=path.suffix == ".json")
+    for source, data in unpacked(str(path), read_bytes(path)):
+        yield from _parse(source, bytes(data), json_by_name=source.endswith(".json"))
 
 
 def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document]:

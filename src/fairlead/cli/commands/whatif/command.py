@@ -32,11 +32,11 @@ def whatif(
 ) -> int:
     """Simulate a cluster with and without a change and print the difference.
 
-    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. Options that describe the change
-    can be repeated and combined. All of them take effect at the same instant, in this order:
-    delete, apply, scale, cordon, drain, fail. Text output comes with an HTML report,
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file (also
+    .gz or .tar), a directory of such files, or `-` for standard input. Instead of it, `--context`,
+    `--kubeconfig` or `--in-cluster` reads a running cluster, without changing it. Options that
+    describe the change can be repeated and combined. All of them take effect at the same instant,
+    in this order: delete, apply, scale, cordon, drain, fail. Text output comes with an HTML report,
     fairlead-whatif.html.
 
     Try:

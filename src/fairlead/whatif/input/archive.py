@@ -1,0 +1,78 @@
+"""Unpacks compressed dumps: gzip files, tar files, and gzip-compressed tar files.
+
+They are recognized by their content, so standard input can be compressed as well.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Final
+
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.listing import Bytes
+
+PACKED_SUFFIXES: Final = (".gz", ".tar", ".tgz")
+TEXT_SUFFIXES: Final = (".yaml", ".yml", ".json")
+# A small file can expand a thousandfold; a dump of 100,000 pods has 2 GB.
+UNPACKED_BYTES_MAX: Final = 8 << 30
+_GZIP: Final = b"\x1f\x8b"
+_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+_TAR: Final = slice(257, 262), b"ustar"
+
+
+def unpacked(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
+    """The files in `data` with their names for messages; `data` itself if it is not packed.
+
+    The files of an archive are those with a name that ends in .yaml, .yml or .json, in the order of
+    their names. Raises InputError.
+    """
+    if data[:2] == _GZIP:
+        source, data = source.removesuffix(".gz"), _decompressed(source, data)
+    if data[_TAR[0]] == _TAR[1]:
+        yield from _members(source, data)
+    else:
+        yield source, data
+
+
+def _decompressed(source: str, data: Bytes) -> bytes:
+    """The content of all gzip members in `data`. Raises InputError."""
+    parts: list[bytes] = []
+    room, rest = UNPACKED_BYTES_MAX, bytes(data)
+    try:
+        while rest:
+            stream = zlib.decompressobj(_GZIP_WINDOW)
+            parts.append(stream.decompress(rest, room))
+            room -= len(parts[-1])
+            if not stream.eof:
+                raise InputError(source, _cut_or_too_large(is_too_large=room <= 0))
+            rest = stream.unused_data.lstrip(b"\0")  # which some tools append as padding
+    except zlib.error as cause:
+        raise InputError(source, f"is not a valid gzip file: {cause}") from None
+    return b"".join(parts)
+
+
+def _cut_or_too_large(*, is_too_large: bool) -> str:
+    if is_too_large:
+        return f"expands to more than {UNPACKED_BYTES_MAX >> 30} GiB"
+    return "is cut short: the gzip data has no end"
+
+
+def _members(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
+    """The dumps in the tar file `data`. Raises InputError."""
+    found = False
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for member in sorted(archive.getmembers(), key=lambda one: one.name):
+                if member.isfile() and PurePosixPath(member.name).suffix in TEXT_SUFFIXES:
+                    found = True
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    yield f"{source}: {member.name}", content.read()
+    except tarfile.TarError as cause:
+        raise InputError(source, f"is not a valid tar file: {cause}") from None
+    if not found:
+        raise InputError(source, f"is an archive without a {', '.join(TEXT_SUFFIXES)} file")

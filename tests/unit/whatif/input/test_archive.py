@@ -1,0 +1,94 @@
+"""Compressed dumps and archives are read like the files they contain."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+
+import pytest
+
+from fairlead.whatif.input import archive
+from fairlead.whatif.input.document import read, read_listings
+from fairlead.whatif.input.error import InputError
+
+NODE = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}'
+POD = b"{apiVersion: v1, kind: Pod, metadata: {name: p}}"
+
+
+def tar_of(contents, mode="w:"):
+    """A tar file with the given contents by name."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as file:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            file.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Write a file and return its path."""
+
+    def write(name, content):
+        (tmp_path / name).write_bytes(content)
+        return str(tmp_path / name)
+
+    return write
+
+
+@pytest.mark.parametrize("reader", [read, read_listings])
+def test_a_compressed_dump_is_read(path, reader):
+    (document,) = reader(path("dump.json.gz", gzip.compress(NODE)))
+    assert document.value["kind"] == "Node"
+    assert document.source.endswith("dump.json")
+
+
+def test_the_members_of_a_gzip_file_are_one_text(path):
+    content = gzip.compress(NODE[:10]) + gzip.compress(NODE[10:])
+    assert len(read(path("dump.json.gz", content))) == 1
+
+
+def test_standard_input_can_be_compressed():
+    assert len(read("-", io.BytesIO(gzip.compress(NODE)))) == 1
+    assert len(read_listings("-", io.BytesIO(gzip.compress(NODE)))) == 1
+
+
+@pytest.mark.parametrize(("name", "mode"), [("dump.tar", "w:"), ("dump.tgz", "w:gz")])
+def test_an_archive_is_read_like_a_directory(path, name, mode):
+    contents = {"dump/pods.yaml": POD, "dump/nodes.json": NODE, "dump/notes.txt": b"{"}
+    found = read(path(name, tar_of(contents, mode)))
+    assert [document.value["kind"] for document in found] == ["Node", "Pod"]
+    assert found[1].source.endswith(f"{name}: dump/pods.yaml")
+
+
+def test_archives_in_a_directory_are_read(path, tmp_path):
+    path("nodes.json.gz", gzip.compress(NODE))
+    path("pods.yaml", POD)
+    assert len(read(str(tmp_path))) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("cut.gz", gzip.compress(NODE)[:-9], "is cut short"),
+        ("odd.gz", gzip.compress(NODE)[:10] + b"\xff" * 20, "is not a valid gzip file"),
+        (
+            "none.tar",
+            tar_of({"notes.txt": b"{"}),
+            "is an archive without a .yaml, .yml, .json file",
+        ),
+        ("bad.tar", tar_of({"n.json": NODE})[:300], "is not a valid tar file"),
+        ("bad.json.gz", gzip.compress(b"{"), "is not JSON"),
+    ],
+)
+def test_what_cannot_be_unpacked_is_refused_by_name(path, name, content, problem):
+    with pytest.raises(InputError, match=rf"{name.removesuffix('.gz')}.*: {problem}"):
+        read(path(name, content))
+
+
+def test_a_file_that_expands_without_end_is_refused(path, monkeypatch):
+    monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1 << 20)
+    with pytest.raises(InputError, match="expands to more than"):
+        read(path("bomb.json.gz", gzip.compress(b" " * (1 << 21))))
