@@ -30,6 +30,7 @@ from fairlead.testing.cluster.wait import (
     deletion_text,
     is_evicted,
     is_ready,
+    is_waiting,
     node_of,
     status_text,
     why_unschedulable,
@@ -44,6 +45,7 @@ Found = TypeVar("Found")
 DEFAULT: Final = "default"
 ZONE: Final = "topology.kubernetes.io/zone"
 MANAGER: Final = "fairlead-test"
+SHOWN_MAX: Final = 10  # pods in the message of a failed expectation
 
 __tracebackhide__ = hides_traceback
 Manifests = Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
@@ -181,7 +183,7 @@ class TestCluster:
         """
         found = self._waiter.wait(check, self._clock.now() + _ns(within))
         if not found:
-            raise AssertionError(f"{what} did not happen within {within}")
+            raise self._failure(f"{what} did not happen within {within}")
         return found
 
     def expect_bound(
@@ -224,7 +226,7 @@ class TestCluster:
         limit = began + _ns(after) + _ns(tolerance)
         if not self._waiter.wait(lambda: is_evicted(self.get("pod", pod, namespace), uid), limit):
             told = status_text(self.get("pod", pod, namespace))
-            raise AssertionError(f"{pod} was not evicted after {after}: {told}")
+            raise self._failure(f"{pod} was not evicted after {after}: {told}")
         passed = self._clock.now() - began
         if passed < _ns(after) - _ns(tolerance):
             raise AssertionError(f"{pod} was evicted after {passed / 1e9:g}s, not {after}")
@@ -236,7 +238,7 @@ class TestCluster:
         limit = self._clock.now() + _ns(within)
         if not self._waiter.wait(lambda: self.get(kind, name, namespace) is None, limit):
             told = deletion_text(self.get(kind, name, namespace))
-            raise AssertionError(f"{kind} {name} was not gone within {within}: {told}")
+            raise self._failure(f"{kind} {name} was not gone within {within}: {told}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
         """Expect an Event with `reason` about the object of that name, and return it."""
@@ -251,7 +253,7 @@ class TestCluster:
         if not found:
             others = ", ".join(dict.fromkeys(event.get("reason", "") for event in told()))
             problem = f"no event {reason} about {about} within {within}"
-            raise AssertionError(f"{problem}; there are: {others or 'none'}")
+            raise self._failure(f"{problem}; there are: {others or 'none'}")
         return found[-1]
 
     def _expect_pod(
@@ -269,8 +271,28 @@ class TestCluster:
         found = self._waiter.wait(checked, self._clock.now() + _ns(within))
         if not found:
             told = status_text(self.get("pod", name, namespace))
-            raise AssertionError(f"{name} {otherwise} within {within}: {told}")
+            raise self._failure(
+                f"{name} {otherwise} within {within}: {told}", but=(namespace, name)
+            )
         return found
+
+    def _failure(self, problem: str, but: tuple[str, str] | None = None) -> AssertionError:
+        """The error `problem`, followed by the pods without a node and the reasons.
+
+        The pod with the namespace and name `but` is left out, because `problem` describes it.
+        """
+        waiting = [
+            pod for pod in self.list("pod", None) if is_waiting(pod) and _identity(pod) != but
+        ]
+        shown = [f"  {'/'.join(_identity(pod))}: {status_text(pod)}" for pod in waiting[:SHOWN_MAX]]
+        if len(waiting) > SHOWN_MAX:
+            shown.append(f"  and {len(waiting) - SHOWN_MAX} more")
+        heading = ["pods without a node:"] if shown else []
+        return AssertionError("\n".join([problem, *heading, *shown]))
+
+
+def _identity(pod: Json) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
 def _is_about(event: Json, name: str) -> bool:

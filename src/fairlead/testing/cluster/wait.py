@@ -92,6 +92,12 @@ def is_ready(pod: Json) -> bool:
     return pod["status"].get("phase") == "Running" and conditions.get("Ready") == "True"
 
 
+def is_waiting(pod: Json) -> bool:
+    """Return whether the pod has no node yet, and is neither terminating nor finished."""
+    finished = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    return not (node_of(pod) or finished or "deletionTimestamp" in pod["metadata"])
+
+
 def why_unschedulable(pod: Json) -> str:
     """Return the scheduler's message for an unschedulable pod, "" for others."""
     said = (c for c in _conditions(pod) if c.get("reason") == "Unschedulable")

@@ -65,6 +65,27 @@ def test_why_a_pod_waits(cluster) -> None:
         cluster.expect_bound("big", within="5m")
 
 
+def test_a_failed_expectation_shows_the_pods_without_a_node(cluster) -> None:
+    cluster.apply([asking("big", "64"), asking("small", "1m"), asking("other", "32")])
+    with pytest.raises(AssertionError) as failure:
+        cluster.expect(lambda: False, what="a miracle")
+    first, heading, *pods = str(failure.value).splitlines()
+    assert (first, heading) == ("a miracle did not happen within 1m", "pods without a node:")
+    assert [line.partition(":")[0] for line in pods] == ["  default/big", "  default/other"]
+    assert all(
+        "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu" in line for line in pods
+    )
+    with pytest.raises(AssertionError, match="  default/other: Pending") as failure:
+        cluster.expect_bound("big")
+    assert str(failure.value).count("big") == 1
+
+
+def test_a_failed_expectation_shows_at_most_ten_of_them(cluster) -> None:
+    cluster.apply([asking(f"big-{number}", "64") for number in range(12)])
+    with pytest.raises(AssertionError, match=r"\n  and 2 more$"):
+        cluster.expect(lambda: False)
+
+
 def test_an_eviction_is_timed(cluster) -> None:
     """Grace period, tainting, and then the pod's own toleration of five minutes."""
     cluster.apply(pod("p"))
