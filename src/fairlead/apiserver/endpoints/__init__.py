@@ -7,6 +7,7 @@ A request and the time go in; a response or a watch comes out (`server.ApiServer
     subresources/  status, scale, binding, eviction, log, token, ...
     collection/    list pages, continue tokens, selectors, watches
     response/      renders objects, lists, Tables and watch events
+    post_start_hook/  controllers that run inside the server
 
 upstream: apiserver/pkg/endpoints
 """

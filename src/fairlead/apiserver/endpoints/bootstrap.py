@@ -69,7 +69,7 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
 
 
 def control_plane_objects() -> Iterator[Json]:
-    """Yield the manifests, without statuses: reconcilers write those."""
+    """Yield the manifests, without statuses: post-start hooks write those."""
     yield from _api_services()
     yield from _priority_levels()
     yield from _flow_schemas()

@@ -10,13 +10,13 @@ from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.discovery.issuer import IssuerDocuments
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
+from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.endpoints.request_scope import ComputedObjects
 from fairlead.apiserver.endpoints.server import ApiServer, Document
 from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.printers.table import table
 from fairlead.apiserver.protobuf.decoder import decode
-from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import BUILT_IN, ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.schema.encoding_order import ordered, ordered_by_name
@@ -40,7 +40,7 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     `clock` returns ns since 1970. `address` is the host and port that discovery documents name,
     `version` is Fairlead's. `identity` issues and checks tokens and answers reviews. `components`
     are the componentstatuses, `computed` further kinds that are not stored. `late` delays the
-    server's own reconcilers.
+    post-start hooks.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*BUILT_IN, *computed))

@@ -16,7 +16,7 @@ upstream: apiserver/pkg/server/config.go:DefaultBuildHandlerChain, endpoints/ins
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
@@ -37,9 +37,11 @@ from fairlead.apiserver.auth.authorizer import (
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components
-from fairlead.apiserver.endpoints.definition_controller import DefinitionController
 from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.endpoints.ip_address_reconciler import IpAddressReconciler
+from fairlead.apiserver.endpoints.post_start_hook.definition_controller import DefinitionController
+from fairlead.apiserver.endpoints.post_start_hook.ip_address_reconciler import IpAddressReconciler
+from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import NO_DELAY, ReconcileDelay
+from fairlead.apiserver.endpoints.post_start_hook.status_reconcilers import StatusReconcilers
 from fairlead.apiserver.endpoints.request.body import DecodeProtobuf
 from fairlead.apiserver.endpoints.request.options import is_true, require_timeout
 from fairlead.apiserver.endpoints.request.request_info import (
@@ -55,14 +57,12 @@ from fairlead.apiserver.endpoints.request_scope import ComputedObjects, RequestS
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.endpoints.response.renderer import Renderer, TableOf
 from fairlead.apiserver.endpoints.routes import Answer, Handler, handler_for, has_wrong_scope
-from fairlead.apiserver.endpoints.status_reconcilers import StatusReconcilers
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import COMPONENT_STATUS, CUSTOM_RESOURCE_DEFINITION, Kind
 from fairlead.apiserver.negotiation.media_type import error_media_type
 from fairlead.apiserver.negotiation.request_error import no_resource
 from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.negotiation.status import failure
-from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.table import strategy_of
@@ -81,6 +81,19 @@ _COLLECTION_VERBS: Final = ("list", "watch", "deletecollection")
 _OWN_NAME: Final = "kube-apiserver"
 _WATCH_STATUS: Final = 200
 _COMPONENTS: Final[Mapping[Kind, ComputedObjects]] = {COMPONENT_STATUS: Components(ONE_PROCESS)}
+
+
+class PostStartHook(Protocol):
+    """A controller that runs inside the server (see `post_start_hook`)."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has something to do, now or later."""
+        ...
+
+    def settle(self, now: int) -> None:
+        """Do what is due at `now` (ns since 1970)."""
+        ...
 
 
 class ApiServer:
@@ -106,17 +119,20 @@ class ApiServer:
         """`clock` returns ns since 1970, for ages in watches.
 
         `identity` issues and checks tokens and answers reviews; `computed` serves kinds that are
-        not stored; `late` delays the server's own reconcilers.
+        not stored; `late` delays the post-start hooks.
         """
         self.counts = RequestCounts()
         self._authorize = authorize
         self._storage = store.storage
         self._documents = tuple(documents)
         registry = registry or ServedKinds()
-        self._definitions = DefinitionController(store, registry, _with_tracked_status, late)
-        self._status_reconcilers = StatusReconcilers(store, late)
-        self._ip_addresses = IpAddressReconciler(store)
-        self._definitions.settle(clock())
+        definitions = DefinitionController(store, registry, _with_tracked_status, late)
+        self._post_start_hooks: tuple[PostStartHook, ...] = (
+            definitions,
+            StatusReconcilers(store, late),
+            IpAddressReconciler(store),
+        )
+        definitions.settle(clock())
         self._deps = ServerDeps(
             store=store,
             registry=registry,
@@ -145,8 +161,7 @@ class ApiServer:
         `handle.steps(...)` yields the webhooks to call; meanwhile, other requests may be handled.
         """
         self._storage.look_for_room()
-        if self._definitions.waits or self._status_reconcilers.waits or self._ip_addresses.waits:
-            self.reconcile(now)
+        self.run_post_start_hooks(now)
         labels = BY_METHOD.get(request.method, OTHER)
         warnings: list[str] = []
         try:
@@ -163,18 +178,16 @@ class ApiServer:
         except ApiError as refusal:
             answer = refused(refusal, request, tuple(warnings))
         finally:
-            self.reconcile(now)
+            self.run_post_start_hooks(now)
         status = answer.status if isinstance(answer, Response) else _WATCH_STATUS
         self.counts.add(labels, status)
         return answer
 
-    def reconcile(self, now: int) -> None:
-        """Run the server's own reconcilers, unless the storage is full."""
-        if self._storage.is_full:
-            return
-        self._definitions.settle(now)
-        self._status_reconcilers.settle(now)
-        self._ip_addresses.settle(now)
+    def run_post_start_hooks(self, now: int) -> None:
+        """Let the post-start hooks act on what has changed, unless the storage is full."""
+        for hook in self._post_start_hooks:
+            if hook.waits and not self._storage.is_full:
+                hook.settle(now)
 
     def authorize(self, request: Request) -> None:
         """Authorize a request by its head, before its body is read. Raises ApiError 400, 403."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -23,7 +23,7 @@ from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.kind import LEASE, SERVICE, SERVICE_ACCOUNT, find_kind
+from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, find_kind
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.store import Store
@@ -130,38 +130,44 @@ class LocalCluster:
         the tokens of service accounts.
         """
         self.clock = clock
-        ids = RandomIds()
-        storage: Storage = CompactStorage()
-        self.store = Store(
-            ids,
-            admission=(
-                *served_admission(
-                    ids.new_suffix,
-                    limited=options.limited,
-                    preemption_policies=options.release.preemption_policies,
-                ),
-                PodCountLimit(options.pods_max),
-            ),
-            registry=_registry(storage, options.without),
-            storage=storage,
-        )
+        self.journal = journal
+        self._options = options
+        self._ids = RandomIds()
+        now = clock.now()
+        # 1. The store, as the journal has it.
+        self.store = _store(options, self._ids)
         is_new = journal is None or journal.is_empty
         if journal is not None and not is_new:
             journal.restore(self.store.storage)
             journal.begin(self.store.storage)
-        rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
+        # 2. The API server before it.
         accounts = ServiceAccountTokens(
             account_key,
             self.store.storage,
             clock.now,
-            new_id=partial(ids.new_uid, SERVICE_ACCOUNT, "", ""),
+            new_id=partial(self._ids.new_uid, SERVICE_ACCOUNT, "", ""),
         )
         self.tokens = TokenAuthenticator(users, accounts.recognize)
-        has_metrics = METRICS not in options.without
-        self.server: ApiServer = complete_server(
+        self.server = self._api_server(accounts)
+        # 3. The objects that every cluster begins with.
+        if is_new:
+            self._load(now)
+            if journal is not None:
+                journal.begin(self.store.storage)
+        # 4. The engine and the controllers, which act on all of it.
+        config = config_in(options.release, options.engine)
+        config = replace(config, kubelet=replace(config.kubelet, job_duration=options.job_duration))
+        self.metrics = _metrics(config)
+        self.control_plane = self._control_plane(config, now)
+
+    def _api_server(self, accounts: ServiceAccountTokens) -> ApiServer:
+        storage = self.store.storage
+        rights = Rbac(storage, (NodeAuthorizer(storage),))
+        has_metrics = METRICS not in self._options.without
+        return complete_server(
             self.store,
-            clock=clock.now,
-            address=options.address,
+            clock=self.clock.now,
+            address=self._options.address,
             version=__version__,
             authorize=rights,
             identity=Identity(
@@ -170,19 +176,13 @@ class LocalCluster:
                 issue=accounts.issue,
                 keys=accounts.keys,
             ),
-            computed=measured(self.store.storage) if has_metrics else NOTHING_COMPUTED,
+            computed=measured(storage) if has_metrics else NOTHING_COMPUTED,
         )
-        now = clock.now()
-        if is_new:
-            self._load(options, now)
-            if journal is not None:
-                journal.begin(self.store.storage)
-        self.journal = journal
-        storage, new_id = self.store.storage, partial(ids.new_uid, LEASE, "", "")
-        config = config_in(options.release, options.engine)
-        config = replace(config, kubelet=replace(config.kubelet, job_duration=options.job_duration))
-        self.metrics = _metrics(config)
-        self.control_plane = ControlPlane(
+
+    def _control_plane(self, config: EngineConfig, now: Instant) -> ControlPlane:
+        options, storage = self._options, self.store.storage
+        new_lease_id = partial(self._ids.new_uid, LEASE, "", "")
+        return ControlPlane(
             self.store,
             now,
             config=config,
@@ -192,21 +192,38 @@ class LocalCluster:
             without=options.without,
             controllers=(
                 KubernetesService(storage, options.address),
-                ApiServerRecords(storage, new_id, HOST, options.address, options.authority),
+                ApiServerRecords(storage, new_lease_id, HOST, options.address, options.authority),
                 ApiServiceRegistration(storage),
                 *_certificate_signer(storage, options),
             ),
-            listeners=(ReconcileListener(self.server.reconcile),),
+            listeners=(PostStartHookListener(self.server),),
         )
 
-    def _load(self, options: LocalOptions, now: Instant) -> None:
+    def _load(self, now: Instant) -> None:
+        options = self._options
         nodes = node_manifests(options.nodes, options.zones, now)
         self.store.load(registered(nodes, now), now)
         standing = (*bootstrap_objects(), *control_plane_objects())
         more = () if METRICS in options.without else MEASUREMENTS
         create_as_apiserver(self.store, (*standing, *more, *job_kinds()), now)
-        self.server.reconcile(now)
+        self.server.run_post_start_hooks(now)
         create_as_apiserver(self.store, (DEFAULT_QUEUE,), now)
+
+
+def _store(options: LocalOptions, ids: RandomIds) -> Store:
+    """An empty store with the admission plugins of a served cluster."""
+    storage = CompactStorage()
+    plugins = served_admission(
+        ids.new_suffix,
+        limited=options.limited,
+        preemption_policies=options.release.preemption_policies,
+    )
+    return Store(
+        ids,
+        admission=(*plugins, PodCountLimit(options.pods_max)),
+        registry=_registry(storage, options.without),
+        storage=storage,
+    )
 
 
 def _metrics(config: EngineConfig) -> SchedulerMetrics:
@@ -240,19 +257,13 @@ def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[Certif
     return (CertificateSigner(storage, authority),)
 
 
-# --- reconcilers of the API server ---------------------------------------------------------------
+class PostStartHookListener:
+    """Runs the server's post-start hooks after changes by controllers, which come by no request."""
 
-# The server runs them after each request, but controllers' changes come without a request.
-
-
-class ReconcileListener:
-    """Calls `reconcile` after each change of a Service."""
-
-    def __init__(self, reconcile: Callable[[Instant], None]) -> None:
-        """`reconcile` performs the writes that are due."""
-        self._reconcile = reconcile
+    def __init__(self, server: ApiServer) -> None:
+        """`server` has the hooks."""
+        self._server = server
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See StoreListener."""
-        if change.kind is SERVICE:
-            self._reconcile(now)
+        self._server.run_post_start_hooks(now)

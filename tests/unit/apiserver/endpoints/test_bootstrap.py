@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from fairlead.apiserver.endpoints.bootstrap import control_plane_objects
-from fairlead.apiserver.endpoints.status_reconcilers import BUILT_IN_LEVELS
+from fairlead.apiserver.endpoints.post_start_hook.status_reconcilers import BUILT_IN_LEVELS
 from fairlead.apiserver.kind import KINDS
 
 MADE = list(control_plane_objects())

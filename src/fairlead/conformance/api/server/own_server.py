@@ -20,9 +20,9 @@ from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create_as_apiserver
 from fairlead.apiserver.endpoints.component_status import component
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
@@ -49,7 +49,7 @@ _COMPONENTS: Final = (
     component("etcd-0"),
 )
 
-# The recorded delays of the server's own reconciliation.
+# The recorded delays of the post-start hooks.
 _NS_PER_MS: Final = 1_000_000
 _LATE: Final = ReconcileDelay(
     accepted=3 * _NS_PER_MS,
@@ -123,7 +123,7 @@ class OwnServer:
             self.now,
         )
         for instant in (self.now, self.now + 1_000 * _NS_PER_MS):
-            self.server.reconcile(instant)
+            self.server.run_post_start_hooks(instant)
 
     def settle(self) -> None:
         """Perform everything due by now: nothing, without controllers."""

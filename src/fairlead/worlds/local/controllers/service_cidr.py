@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
-from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR, MANAGED_BY
+from fairlead.apiserver.endpoints.post_start_hook.ip_address_reconciler import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import ApplyStatus, Command, ObjectRef, PatchObject

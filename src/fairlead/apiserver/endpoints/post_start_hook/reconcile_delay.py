@@ -1,6 +1,6 @@
-"""Artificial delays of the server's own reconcilers, set by conformance replays only.
+"""Artificial delays of the post-start hooks, set by conformance replays only.
 
-The reconcilers of a server act at once. A replay gives them the delays of the recorded server,
+The hooks of a server act at once. A replay gives them the delays of the recorded server,
 whose controllers react a few milliseconds after the client has its response.
 """
 

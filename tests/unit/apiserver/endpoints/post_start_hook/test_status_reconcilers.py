@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.apiserver.endpoints.status_reconcilers import StatusReconcilers
-from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
+from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import ReconcileDelay
+from fairlead.apiserver.endpoints.post_start_hook.status_reconcilers import StatusReconcilers
 
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
 LEVELS = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"

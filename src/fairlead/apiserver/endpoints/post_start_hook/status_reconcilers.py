@@ -16,9 +16,9 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.endpoints.field_manager import track, tracking_of
+from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
-from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.apiregistration import LOCAL
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
@@ -58,8 +58,8 @@ class StatusReconcilers:
 
     @property
     def waits(self) -> bool:
-        """Whether a status is due later."""
-        return bool(self._due)
+        """Whether a status is due, now or later."""
+        return bool(self._changed or self._due)
 
     def settle(self, now: int) -> None:
         """Write the statuses that are due at `now` (ns since 1970)."""

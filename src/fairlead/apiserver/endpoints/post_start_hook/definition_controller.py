@@ -34,9 +34,9 @@ from fairlead.apiserver.apiextensions.definition.status import (
 )
 from fairlead.apiserver.apiextensions.definition.validation import causes
 from fairlead.apiserver.apiextensions.served_kind import LAST_VERBS, kinds_of
+from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
-from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
@@ -82,8 +82,8 @@ class DefinitionController:
 
     @property
     def waits(self) -> bool:
-        """Whether any definition is due later."""
-        return bool(self._due)
+        """Whether any definition has changed or is due later."""
+        return bool(self._changed or self._due)
 
     def settle(self, now: int) -> None:
         """Act on all changes so far, at `now` (ns since 1970)."""

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from fairlead.apiserver.endpoints.definition_controller import DefinitionController
+from fairlead.apiserver.endpoints.post_start_hook.definition_controller import DefinitionController
+from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.endpoints.request.body_type import require_type
 from fairlead.apiserver.endpoints.request.typed_object import of_another_version
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, find_kind
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request
