@@ -133,7 +133,24 @@ def config(name, content, *says):
     return Case(name, "whatif dump.yaml --config c.yaml", ("c.yaml", *says), files)
 
 
+def plan(name, arguments, *says, files=()):
+    """A case of a bad command that plans."""
+    cluster = documents(NODE, POD, DEPLOYMENT, OTHER_DEPLOYMENT)
+    return Case(name, arguments, says, (("dump.yaml", cluster), *files))
+
+
 CASES = [
+    # --- plans ---------------------------------------------------------------------------------
+    plan("fit of nothing", "fit dump.yaml", "arguments: name either --pod FILE or --like KIND/"),
+    plan("fit nowhere", "fit --like deploy/shop/web", "arguments: name a SNAPSHOT, or a cluster"),
+    plan("fit a file without pods", "fit dump.yaml --pod n.yaml",
+         "n.yaml: contains 0 pods and workloads; expected one", files=(("n.yaml", NODE),)),
+    plan("fit an unschedulable limit", "fit dump.yaml --like deploy/shop/web --max-limit 0",
+         "--max-limit: 0 is not from 1 to 1,000,000"),
+    plan("fit an ambiguous name", "fit dump.yaml --like deploy/web",
+         "--like: deploy/web is in several namespaces (other, shop); add one"),
+    plan("fit an invalid pod", "fit dump.yaml --pod p.yaml", "p.yaml: Pod shop/web: spec.cont",
+         files=(("p.yaml", POD.replace('"1"', "-1")),)),
     # --- files ---------------------------------------------------------------------------------
     change(
         "autoscaler without groups",

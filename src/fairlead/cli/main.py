@@ -80,6 +80,11 @@ _COMMANDS: Final = (
         "Explain why each node does or does not fit a pod.",
     ),
     _Command(
+        "fit",
+        "fairlead.cli.commands.fit:fit",
+        "Count how many more pods of a kind fit.",
+    ),
+    _Command(
         "snapshot",
         "fairlead.cli.commands.snapshot:snapshot",
         "Write what a running cluster contains to a file.",

@@ -18,6 +18,7 @@ scripts start quickly.
     question         the two runs of a what-if
     scenario/        scenario files
     explain/         why one pod or group is placed or pending
+    planner/         how many pods fit, which nodes can go, in which order
     result/, report/ JSON and HTML
 
 Law: everything a user gives is checked here before anything runs, and every refusal is one

@@ -1,0 +1,91 @@
+"""`fairlead fit`: how many more pods of a kind fit, where, and what stops the next one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.output import AnswerOutput
+from fairlead.cli.options.parameter import integer, named
+from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+
+
+def fit(
+    snapshot: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = None,
+    /,
+    *,
+    pod: Annotated[
+        str | None,
+        named("FILE", "A Pod, or a workload whose pods are meant (YAML or JSON)."),
+    ] = None,
+    like: Annotated[
+        str | None,
+        named("KIND/NAME", "Pods like those of a workload: deploy/shop/web, sts/shop/db, pod/a/b."),
+    ] = None,
+    namespace: Annotated[
+        str,
+        Parameter(
+            name=["--namespace", "-n"],
+            help="Namespace for names and objects that do not specify one.",
+            show_default=False,
+        ),
+    ] = "",
+    preempt: Annotated[
+        bool, Parameter(help="Let the new pods evict pods of lower priority.", negative=())
+    ] = False,
+    max_limit: Annotated[
+        int | None,
+        Parameter(help="Stop after this many pods.", metavar="N", converter=integer),
+    ] = None,
+    connection: ConnectionOptions = NO_CONNECTION,
+    present: PresentOptions = PRESENT_DEFAULTS,
+    output: AnswerOutput = "text",
+) -> int:
+    """Count how many more pods fit, where they go, and what stops the next one.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. New pods pass admission, count
+    against quotas, and are placed by the scheduler with all its plugins. Pods that wait already are
+    placed first.
+
+    Try:
+
+        fairlead fit dump.yaml --like deploy/shop/web
+
+        fairlead fit dump.yaml --pod web.yaml -o json
+
+        fairlead fit --context prod --like deploy/shop/web --preempt
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from fairlead.cli.options.connection import snapshot_of
+    from fairlead.cli.output.plan_answer import print_plan
+    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.planner.cluster_model import ClusterModel
+    from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
+    from fairlead.whatif.planner.fit import fit as count_fitting
+    from fairlead.whatif.planner.new_pod import pod_source
+    from fairlead.whatif.planner.note import plan_notes
+    from fairlead.whatif.snapshot.inventory import Inventory
+
+    scheduler = present.scheduler
+    if max_limit is not None and not 1 <= max_limit <= PODS_MAX:
+        raise InputError("--max-limit", f"{max_limit} is not from 1 to {PODS_MAX:,}")
+    with ProgressBar() as progress:
+        progress.begin("reading", 0)
+        read = snapshot_of(snapshot, connection)
+        source = pod_source(pod, like, namespace, Inventory(read.manifests))
+        model = ClusterModel(read, scheduler, seed=present.seed, preempts=preempt)
+        result = count_fitting(model, source, progress, max_limit or PODS_MAX)
+    notes = plan_notes(read, model, present.choice)
+    print_plan(fit_answer(result, source, model, read.source, notes), output)
+    return 0

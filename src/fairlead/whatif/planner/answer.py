@@ -1,0 +1,86 @@
+"""PlanAnswer: the answer of a planner as data, which text, JSON and Markdown are made from.
+
+Every list of an answer is one of its tables, so that no output can leave one out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.whatif.result.result_json import API_VERSION
+
+Row = Mapping[str, Any]
+
+SECONDS: Final = "seconds"
+NAME: Final = "name"
+NUMBER: Final = "number"
+WORDS: Final = "words"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanColumn:
+    """The field `key` of a table's rows under `heading`.
+
+    `form` is NAME (may be elided in the middle), NUMBER, SECONDS (shown as a duration) or WORDS.
+    Columns with the highest `rank` are dropped first on a narrow terminal; those of rank 0 stay.
+    """
+
+    key: str
+    heading: str
+    form: str = WORDS
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTable:
+    """The list `name` of an answer; a terminal shows its first `shown` rows."""
+
+    name: str
+    title: str
+    columns: tuple[PlanColumn, ...]
+    rows: Sequence[Row]
+    shown: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
+
+    `kind` is the kind of the JSON; `facts` are further fields of it.
+    """
+
+    kind: str
+    source: str
+    verdict: str
+    findings: tuple[str, ...] = ()
+    tables: tuple[PlanTable, ...] = ()
+    facts: Json = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> Json:
+        """The answer as JSON; its lists are those of the tables."""
+        return {
+            "apiVersion": API_VERSION,
+            "kind": self.kind,
+            "source": self.source,
+            "verdict": self.verdict,
+            "findings": list(self.findings),
+            **self.facts,
+            **{table.name: [dict(row) for row in table.rows] for table in self.tables},
+            "notes": list(self.notes),
+        }
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Returns `count` with its noun: 1 pod, 2,000 pods."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first `most` names, and the number of further ones."""
+    rest = len(names) - most
+    shown = ", ".join(names[:most])
+    return f"{shown} and {rest:,} more" if rest > 0 else shown

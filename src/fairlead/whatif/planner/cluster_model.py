@@ -1,0 +1,371 @@
+"""ClusterModel: a cluster whose scheduler is asked where pods go, with hypotheses that are undone.
+
+    with model.hypothesis() as supposed:
+        model.remove(pod)
+        model.cordon("worker-3")
+        decision = model.schedule(model.replacement(pod))
+        supposed.commit()                   # otherwise leaving the block reverts
+
+Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
+all plugins of the pod's profile, and stays in the state until it is undone. No time passes: pods
+are ready at once, and no controller acts. The store behind the model has the objects of the
+snapshot and admits new pods as a simulation does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import decode
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject, Node, Pod, PodStatus, Taint
+from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.taint import NO_SCHEDULE
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import RESOURCE_QUOTA
+from fairlead.engine.core.command import Issued, ObjectRef, UpdateQuotaStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import API_SERVER
+from fairlead.engine.core.status import Status
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
+from fairlead.engine.framework.runtime import Framework, attempt
+from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.cycle import Decision, Failure, Placement, refusal, schedule_one
+from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.volumes.claim_creation import missing_storage
+from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+_CORDON: Final = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
+
+
+@dataclass(slots=True)
+class Hypothesis:
+    """A change of a model in progress; `start` is the length of the undo log at its beginning."""
+
+    start: int
+    is_committed: bool = False
+
+    def commit(self) -> None:
+        """Keep the changes when the block ends; an outer hypothesis may still revert them."""
+        self.is_committed = True
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`nodes` nodes refuse a pod for `reason`, given by `plugin` ("" if several did together)."""
+
+    plugin: str
+    reason: str
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Assumed:
+    """A placement that the model made, with what undoes its reservations."""
+
+    framework: Framework
+    placement: Placement
+
+
+class _NoEngine:
+    """Issues no commands: a model only needs the world's store."""
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Issued]:
+        return []
+
+
+class ClusterModel:
+    """See the module's docstring. `objects` are those of the snapshot, `now` is its time."""
+
+    def __init__(
+        self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0, preempts: bool = False
+    ) -> None:
+        """Load `snapshot`; with `preempts`, pods of lower priority make room.
+
+        Raises InputError for objects that an API server would refuse.
+        """
+        self.now = snapshot.taken_at
+        self._world = SimulatedWorld(_NoEngine(), start=self.now, seed=seed, events_max=0)
+        self.objects = self._load(snapshot)
+        self.cluster = Cluster()
+        self.cluster.apply(ObjectsLoaded(self.objects))
+        self.table = self.cluster.table
+        self.has_extenders = bool(config.extenders)
+        self._nominator = Nominator()
+        self._tie_break = TieBreak(seed)
+        self._preempts = preempts
+        self._served = self._serve(config)
+        self._assumed: dict[str, _Assumed] = {}
+        self._undo: list[Callable[[], None]] = []
+        self._copies = 0
+        for pod in self.cluster.pods.values():
+            node = pod.pod.status.nominated_node_name
+            if node and not pod.pod.spec.node_name:
+                self._nominator.nominate(pod, node)
+
+    def _load(self, snapshot: Snapshot) -> tuple[ApiObject, ...]:
+        world = self._world
+        try:
+            world.load(manifest.content for manifest in snapshot.manifests)
+        except ApiError as refused:
+            raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
+        loaded = self._polled()
+        for command in missing_storage(loaded):
+            world.perform(Issued(command, API_SERVER), self.now)
+        return (*loaded, *self._polled())
+
+    def _polled(self) -> tuple[ApiObject, ...]:
+        """The objects of the store that changed since the last call."""
+        found: list[ApiObject] = []
+        while stimuli := self._world.poll(self.now):
+            for one in stimuli:
+                match one:
+                    case ObjectsLoaded(objects):
+                        found += objects
+                    case ObjectChanged(changed):
+                        found.append(changed)
+                    case _:
+                        pass
+        return tuple(found)
+
+    def _serve(self, config: SchedulerConfig) -> dict[str, Served]:
+        found = {}
+        for profile in config.profiles:
+            served = serve(
+                profile,
+                Beliefs(self.cluster, self._nominator),
+                self._tie_break,
+                config.out_of_tree,
+                shared=Shared(version=config.version),
+            )
+            if not self._preempts:
+                served.framework.post_filters = []
+            found[profile.scheduler_name] = served
+        return found
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def served(self, pod: PodInfo) -> Served:
+        """The profile of `pod`; the default (or first) one if another scheduler places it."""
+        name = pod.pod.spec.scheduler_name
+        default = self._served.get(DEFAULT_SCHEDULER) or next(iter(self._served.values()))
+        return self._served.get(name, default)
+
+    def has_profile(self, pod: PodInfo) -> bool:
+        """Whether the configuration has a profile for the scheduler that `pod` names."""
+        return pod.pod.spec.scheduler_name in self._served
+
+    def node(self, name: str) -> NodeInfo:
+        """The node called `name`, which must exist."""
+        found = self.table.find(name)
+        assert found is not None, name
+        return found
+
+    def pods(self) -> list[PodInfo]:
+        """The pods of the snapshot that have not finished, whether they have a node or not."""
+        return list(self.cluster.pods.values())
+
+    def waiting_pods(self) -> list[PodInfo]:
+        """Pods that wait for this scheduler and are not gated, in the order of its queue."""
+        found = [
+            pod
+            for pod in self.cluster.pods.values()
+            if not self.cluster.node_of(pod)
+            and not pod.terminating
+            and self.has_profile(pod)
+            and self.served(pod).framework.run_pre_enqueue(pod) is None
+        ]
+        return in_queue_order(found)
+
+    def pod_info(self, pod: Pod) -> PodInfo:
+        """`pod` with its shape in this model."""
+        return PodInfo(pod, self.cluster.shapes.shape_of(pod))
+
+    def replacement(self, pod: PodInfo) -> PodInfo:
+        """A new pod without a node, as the controller of `pod` would create it."""
+        self._copies += 1
+        return self.pod_info(_unbound(pod.pod, f"{pod.id}+{self._copies}"))
+
+    def refusals(self, pod: PodInfo) -> list[Refusal]:
+        """Why nodes refuse `pod` now, by plugin and reason, most nodes first."""
+        served = self.served(pod)
+        counts: dict[tuple[str, str], int] = {}
+        for status, nodes in find_nodes_that_fit(served.plans, pod).diagnosis().counts():
+            for reason in status.reasons:
+                key = (status.plugin, reason)
+                counts[key] = counts.get(key, 0) + nodes
+        found = [Refusal(plugin, reason, nodes) for (plugin, reason), nodes in counts.items()]
+        return sorted(found, key=lambda one: (-one.nodes, one.plugin, one.reason))
+
+    # --- the store -------------------------------------------------------------------------
+
+    def create(self, manifest: Json) -> ApiObject:
+        """Create an object as a user of the API server would; returns its view.
+
+        The cluster does not see it. Raises ApiError if the store or admission refuses it.
+        """
+        world = self._world
+        return decode(world.store.create(manifest, self.now, write=world.user_write()))
+
+    def count_quotas(self, namespace: str) -> bool:
+        """Count what the quotas of `namespace` have in use; return whether there are any."""
+        quotas = list(self._world.store.storage.items(RESOURCE_QUOTA, namespace))
+        for quota in quotas:
+            meta = quota["metadata"]
+            ref = ObjectRef("ResourceQuota", namespace, meta["name"], meta.get("uid", ""))
+            self._world.perform(Issued(UpdateQuotaStatus(ref), API_SERVER), self.now)
+        return bool(quotas)
+
+    # --- hypotheses ------------------------------------------------------------------------
+
+    @contextmanager
+    def hypothesis(self) -> Iterator[Hypothesis]:
+        """Changes that are reverted at the end of the block unless they are committed."""
+        supposed = Hypothesis(len(self._undo))
+        try:
+            yield supposed
+        finally:
+            if not supposed.is_committed:
+                while len(self._undo) > supposed.start:
+                    self._undo.pop()()
+
+    def schedule(self, pod: PodInfo) -> Decision:
+        """Run one scheduling cycle for `pod`, and put it on the node that the cycle chose."""
+        served = self.served(pod)
+        decision = settle(schedule_one(served, pod, self._tie_break))
+        if isinstance(decision, Failure):
+            return decision
+        refused = self._reserve(served.framework, pod, decision)
+        return decision if refused is None else refusal(refused)
+
+    def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
+        """Remove the victims of the preemption that `decision` found; returns them."""
+        if isinstance(decision, Placement) or decision.room is None:
+            return ()
+        victims = tuple(decision.room.victims)
+        for victim in victims:
+            self.remove(victim)
+        return victims
+
+    def _reserve(self, framework: Framework, pod: PodInfo, placement: Placement) -> Status | None:
+        """Assume `pod` on its node and run Reserve; undo both if a plugin refuses."""
+        node = placement.node.name
+        self.cluster.assume(pod, node)
+        self._assumed[pod.id] = _Assumed(framework, placement)
+        for plugin in framework.reserve:
+            status = attempt(plugin, partial(plugin.reserve, placement.state, pod, node))
+            if status is not None and not status.is_success:
+                self._forget(pod)
+                return status.by(plugin.name)
+        self._undo.append(partial(self._forget, pod))
+        return None
+
+    def _forget(self, pod: PodInfo) -> None:
+        assumed = self._assumed.pop(pod.id)
+        for plugin in reversed(assumed.framework.reserve):
+            plugin.unreserve(assumed.placement.state, pod, assumed.placement.node.name)
+        self.cluster.forget(pod)
+
+    def remove(self, pod: PodInfo) -> None:
+        """Delete `pod`, whether the snapshot has it or the model placed it."""
+        assumed = self._assumed.get(pod.id)
+        if assumed is not None:
+            self._forget(pod)
+            self._undo.append(partial(self._put_back, pod, assumed))
+            return
+        node = self.table.find(self.cluster.node_of(pod))
+        # Two pods can share a host port, which removing one of them frees.
+        ports = dict(node.used_ports) if node is not None and pod.shape.host_ports else None
+        self.cluster.apply(ObjectDeleted(pod.pod))
+
+        def undo() -> None:
+            self.cluster.apply(ObjectChanged(pod.pod))
+            if ports is not None and node is not None:
+                node.used_ports = ports
+
+        self._undo.append(undo)
+
+    def _put_back(self, pod: PodInfo, assumed: _Assumed) -> None:
+        node = assumed.placement.node.name
+        self.cluster.assume(pod, node)
+        self._assumed[pod.id] = assumed
+        for plugin in assumed.framework.reserve:
+            plugin.reserve(assumed.placement.state, pod, node)
+
+    def put(self, added: ApiObject) -> None:
+        """Add an object that the snapshot does not have, such as a claim or a pod on a node."""
+        self.cluster.apply(ObjectChanged(added))
+        self._undo.append(lambda: self.cluster.apply(ObjectDeleted(added)))
+
+    def put_node(self, node: Node) -> None:
+        """Add a node, or replace one by another version of it; its pods stay."""
+        before = self.table.find(node.metadata.name)
+        old = None if before is None else before.node
+        self.cluster.apply(ObjectChanged(node))
+        undone = ObjectDeleted(node) if old is None else ObjectChanged(old)
+        self._undo.append(lambda: self.cluster.apply(undone))
+
+    def cordon(self, name: str) -> None:
+        """Mark the node called `name` unschedulable, with the taint that this entails."""
+        node = self.node(name).node
+        if node.spec.unschedulable:
+            return
+        taints = (*(one for one in node.spec.taints if one.key != UNSCHEDULABLE), _CORDON)
+        self.put_node(replace(node, spec=replace(node.spec, unschedulable=True, taints=taints)))
+
+    def remove_node(self, name: str) -> None:
+        """Delete a node and the pods on it."""
+        info = self.node(name)
+        for pod in list(info.pods.values()):
+            self.remove(pod)
+        node = info.node
+        self.cluster.apply(ObjectDeleted(node))
+        self._undo.append(lambda: self.cluster.apply(ObjectChanged(node)))
+
+
+def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
+    """`pods` by priority, the highest first, then by age and name."""
+    return sorted(
+        pods, key=lambda pod: (-pod.priority, pod.pod.metadata.creation_timestamp, pod.key)
+    )
+
+
+def moves_with_drain(pod: PodInfo) -> bool:
+    """Whether a drain evicts `pod`: not a pod of a DaemonSet, a static, or a finished one.
+
+    upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go
+    """
+    return not (is_daemon_pod(pod.pod) or is_static(pod.pod) or is_terminal(pod.pod))
+
+
+def is_leaving(pod: PodInfo) -> bool:
+    """Whether `pod` is being deleted already, so that no eviction is needed."""
+    return is_terminating(pod.pod)
+
+
+def _unbound(pod: Pod, uid: str) -> Pod:
+    meta = replace(pod.metadata, uid=uid, deletion_timestamp="", annotations={})
+    return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=""), status=PodStatus())

@@ -1,0 +1,244 @@
+"""fit: how many more pods like a given one fit now, where they go, and what stops the next one.
+
+The pods are created one after another, as its controller would create them: admission sets their
+defaults, quotas count them, and each goes through a scheduling cycle. The first one that admission
+refuses or no node takes ends the count. Pods that wait in the snapshot are placed first.
+
+as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and every plugin
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod, PodStatus
+from fairlead.apiserver.error import ApiError
+from fairlead.engine.scheduling.cycle import Failure, Placement
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    WORDS,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+)
+from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
+from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.run.experiment_run import FORBIDDEN
+from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.api_refusal import refusal_of
+
+PODS_MAX: Final = 1_000_000
+_PROGRESS_EVERY: Final = 64
+
+
+@dataclass(slots=True)
+class FitResult:
+    """What came of the pods: `count` have a node, and `stop` says why the next one has none.
+
+    `by_node` counts them by node in the order of first use. `refusals` are the reasons of nodes;
+    `refused_by` is "admission", "scheduling" or "limit". `waiting` pods of the snapshot were placed
+    first, and `stuck` of them found no node. `victims` were preempted.
+    """
+
+    count: int = 0
+    stop: str = ""
+    refused_by: str = ""
+    by_node: dict[str, int] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+    waiting: int = 0
+    stuck: int = 0
+    victims: list[PodInfo] = field(default_factory=list)
+
+
+def fit(
+    model: ClusterModel, source: NewPods, progress: Progress, pods_max: int = PODS_MAX
+) -> FitResult:
+    """Place pods of `source` in `model` until one finds no place, at most `pods_max`.
+
+    Raises InputError for a pod that is invalid.
+    """
+    result = FitResult()
+    progress.begin("placing waiting pods", 0)
+    for pod in model.waiting_pods():
+        is_placed = _place(model, pod, result) is None
+        result.waiting += is_placed
+        result.stuck += not is_placed
+    result.victims.clear()
+    progress.begin(f"placing {source.title}", 0)
+    pods = _admitted(model, source)
+    while result.count < pods_max:
+        try:
+            pod = next(pods)
+        except ApiError as refused:
+            if refused.code != FORBIDDEN:
+                title = f"Pod {source.namespace}/{source.name}"
+                raise refusal_of(source.source, title, refused) from None
+            result.refused_by, result.stop = "admission", refused.message
+            return result
+        failure = _place(model, pod, result, result.by_node)
+        if failure is not None:
+            result.refused_by, result.stop = "scheduling", failure.message
+            result.refusals = model.refusals(pod)
+            return result
+        result.count += 1
+        if result.count % _PROGRESS_EVERY == 0:
+            progress.reach(result.count, 0)
+    result.refused_by = "limit"
+    result.stop = f"--max-limit is {pods_max:,}"
+    return result
+
+
+def _place(
+    model: ClusterModel, pod: PodInfo, result: FitResult, by_node: dict[str, int] | None = None
+) -> Failure | None:
+    """Place `pod`, if necessary where it preempts others; returns the failure if it has no place.
+
+    Ends because each repetition removes at least one pod.
+    """
+    while True:
+        decision = model.schedule(pod)
+        if isinstance(decision, Placement):
+            if by_node is not None:
+                name = decision.node.name
+                by_node[name] = by_node.get(name, 0) + 1
+            return None
+        victims = model.make_room(decision)
+        if not victims:
+            return decision
+        result.victims += victims
+
+
+def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
+    """New pods without end, as the API server stores them. Raises ApiError and InputError.
+
+    If no quota counts them, admission does the same with each, so that one is copied.
+    """
+    has_quota = model.count_quotas(source.namespace)
+    number = 0
+    while True:
+        manifest = source.pod(number)
+        for claim in source.claims(number):
+            model.put(model.create(claim))
+        pod = _created_pod(model, manifest)
+        yield _new(model, pod, source)
+        number += 1
+        while not has_quota and not source.has_claims:
+            yield _new(model, _copy(pod, source.name_of(number)), source)
+            number += 1
+
+
+def _created_pod(model: ClusterModel, manifest: Json) -> Pod:
+    pod = model.create(manifest)
+    assert isinstance(pod, Pod)
+    return pod
+
+
+def _copy(pod: Pod, name: str) -> Pod:
+    meta = replace(pod.metadata, name=name, uid=f"{pod.metadata.uid}-{name}")
+    return replace(pod, metadata=meta, status=PodStatus())
+
+
+def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
+    info = model.pod_info(pod)
+    gated = model.served(info).framework.run_pre_enqueue(info)
+    if gated is not None:
+        problem = f"is kept out of the scheduling queue by {gated.plugin}: {gated.message}"
+        raise InputError(source.source, problem, object_name=source.title)
+    return info
+
+
+# --- the answer -------------------------------------------------------------------------------
+
+
+def fit_answer(
+    result: FitResult, source: NewPods, model: ClusterModel, name: str, notes: tuple[str, ...]
+) -> PlanAnswer:
+    """The answer about `result`; `name` is the snapshot's."""
+    findings = []
+    if result.refused_by == "admission":
+        findings.append(f"The next one is refused: {result.stop}")
+    elif result.refused_by == "scheduling":
+        findings.append(f"The next one: {result.stop}")
+    if result.waiting or result.stuck:
+        findings.append(_waiting(result))
+    if result.victims:
+        findings.append(f"{counted(len(result.victims), 'pod')} of lower priority would be evicted")
+    facts: Json = {
+        "pod": source.title,
+        "namespace": source.namespace,
+        "count": result.count,
+        "stop": {"by": result.refused_by, "message": result.stop},
+        "waiting_placed_first": result.waiting,
+        "waiting_without_node": result.stuck,
+    }
+    return PlanAnswer(
+        "Fit",
+        name,
+        _verdict(result, source),
+        tuple(findings),
+        (_stops(result, model), _places(result, model), _victims(result)),
+        facts,
+        notes,
+    )
+
+
+def _verdict(result: FitResult, source: NewPods) -> str:
+    what = f"of {source.title}"
+    if result.refused_by == "limit":
+        return f"At least {counted(result.count, 'more pod')} {what} fit (--max-limit)."
+    if not result.count:
+        return f"No further pod {what} fits."
+    verb = "fits" if result.count == 1 else "fit"
+    nodes = counted(len(result.by_node), "node")
+    return f"{counted(result.count, 'more pod')} {what} {verb}, on {nodes}."
+
+
+def _waiting(result: FitResult) -> str:
+    text = f"{counted(result.waiting, 'waiting pod')} of the snapshot took a place first"
+    return f"{text}; {result.stuck:,} found none" if result.stuck else text
+
+
+def _stops(result: FitResult, model: ClusterModel) -> PlanTable:
+    rows = [
+        {"plugin": one.plugin, "reason": one.reason, "nodes": one.nodes} for one in result.refusals
+    ]
+    columns = (
+        PlanColumn("nodes", "nodes", NUMBER),
+        PlanColumn("plugin", "refused by", NAME),
+        PlanColumn("reason", "because", WORDS),
+    )
+    title = f"why the next one fits none of {model.table.count:,} nodes"
+    return PlanTable("refusals", title, columns, rows)
+
+
+def _places(result: FitResult, model: ClusterModel) -> PlanTable:
+    rows = [
+        {"node": name, "zone": zone_of(model, name), "pods": count}
+        for name, count in sorted(result.by_node.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    columns = (
+        PlanColumn("node", "node", NAME),
+        PlanColumn("zone", "zone", NAME, 1),
+        PlanColumn("pods", "new pods", NUMBER),
+    )
+    return PlanTable("nodes", "where they go", columns, rows)
+
+
+def zone_of(model: ClusterModel, node: str) -> str:
+    """The zone of a node by its label, "" if it has none."""
+    return model.node(node).labels.get("topology.kubernetes.io/zone", "")
+
+
+def _victims(result: FitResult) -> PlanTable:
+    rows = [{"pod": pod.key, "priority": pod.priority} for pod in result.victims]
+    columns = (PlanColumn("pod", "pod", NAME), PlanColumn("priority", "priority", NUMBER))
+    return PlanTable("victims", "evicted by preemption", columns, rows)

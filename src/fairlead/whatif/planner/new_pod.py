@@ -1,0 +1,199 @@
+"""NewPods: where new pods come from: a file with a pod or a workload, or a workload of a cluster.
+
+The pods of a Deployment get the labels and the owner of its newest ReplicaSet, those of a
+StatefulSet the next ordinals, with claims of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod, StatefulSet
+from fairlead.apiserver.kind import (
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    POD,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
+from fairlead.whatif.input.document import read
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+
+LIKE: Final = "--like"
+POD_FILE: Final = "--pod"
+_WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
+_SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}
+_REVISION: Final = "deployment.kubernetes.io/revision"
+_COPIED: Final = ("labels", "annotations")
+
+
+@dataclass(frozen=True, slots=True)
+class NewPods:
+    """A template for pods in `namespace`; `title` names it in answers.
+
+    `source` is the file or the option that names it. `owner` is the owner reference of the pods.
+    `stateful_set` gives them names and claims, from `first` on.
+    """
+
+    source: str
+    title: str
+    namespace: str
+    name: str
+    template: Mapping[str, Any]
+    owner: Json | None = None
+    stateful_set: StatefulSet | None = None
+    first: int = 0
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether each pod has claims of its own."""
+        return self.stateful_set is not None and bool(self.stateful_set.spec.volume_claim_templates)
+
+    def name_of(self, number: int) -> str:
+        """The name of the pod with that number, counted from 0."""
+        if self.stateful_set is not None:
+            return f"{self.name}-{self.first + number}"
+        return f"{self.name}-fit-{number}"
+
+    def pod(self, number: int) -> Json:
+        """The manifest of the pod with that number."""
+        described = self.template.get("metadata") or {}
+        name = self.name_of(number)
+        meta: Json = {key: dict(described[key]) for key in _COPIED if described.get(key)}
+        meta |= {"name": name, "namespace": self.namespace}
+        if self.owner is not None:
+            meta["ownerReferences"] = [self.owner]
+        spec = {
+            key: value
+            for key, value in (self.template.get("spec") or {}).items()
+            if key != "nodeName"
+        }
+        if self.has_claims:
+            spec["volumes"] = [*self._claim_volumes(name), *self._other_volumes(spec)]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+    def claims(self, number: int) -> Iterator[Json]:
+        """The manifests of the claims of the pod with that number."""
+        if self.stateful_set is not None and self.has_claims:
+            pod = decode_as(Pod, {"metadata": {"name": self.name_of(number)}, "spec": {}})
+            for command in claims_of_set(self.stateful_set, pod):
+                manifest = dict(command.manifest)
+                manifest["metadata"] = {**manifest["metadata"], "namespace": self.namespace}
+                yield manifest
+
+    def _claim_names(self) -> list[str]:
+        assert self.stateful_set is not None
+        templates = self.stateful_set.spec.volume_claim_templates
+        return [str((one.get("metadata") or {}).get("name", "")) for one in templates]
+
+    def _claim_volumes(self, pod: str) -> Iterator[Json]:
+        for name in self._claim_names():
+            yield {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}}
+
+    def _other_volumes(self, spec: Json) -> Iterator[Json]:
+        names = self._claim_names()
+        yield from (one for one in spec.get("volumes") or () if one.get("name") not in names)
+
+
+def pod_source(
+    pod_file: str | None, like: str | None, namespace: str, inventory: Inventory
+) -> NewPods:
+    """The source that `--pod` or `--like` names. Raises InputError."""
+    if (pod_file is None) == (like is None):
+        raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
+    if like is not None:
+        found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
+        return _of_manifest(LIKE, found, inventory)
+    assert pod_file is not None
+    found_in_file = manifests(read(pod_file), namespace or DEFAULT_NAMESPACE)
+    wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
+    if len(wanted) != 1:
+        problem = f"contains {len(wanted)} pods and workloads; expected one"
+        raise InputError(pod_file, problem)
+    return _of_manifest(pod_file, wanted[0], inventory)
+
+
+def _of_manifest(source: str, found: Manifest, inventory: Inventory) -> NewPods:
+    """The source of pods like those of the workload, or like the pod, `found`."""
+    value, ref = found.value, found.ref
+    title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
+    if found.kind is POD:
+        return NewPods(source, title, ref.namespace, ref.name, value, _controller(value))
+    if found.kind is DAEMON_SET:
+        raise InputError(source, f"{found.title} runs one pod on each node; it cannot have more")
+    if found.kind not in _WORKLOADS:
+        raise InputError(source, f"{found.title} has no pods")
+    template = _template(found)
+    if found.kind is DEPLOYMENT:
+        newest = _newest_replica_set(found, inventory)
+        if newest is not None:
+            template = _template(newest)
+            return NewPods(source, title, ref.namespace, ref.name, template, _reference(newest))
+    if found.kind is not STATEFUL_SET:
+        return NewPods(source, title, ref.namespace, ref.name, template, _reference(found))
+    try:
+        view = decode_as(StatefulSet, value)
+    except DecodeError as cause:
+        raise InputError.of_decode(found.source, cause) from None
+    first = view.spec.ordinals.start + view.spec.replicas
+    return NewPods(source, title, ref.namespace, ref.name, template, _reference(found), view, first)
+
+
+def _template(found: Manifest) -> Mapping[str, Any]:
+    spec: Any = found.value.get("spec") or {}
+    if found.kind is CRON_JOB:
+        spec = (spec.get("jobTemplate") or {}).get("spec") or {}
+    template = spec.get("template")
+    if not isinstance(template, dict) or not template.get("spec"):
+        raise found.refuse("is required", field="spec.template.spec")
+    return template
+
+
+def _reference(found: Manifest) -> Json:
+    return {
+        "apiVersion": found.value["apiVersion"],
+        "kind": found.ref.kind,
+        "name": found.ref.name,
+        "uid": found.ref.uid or found.ref.name,
+        "controller": True,
+    }
+
+
+def _controller(value: Json) -> Json | None:
+    owners = value["metadata"].get("ownerReferences") or ()
+    return next((one for one in owners if one.get("controller")), None)
+
+
+def _newest_replica_set(deployment: Manifest, inventory: Inventory) -> Manifest | None:
+    """The ReplicaSet of the highest revision that `deployment` controls."""
+    owned = [
+        one
+        for one in inventory.of_kind(REPLICA_SET)
+        if one.ref.namespace == deployment.ref.namespace and _is_owned(one, deployment)
+    ]
+    return max(owned, key=_revision, default=None)
+
+
+def _is_owned(replica_set: Manifest, deployment: Manifest) -> bool:
+    owner = _controller(replica_set.value)
+    return (
+        owner is not None
+        and owner.get("kind") == deployment.ref.kind
+        and owner.get("name") == deployment.ref.name
+    )
+
+
+def _revision(replica_set: Manifest) -> tuple[int, str]:
+    meta = replica_set.value["metadata"]
+    text = str((meta.get("annotations") or {}).get(_REVISION, ""))
+    return (int(text) if text.isdigit() else 0, replica_set.ref.name)

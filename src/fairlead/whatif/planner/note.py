@@ -1,0 +1,26 @@
+"""Notes of a plan: which rules did not act, and how the snapshot was completed."""
+
+from __future__ import annotations
+
+from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
+from fairlead.whatif.planner.answer import counted
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.snapshot.dump_note import dump_notes
+from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+
+def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -> tuple[str, ...]:
+    """The notes about a plan for `snapshot`, each a sentence."""
+    release = read_release(choice)
+    words = Releases(release, release).words
+    foreign = sum(not model.has_profile(pod) for pod in model.pods())
+    return (
+        *([words] if words else []),
+        *unreadable_lines(snapshot.unreadable),
+        *dump_notes(snapshot.manifests),
+        *(["Extenders are not called, so their rules are missing here."]
+          if model.has_extenders else []),
+        *([f"{counted(foreign, 'pod')} of other schedulers follow kube-scheduler's rules here."]
+          if foreign else []),
+    )  # fmt: skip

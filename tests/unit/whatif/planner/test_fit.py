@@ -1,0 +1,187 @@
+"""fit: n pods fit and the next one does not, with its reason, quotas, priorities and claims."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.fit import PODS_MAX, fit, fit_answer
+from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.question import what_if
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.inventory import Inventory
+
+ZONE = "topology.kubernetes.io/zone"
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+]
+
+
+@pytest.fixture
+def fitted(snapshot):
+    """The result for pods like `like` in a cluster of `objects`."""
+
+    def fit_pods(like, *objects, preempts=False, pods_max=PODS_MAX, pod_file=None):
+        read = snapshot(*objects)
+        source = pod_source(pod_file, like, "", Inventory(read.manifests))
+        model = ClusterModel(read, SchedulerConfig(), preempts=preempts)
+        return fit(model, source, NoProgress(), pods_max)
+
+    return fit_pods
+
+
+def quota(**hard):
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": hard},
+    }
+
+
+def test_pods_fit_until_no_node_has_room(fitted, make):
+    """Two nodes of 4 and 2 cores, one core taken: five pods of one core fit."""
+    found = fitted(
+        "deploy/web",
+        make.node("a"),
+        make.node("b", cpu="2"),
+        make.pod("other", node_name="a"),
+        make.workload(replicas=0),
+    )
+    assert (found.count, found.by_node) == (5, {"a": 3, "b": 2})
+    assert found.refused_by == "scheduling"
+    assert [(one.plugin, one.reason, one.nodes) for one in found.refusals] == [
+        ("NodeResourcesFit", "Insufficient cpu", 2)
+    ]
+
+
+def test_spread_constraints_count(fitted, make):
+    """The full zone z1 stops the fourth pod although z2 has room: skew 1 allows 2 against 1."""
+    found = fitted(
+        "deploy/web",
+        make.node("a", cpu="1", **{ZONE: "z1"}),
+        make.node("b", cpu="8", **{ZONE: "z2"}),
+        make.workload(replicas=0, topologySpreadConstraints=SPREAD),
+    )
+    assert found.count == 3
+    assert {one.plugin for one in found.refusals} == {"NodeResourcesFit", "PodTopologySpread"}
+
+
+def test_a_quota_stops_the_count_with_its_own_words(fitted, make):
+    found = fitted("deploy/web", make.node(cpu="64"), make.workload(replicas=0), quota(pods="3"))
+    assert (found.count, found.refused_by) == (3, "admission")
+    assert "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3" in found.stop
+
+
+def test_waiting_pods_take_their_places_first(fitted, make):
+    found = fitted(
+        "deploy/web", make.node(), make.pod("first", cpu="3"), make.pod("big", cpu="9"),
+        make.workload(replicas=0),
+    )  # fmt: skip
+    assert (found.count, found.waiting, found.stuck) == (1, 1, 1)
+
+
+def test_lower_priorities_make_room_only_on_request(fitted, make):
+    objects = (
+        make.node(),
+        make.pod("low", cpu="4", node_name="n"),
+        make.priority_class("high", 1000),
+        make.workload(replicas=0, priorityClassName="high"),
+    )
+    assert fitted("deploy/web", *objects).count == 0
+    found = fitted("deploy/web", *objects, preempts=True)
+    assert found.count == 4
+    assert [pod.key for pod in found.victims] == ["default/low"]
+
+
+def test_each_pod_of_a_stateful_set_has_a_claim(fitted, make):
+    """The claims wait for their pods, and the volumes of the class can be made in zone z1 only."""
+    storage_class = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "local"},
+        "provisioner": "example.com/local",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowedTopologies": [{"matchLabelExpressions": [{"key": ZONE, "values": ["z1"]}]}],
+    }
+    stateful_set = make.workload("StatefulSet", "db", replicas=0)
+    stateful_set["spec"]["volumeClaimTemplates"] = [
+        {
+            "metadata": {"name": "data"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "local",
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+    ]
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    found = fitted("sts/db", *nodes, storage_class, stateful_set)
+    assert found.by_node == {"a": 4}
+
+
+def test_a_file_with_a_pod_is_enough(fitted, make, write):
+    found = fitted(None, make.node(), pod_file=write("pod.json", make.pod("p", cpu="2")))
+    assert found.count == 2
+
+
+def test_the_count_can_be_limited(fitted, make):
+    found = fitted("deploy/web", make.node(), make.workload(replicas=0), pods_max=2)
+    assert (found.count, found.refused_by) == (2, "limit")
+
+
+@pytest.mark.parametrize("cores", [(4, 4, 4), (3, 5, 2), (1, 1, 7)])
+def test_a_simulation_places_as_many_and_no_more(snapshot, make, cores):
+    """Scaled up by the number that fits, every pod runs; with one more, one waits."""
+    zones = ("z1", "z2", "z3")
+    objects = [
+        *(make.node(f"n{i}", str(cpu), **{ZONE: zones[i]}) for i, cpu in enumerate(cores)),
+        make.workload(replicas=0, topologySpreadConstraints=SPREAD),
+    ]
+    read = snapshot(*objects)
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    count = fit(ClusterModel(read, SchedulerConfig()), source, NoProgress()).count
+    for more in (0, 1):
+        change = ClusterChange(scale=(f"deploy/web={count + more}",))
+        assert len(what_if(read, change).changed.pending()) == more
+
+
+def test_the_answer_names_number_reason_and_places(snapshot, make):
+    read = snapshot(make.node(), make.workload(replicas=0))
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["verdict"] == "4 more pods of deploy/default/web fit, on 1 node."
+    assert found["findings"] == ["The next one: 0/1 nodes are available: 1 Insufficient cpu."]
+    assert found["nodes"] == [{"node": "n", "zone": "", "pods": 4}]
+    assert found["refusals"] == [
+        {"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 1}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("like", "problem"),
+    [
+        (None, "name either --pod FILE or --like KIND/NAMESPACE/NAME"),
+        ("ds/agent", "runs one pod on each node"),
+        ("node/n", "has no pods"),
+        ("deploy/nothing", "there is no Deployment nothing"),
+    ],
+)
+def test_a_source_without_pods_is_refused(fitted, make, like, problem):
+    with pytest.raises(InputError, match=problem):
+        fitted(like, make.node(), make.workload("DaemonSet", "agent"), make.workload())
+
+
+def test_a_gated_pod_is_refused_with_the_gate(fitted, make):
+    web = make.workload(replicas=0, schedulingGates=[{"name": "later"}])
+    with pytest.raises(InputError, match="kept out of the scheduling queue by SchedulingGates"):
+        fitted("deploy/web", make.node(), web)
