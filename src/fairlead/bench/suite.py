@@ -24,7 +24,7 @@ class WorkloadFailedError(RuntimeError):
 
 
 def measure_apart(name: str) -> Json:
-    """The fields of `fairlead.bench.measurement.Measurement` for the workload called `name`.
+    """Return the fields of `fairlead.bench.measurement.Measurement` for the workload called `name`.
 
     `name` is one of NAMES. Raises WorkloadFailedError if the run failed.
     """

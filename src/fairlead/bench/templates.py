@@ -55,7 +55,7 @@ def pods(
 
 
 def requests(cpu: str, memory: str, **spec: Any) -> Json:
-    """A spec of one container that requests `cpu` and `memory`."""
+    """Return a spec of one container that requests `cpu` and `memory`."""
     resources = {"requests": {"cpu": cpu, "memory": memory}}
     return {"containers": [{"name": "pause", "image": "pause", "resources": resources}], **spec}
 
@@ -66,18 +66,18 @@ def light(**spec: Any) -> Json:
 
 
 def affinity_term(color: str, topology_key: str, **more: Any) -> Json:
-    """A pod affinity term that selects pods by their `color`."""
+    """Return a pod affinity term that selects pods by their `color`."""
     selector = {"matchLabels": {"color": color}}
     return {"labelSelector": selector, "topologyKey": topology_key, **more}
 
 
 def required(kind: str, term: Json) -> Json:
-    """An affinity with one required `term`; `kind` is podAffinity or podAntiAffinity."""
+    """Return an affinity with one required `term`; `kind` is podAffinity or podAntiAffinity."""
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def preferred(kind: str, term: Json) -> Json:
-    """An affinity with one preferred `term` of weight 1."""
+    """Return an affinity with one preferred `term` of weight 1."""
     weighted = [{"weight": 1, "podAffinityTerm": term}]
     return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
 
@@ -89,7 +89,7 @@ def namespaces(prefix: str, count: int, labels: Mapping[str, str]) -> list[Names
 
 
 def service(name: str, namespace: str, selector: Mapping[str, str]) -> Service:
-    """A Service that selects pods of `namespace`."""
+    """Return a Service that selects pods of `namespace`."""
     meta = {"name": name, "namespace": namespace}
     return decode_as(Service, {"metadata": meta, "spec": {"selector": dict(selector)}})
 

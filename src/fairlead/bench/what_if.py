@@ -138,7 +138,7 @@ def _meta(name: str, **more: object) -> Json:
 
 
 def _deployment(name: str, nodes: list[str]) -> Iterator[str]:
-    """A Deployment, its ReplicaSet, and a pod on each of `nodes`."""
+    """Yield a Deployment, its ReplicaSet, and a pod on each of `nodes`."""
     labels = {"app": name}
     count, owned = len(nodes), {**labels, "pod-template-hash": "5d8f"}
     spec = _pod_spec(name)

@@ -214,7 +214,7 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
 
 
 def documented_app() -> App:
-    """The app with every command loaded, for completion scripts and references."""
+    """Return the app with every command loaded, for completion scripts and references."""
     app = _app(asked="")
     for command in _COMMANDS:
         app[command.name].help = None
@@ -222,7 +222,7 @@ def documented_app() -> App:
 
 
 def _app(asked: str) -> App:
-    """The app with all commands; only the command named `asked` loads its full help."""
+    """Return the app with all commands; only the command named `asked` loads its full help."""
     app = App(
         name="fairlead",
         help=HELP,

@@ -46,11 +46,11 @@ class CaseKind(Protocol):
         ...
 
     def recognizes(self, line: Json) -> bool:
-        """Whether a line with these fields is of this kind and not of a similar one."""
+        """Return whether a line with these fields is of this kind and not of a similar one."""
         ...
 
     def name_of(self, line: Json) -> str | None:
-        """The name of the case, None if it has none."""
+        """Return the name of the case, None if it has none."""
         ...
 
     def judge(self, line: Json) -> Finding:
@@ -79,11 +79,11 @@ class ExpectationCases:
         return self.subject, "expect"
 
     def recognizes(self, line: Json) -> bool:
-        """Whether `line` is of this kind, decided by its input."""
+        """Return whether `line` is of this kind, decided by its input."""
         return self.recognize(line[self.subject])
 
     def name_of(self, line: Json) -> str | None:
-        """The name in the input."""
+        """Return the name in the input."""
         name: str | None = line[self.subject].get("name")
         return name
 
@@ -110,7 +110,7 @@ class SessionCases:
         return True
 
     def name_of(self, line: Json) -> str | None:
-        """The id of the line."""
+        """Return the id of the line."""
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:

@@ -53,7 +53,7 @@ def _shown(value: object) -> str:
 
 
 def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch | None:
-    """The first mismatch in order of the keys, None if both are equal."""
+    """Return the first mismatch in order of the keys, None if both are equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted({*expected, *found}):
             inner = first_mismatch(
@@ -77,7 +77,7 @@ class CaseFileError(ValueError):
 
 
 def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
-    """The lines of a case file, plain or gzipped.
+    """Yield the lines of a case file, plain or gzipped.
 
     Raises CaseFileError for a line that is not an object whose `fields` are objects, OSError if the
     file cannot be read.

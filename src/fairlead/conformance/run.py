@@ -90,7 +90,7 @@ def _judge(kind: CaseKind, path: Path, name: str, line: Json) -> Finding:
 
 
 def _kind_of(line: Json) -> str:
-    """The kinds that recognize `line`."""
+    """Return the kinds that recognize `line`."""
     known = [
         name
         for name, kind in KINDS.items()

@@ -109,7 +109,7 @@ class PluginScene:
         return evaluate(self.served, self.info(pod))
 
     def info(self, pod: Pod) -> PodInfo:
-        """`pod` as plugins see it."""
+        """Return `pod` as plugins see it."""
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
 

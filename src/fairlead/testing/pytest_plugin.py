@@ -61,7 +61,7 @@ def _scope(fixture_name: str, config: pytest.Config) -> Scope:  # noqa: ARG001 -
 def fairlead_cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TestCluster]:
-    """A cluster with an API server, a scheduler, controllers and simulated nodes."""
+    """Yield a cluster with an API server, a scheduler, controllers and simulated nodes."""
     # Imported late, because every pytest run loads this file.
     from fairlead.testing.cluster.start import start_cluster  # noqa: PLC0415
 

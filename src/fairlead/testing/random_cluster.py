@@ -44,7 +44,7 @@ class Chance:
         return self.below(count) == 0
 
     def of(self, choices: Sequence[Choice]) -> Choice:
-        """One of `choices`."""
+        """Return one of `choices`."""
         return choices[self.below(len(choices))]
 
     def some(self, choices: Sequence[Choice], at_most: int) -> list[Choice]:
@@ -107,7 +107,7 @@ def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool 
 
 
 def any_requests(chance: Chance) -> dict[str, str | int]:
-    """Requests of a container: possibly none, zero, or more than any node has."""
+    """Return the requests of a container: possibly none, zero, or more than any node has."""
     amounts: dict[str, str | int] = {}
     if not chance.one_in(4):
         amounts["cpu"] = chance.of(("0", "500m", "1", "1", "2", "5"))

@@ -1,4 +1,4 @@
-"""What-if questions about a cluster: snapshot and change in, difference out.
+"""Answers what-if questions: a snapshot and a change go in, the difference comes out.
 
     from fairlead import whatif
 
@@ -21,9 +21,9 @@ scripts start quickly.
     planner/         how many pods fit, which nodes can go, in which order
     result/, report/ JSON and HTML
 
-Law: everything a user gives is checked here before anything runs, and every refusal is one
-`InputError` naming file, object and field. Decisions are made in the engine; this package sets up
-worlds, observes them and compares their outcomes.
+Law: all user input is checked here before a run starts, and every problem is one `InputError` that
+names file, object and field. Decisions are made in the engine; this package sets up worlds,
+observes them and compares their outcomes.
 """
 
 from __future__ import annotations

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 class Conditions:
     """Settings that both runs share.
 
-    `horizon` is the longest virtual time (ns) after the last step. `config` is the
-    KubeSchedulerConfiguration of today, None for kube-scheduler's defaults, and `plugin` has
-    today's plugins. `batch` says how whole jobs are scheduled; with `karpenter`, Karpenter adds
-    and removes nodes in both runs.
+    `horizon` is the longest virtual time (ns) after the last step. `config` is the current
+    KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
+    plugins. `batch` configures the batch scheduler. If `karpenter` is set, Karpenter adds and
+    removes nodes in both runs.
     """
 
     seed: int = 0
@@ -103,14 +103,14 @@ class WhatIfAnswer:
 
     @property
     def difference(self) -> Difference:
-        """What differs between the pods of both runs."""
+        """The differences between the pods of both runs."""
         return self.effect.difference
 
     @property
     def outage(self) -> OutageOutcome | None:
         """The outage in the run with the change; None if the run without it has the same one.
 
-        Only nodes and lost pods are compared: cordons and new pods are no part of an outage.
+        Only nodes and lost pods are compared; cordons and new pods are not part of an outage.
         """
         changed, without = self.changed.outage, self.without.outage
         if changed is None or without is None:
@@ -130,9 +130,9 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run without the change comes first: it shows whether the cluster was at rest. If not, the
-    change is made once it is. `command_log` receives the commands of the run with the change,
-    `logging` puts a log of its decisions before its reporter.
+    The run without the change comes first; it shows when the cluster is at rest, which is when the
+    other run makes the change. `command_log` receives the commands of the run with the change,
+    `logging` wraps its reporter in one that logs decisions.
     """
     progress = progress or NoProgress()
     initial = snapshot.manifests

@@ -122,7 +122,7 @@ class DecisionLog:
                 yield from _node_lines(record)
 
     def _attempted(self, record: PodPlaced | PodUnschedulable) -> Iterator[_Line]:
-        """The lines of a scheduling cycle, or of a binding that failed."""
+        """Yield the lines of a scheduling cycle, or of a binding that failed."""
         pod: Pairs = {"pod": _key(record.pod)}
         if isinstance(record, PodPlaced) and record.via == "batch":
             yield _Line(2, _BATCH, "Placed pod of a job", {**pod, "node": record.node})
@@ -153,7 +153,7 @@ class DecisionLog:
 
 
 def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
-    """The decision, and each victim."""
+    """Yield the decision, and each victim."""
     pod, node = _key(record.pod), record.node
     victims = [_key(victim) for victim in record.victims]
     pairs = {
@@ -235,5 +235,5 @@ def _key(ref: ObjectRef) -> str:
 
 
 def _shown(zone: str) -> str:
-    """A zone's key without the separator of region and zone."""
+    """Return a zone's key without the separator of region and zone."""
     return zone.replace("\0", "")

@@ -30,7 +30,7 @@ class CommandSource(Protocol):
     """An Engine, or a wrapper that records what passes through one."""
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
-        """Commands that follow from `stimulus`."""
+        """Return the commands that follow from `stimulus`."""
         ...
 
     def next_deadline(self) -> Instant | None:

@@ -33,7 +33,7 @@ def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
 
 
 def stimulus_of(change: StoredChange) -> Stimulus:
-    """`change` as a stimulus."""
+    """Return `change` as a stimulus."""
     view = decode(change.object)
     return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
 

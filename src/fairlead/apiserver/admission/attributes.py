@@ -96,7 +96,7 @@ class AdmissionAttributes(Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """Returns the namespace of the object; that of a Namespace is its own name."""
+        """The namespace of the object; that of a Namespace is its own name."""
         # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:
             return self.name

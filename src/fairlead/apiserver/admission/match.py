@@ -52,12 +52,12 @@ _CONFIGURATIONS: Final = (
 
 
 def is_configured(storage: Storage) -> bool:
-    """Whether any webhook is configured, or any policy bound."""
+    """Return whether any webhook is configured, or any policy bound."""
     return any(True for kind in _CONFIGURATIONS for _ in storage.unsorted(kind))
 
 
 def is_exempt(kind: Kind) -> bool:
-    """Whether webhooks and policies never apply to objects of `kind`."""
+    """Return whether webhooks and policies never apply to objects of `kind`."""
     return kind.group == _EXEMPT_GROUP
 
 
@@ -78,7 +78,7 @@ def matched_kind(
 
 
 def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: Storage) -> bool:
-    """Whether namespaceSelector and objectSelector of `matching` match the request."""
+    """Return whether namespaceSelector and objectSelector of `matching` match the request."""
     if not _matches_namespace(matching.get("namespaceSelector"), attributes, storage):
         return False
     selector = matching.get("objectSelector")
@@ -93,7 +93,7 @@ def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: 
 
 
 def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) -> bool:
-    """Whether a match condition is false. Raises ValueError if one fails to evaluate.
+    """Return whether a match condition is false. Raises ValueError if one fails to evaluate.
 
     The conditions of one webhook or binding share a cost budget.
     """

@@ -166,7 +166,7 @@ def _any(kind: Kind, storage: Storage) -> bool:
 
 
 def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
-    """Whether a plugin looks up an object of `kind` to admit a new pod."""
+    """Return whether a plugin looks up an object of `kind` to admit a new pod."""
     if attributes.kind is not POD:
         return False
     if kind is NAMESPACE:
@@ -210,7 +210,10 @@ class _UncalledWebhooks:
 
 
 def _completed(attributes: AdmissionAttributes, completed: Completed) -> AdmissionAttributes:
-    """The request with all defaults in its objects; bodies of subresources stay as they are."""
+    """Return the request with all defaults in its objects.
+
+    Bodies of subresources stay as they are.
+    """
     if attributes.subresource not in ("", "status"):
         return attributes
     kind, old = attributes.kind, attributes.old

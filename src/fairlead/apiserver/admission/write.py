@@ -54,7 +54,7 @@ class Write:
         return new if self.track is None else self.track(old, new)
 
     def is_same(self, old: Json, new: Json) -> bool:
-        """Whether nothing has changed; the times of managed fields do not count."""
+        """Return whether nothing has changed; the times of managed fields do not count."""
         if self.track is None:
             return json_equal(old, new)
         return json_equal(without_timestamps(old), without_timestamps(new))

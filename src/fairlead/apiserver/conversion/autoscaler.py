@@ -341,7 +341,7 @@ def _put(obj: Json, path: list[str], value: Any) -> None:
 
 
 def _in_order(value: Any) -> Any:
-    """References and selectors as Go encodes them: fields in order, labels sorted."""
+    """Return the references and selectors as Go encodes them: fields in order, labels sorted."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     if not isinstance(value, dict):

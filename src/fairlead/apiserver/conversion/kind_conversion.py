@@ -35,7 +35,7 @@ _EMPTY_IN_CORE: Final = ("reportingComponent", "reportingInstance")
 
 
 def is_converted(kind: Kind) -> bool:
-    """Whether objects of `kind` are stored in another form than they are served in."""
+    """Return whether objects of `kind` are stored in another form than they are served in."""
     return kind.stored_as != kind.api_version
 
 

@@ -203,7 +203,7 @@ def _rule_of(schema: Schema) -> Rule | None:
 
 @cache
 def _concerned(schema: Schema) -> bool:
-    """Whether this type, or any type inside it, has defaults."""
+    """Return whether this type, or any type inside it, has defaults."""
     seen: set[int] = set()
     rest = [schema]
     while rest:

@@ -39,7 +39,7 @@ def with_pod_level_requests(spec: Json) -> Json:
 
 
 def is_supported(resource: str) -> bool:
-    """Whether `resource` is supported at the pod level."""
+    """Return whether `resource` is supported at the pod level."""
     return resource in (CPU, MEMORY) or resource.startswith(HUGEPAGES_PREFIX)
 
 

@@ -73,7 +73,7 @@ def _schema_fields(schema: Json) -> Iterator[bytes]:
 
 
 def _nested(key: str, value: Any) -> bytes:
-    """Members with nested types, and members without a field."""
+    """Return the members with nested types, and members without a field."""
     match key:
         case "additionalProperties" if isinstance(value, dict):
             return bytes_field(21, bytes_field(1, schema_message(value)))

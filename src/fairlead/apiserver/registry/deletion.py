@@ -102,7 +102,7 @@ def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
 
 
 def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
-    """Whether `obj`, which is being deleted, can be removed now."""
+    """Return whether `obj`, which is being deleted, can be removed now."""
     if obj["metadata"].get("finalizers"):
         return False
     return strategy.holds_deleted is None or not strategy.holds_deleted(obj)

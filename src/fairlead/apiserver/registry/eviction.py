@@ -120,7 +120,7 @@ def _is_ready(pod: Json) -> bool:
 
 
 def _spares_unhealthy(budget: Json) -> bool:
-    """Whether an unready pod may be evicted without being charged to the budget."""
+    """Return whether an unready pod may be evicted without being charged to the budget."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status", {})

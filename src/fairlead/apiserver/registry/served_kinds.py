@@ -67,7 +67,7 @@ class ServedKinds:
         self._index()
 
     def is_own(self, resource: str) -> bool:
-        """Whether the resource is built in rather than defined by a user."""
+        """Return whether the resource is built in rather than defined by a user."""
         return resource in self._own
 
     def define(self, name: str, kinds: Iterable[Kind]) -> None:
@@ -106,7 +106,7 @@ class ServedKinds:
         return self._groups.get(group, {}).get(version, ())
 
     def is_built_in(self, group: str) -> bool:
-        """Whether a group has built-in kinds."""
+        """Return whether a group has built-in kinds."""
         versions = self._groups.get(group, {}).values()
         return any(not kind.is_custom for kinds in versions for kind in kinds)
 

@@ -502,5 +502,5 @@ def _warn(strategy: ResourceStrategy, old: Json | None, new: Json, write: Write)
 
 
 def _is_version(text: str) -> bool:
-    """Whether `text` is the version of an object: a number other than 0."""
+    """Return whether `text` is the version of an object: a number other than 0."""
     return text.isascii() and text.isdecimal() and text.strip("0") != ""

@@ -78,7 +78,7 @@ class StoredForm:
         self._labels: dict[bytes, dict[str, str] | None] = {}
 
     def has(self, kind: Kind, view: ApiObject) -> bool:
-        """Whether `view`, decoded from an object of `kind`, is in stored form.
+        """Return whether `view`, decoded from an object of `kind`, is in stored form.
 
         Equal parts of views are replaced by one object, so `view` must not be shared yet. Raises
         OverflowError for integers that do not fit into 64 bits.
@@ -105,7 +105,7 @@ class StoredForm:
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta) -> bool:
-        """Whether the metadata is valid, and has what the server sets."""
+        """Return whether the metadata is valid, and has what the server sets."""
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
@@ -138,7 +138,7 @@ class StoredForm:
         return self._has_shared(pod)
 
     def _has_shared(self, pod: Pod) -> bool:
-        """Whether the fields that other pods may share are complete and valid."""
+        """Return whether the fields that other pods may share are complete and valid."""
         spec = pod.spec
         key = _ENCODE(
             (
@@ -202,7 +202,7 @@ def _has_label_keys(affinity: PodAffinity | None) -> bool:
 
 
 def _holds_json(volume: Volume) -> bool:
-    """Whether the view of a volume contains JSON, in which there may be nulls."""
+    """Return whether the view of a volume contains JSON, in which there may be nulls."""
     return (
         volume.ephemeral is not None
         or volume.azure_file is not None
@@ -211,7 +211,7 @@ def _holds_json(volume: Volume) -> bool:
 
 
 def _is_complete(spec: PodSpec) -> bool:
-    """Whether defaults, label keys and admission would add nothing to `spec`."""
+    """Return whether defaults, label keys and admission would add nothing to `spec`."""
     grace_s = spec.termination_grace_period_seconds
     return (
         grace_s is not None
@@ -246,17 +246,17 @@ def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
 
 
 def _are_texts(amounts: ResourceList) -> bool:
-    """Whether all amounts are texts; a number may be too long to be stored."""
+    """Return whether all amounts are texts; a number may be too long to be stored."""
     return all(isinstance(amount, str) for amount in amounts.values())
 
 
 def _is_version(text: str) -> bool:
-    """Whether an object with this resourceVersion keeps it."""
+    """Return whether an object with this resourceVersion keeps it."""
     return text.isdecimal() and parse_int64(text) is not None
 
 
 def _is_time(text: str) -> bool:
-    """Whether `text` is a timestamp, or absent."""
+    """Return whether `text` is a timestamp, or absent."""
     try:
         return not text or parse_timestamp(text) is not None
     except ValueError:

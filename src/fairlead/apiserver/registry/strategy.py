@@ -88,7 +88,7 @@ class MirroredField:
 
 
 def is_respecified(old: Json, new: Json) -> bool:
-    """Whether anything but metadata and status differs."""
+    """Return whether anything but metadata and status differs."""
     return not json_equal(_spec(old), _spec(new))
 
 

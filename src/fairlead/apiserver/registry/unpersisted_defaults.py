@@ -39,7 +39,7 @@ class UnpersistedDefaults:
             self._versions[_key(kind, stored)] = stored["metadata"]["resourceVersion"]
 
     def has(self, kind: Kind, obj: Json) -> bool:
-        """Whether `obj`, the newest version, has defaults that are not stored."""
+        """Return whether `obj`, the newest version, has defaults that are not stored."""
         version = self._versions.get(_key(kind, obj))
         return version is not None and version == str(obj["metadata"]["resourceVersion"])
 

@@ -207,7 +207,7 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Whether a field holds its value directly, so that a null leaves it unchanged."""
+    """Return whether a field holds its value directly, so that a null leaves it unchanged."""
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

@@ -135,7 +135,10 @@ def _all_facts() -> Mapping[str, TypeFacts]:
 
 
 def _words(text: str) -> Iterator[tuple[str, Any]]:
-    """The words of a row with their values: lists, or JSON; True for a word without a value."""
+    """Yield the words of a row with their values: lists, or JSON.
+
+    True for a word without a value.
+    """
     for word, value in _WORD.findall(text):
         if word in _LISTS:
             yield word, tuple(value.split(","))

@@ -40,6 +40,9 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 
 
 def _joined(new: Json, made: Json, read: Json) -> Json:
-    """Members of both, in the order of `new`; zero values that are always encoded come last."""
+    """Return the members of both, in the order of `new`.
+
+    Zero values that are always encoded come last.
+    """
     known = {**read, **made}
     return {key: known.pop(key) for key in new if key in known} | known

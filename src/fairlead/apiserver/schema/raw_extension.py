@@ -41,7 +41,7 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def differs_as_text(before: Any, after: Any) -> bool:
-    """Whether `after` has another text than `before`; False for objects without text.
+    """Return whether `after` has another text than `before`; False for objects without text.
 
     A value copied from `before` is compact, as clients read it.
     """

@@ -28,7 +28,7 @@ class NeitherError(ValueError):
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether this type is a union."""
+    """Return whether this type is a union."""
     return schema.definition in (_OR_LIST, _OR_BOOLEAN, _OR_TEXTS)
 
 

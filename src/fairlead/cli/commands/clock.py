@@ -69,7 +69,7 @@ class _State(msgspec.Struct, frozen=True):
 
 
 def _change(action: str, amount: str) -> dict[str, Any] | None:
-    """The body of the request, None to only show the clock. Raises InputError."""
+    """Return the body of the request, None to only show the clock. Raises InputError."""
     if action in _EXAMPLES and not amount:
         raise InputError("clock", f"{action} needs an amount, such as {_EXAMPLES[action]}")
     if action not in _EXAMPLES and amount:
@@ -96,7 +96,7 @@ def _speed(amount: str) -> float:
 
 
 def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
-    """The name of the kubeconfig and its current context's connection. Raises InputError.
+    """Return the name of the kubeconfig and its current context's connection. Raises InputError.
 
     ~/.kube/config is not read: it usually names a real cluster, which has no clock.
     """
@@ -108,7 +108,7 @@ def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
 
 
 async def _request(source: str, config: ConnectionConfig, change: dict[str, Any] | None) -> _State:
-    """The response of the cluster. Raises InputError if it refuses or does not answer."""
+    """Return the response of the cluster. Raises InputError if it refuses or does not answer."""
     from fairlead.client.error import ConnectionConfigError, RequestError
     from fairlead.client.rest_client import RestClient
 

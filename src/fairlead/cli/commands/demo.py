@@ -64,7 +64,7 @@ def _write_files(folder: Path) -> None:
 
 
 def _example(name: str) -> bytes:
-    """The content of a file of examples/store, which wheels contain inside the package."""
+    """Return the content of a file of examples/store, which wheels contain inside the package."""
     package = Path(str(files("fairlead")))
     folders = (package / "examples", package.parents[1] / "examples")
     return (

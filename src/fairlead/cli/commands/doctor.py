@@ -39,7 +39,7 @@ class _Finding:
         return not self.is_ok and not self.needed_for
 
     def __str__(self) -> str:
-        """The line that is printed."""
+        """Return the line that is printed."""
         mark = "ok" if self.is_ok else "missing" if self.is_failure else "note"
         purpose = f" (needed for {self.needed_for})" if self.needed_for and not self.is_ok else ""
         return f"{mark:<8} {self.text}{purpose}"

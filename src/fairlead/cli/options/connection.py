@@ -47,7 +47,7 @@ NO_CONNECTION: Final = ConnectionOptions()
 
 
 def snapshot_of(source: str | None, options: ConnectionOptions) -> Snapshot:
-    """The snapshot at `source`, or of the cluster that `options` name. Raises InputError."""
+    """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError."""
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.snapshot import parse_snapshot, read_snapshot
 
@@ -72,7 +72,7 @@ def read_cluster(options: ConnectionOptions) -> LiveObjects:
 
 
 def connection_of(options: ConnectionOptions) -> ConnectionConfig:
-    """The connection that `options` name. Raises InputError."""
+    """Return the connection that `options` name. Raises InputError."""
     from fairlead.client.connection import in_cluster
     from fairlead.client.error import ConnectionConfigError
     from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths

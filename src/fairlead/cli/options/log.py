@@ -37,7 +37,7 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """Returns what wraps a reporter to log its decisions, or None. Raises InputError."""
+        """What wraps a reporter to log its decisions, or None. Raises InputError."""
         # Expensive to import and rarely needed.
         from fairlead.worlds.decision_log import LEVELS, DecisionLog
 

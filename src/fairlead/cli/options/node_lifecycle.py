@@ -18,5 +18,8 @@ def node_lifecycle(
     settings: ControllerManagerSettings = NO_SETTINGS,
     release: Release = CURRENT,
 ) -> NodeLifecycleConfig:
-    """The configuration of `settings` in `release`, overridden by `options`. Raises InputError."""
+    """Return the configuration of `settings` in `release`, overridden by `options`.
+
+    Raises InputError.
+    """
     return controller_manager(release, {**settings.as_flags, **options.flags})

@@ -45,7 +45,7 @@ class OutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Where the report goes; `default` if text is printed, None for no report."""
+        """Return where the report goes; `default` if text is printed, None for no report."""
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 
 
@@ -67,7 +67,7 @@ class AnswerOutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Where the report goes; `default` if text is printed, None for no report."""
+        """Return where the report goes; `default` if text is printed, None for no report."""
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 
 

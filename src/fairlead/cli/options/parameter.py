@@ -25,10 +25,10 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
 
 
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
-    """An option that can be given several times."""
+    """Return an option that can be given several times."""
     return Parameter(help=text, metavar=metavar, negative=(), show_default=False, show=show)
 
 
 def named(metavar: str, text: str) -> Parameter:
-    """An option with a name or a file as its value."""
+    """Return an option with a name or a file as its value."""
     return Parameter(help=text, metavar=metavar, show_default=False)

@@ -152,7 +152,7 @@ def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: in
 
 
 def _shown(rows: Sequence[Row], rows_max: int) -> Sequence[Row]:
-    """The first rows; one more than `rows_max` rather than a line that says so."""
+    """Return the first rows; one more than `rows_max` rather than a line that says so."""
     return rows if len(rows) <= rows_max + 1 else rows[:rows_max]
 
 
@@ -216,7 +216,7 @@ def _changed(before: str, after: str) -> str:
 
 
 def _usage(pool: NodePoolOutcome, resource: str) -> str:
-    """The share of what is allocatable, with and without the change."""
+    """Return the share of what is allocatable, with and without the change."""
     allocatable = pool.allocatable.get(resource, 0)
     after, before = pool.requested.get(resource, 0), pool.requested_without.get(resource, 0)
     if not allocatable:
@@ -365,5 +365,5 @@ def _print_first(
 
 
 def _first_name(names: Sequence[str]) -> str:
-    """The first name, and how many more there are."""
+    """Return the first name, and how many more there are."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

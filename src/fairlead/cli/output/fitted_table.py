@@ -83,7 +83,7 @@ class FittedTable:
             shown = [n for n in shown if n != worst]
 
     def _widths(self, shown: Sequence[int], cells: Sequence[Sequence[str]]) -> list[int]:
-        """The width that each column needs; the words of the last one can be wrapped."""
+        """Return the width that each column needs; the words of the last one can be wrapped."""
         widths = [
             max(cell_len(self.columns[n].heading), *(cell_len(row[n]) for row in cells))
             for n in shown
@@ -118,7 +118,7 @@ class FittedTable:
     def _row(
         self, shown: Sequence[int], cells: Sequence[str], widths: Sequence[int]
     ) -> Iterator[str]:
-        """The lines of one row; only the words of the last column take more than one."""
+        """Yield the lines of one row; only the words of the last column take more than one."""
         words = self._has_words(shown)
         last = textwrap.wrap(cells[-1], widths[-1], break_long_words=False) if words else []
         first = [*cells[:-1], last[0] if last else ""] if words else list(cells)

@@ -16,7 +16,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 
 def junit_report(answer: WhatIfAnswer, conditions: Sequence[ConditionResult]) -> bytes:
-    """One test case per condition, which fails if the condition holds.
+    """Return one test case per condition, which fails if the condition holds.
 
     Without conditions there is one test case, which passes; its output is the verdict.
     """

@@ -23,7 +23,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 def markdown_answer(
     answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
 ) -> str:
-    """The verdict, the table of workloads, and each other table folded."""
+    """Return the verdict, the table of workloads, and each other table folded."""
     result = whatif_result(answer, conditions, group_by)
     return "\n".join([*_head(result), *_tables(result)]) + "\n"
 

@@ -108,7 +108,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
 
 
 def _tainted(nodes: int, turns: int) -> str:
-    """A flapping node is tainted several times."""
+    """Return a flapping node is tainted several times."""
     counted = f"{_counted(nodes, 'node')} tainted"
     return counted if turns == nodes else f"{counted} {turns:,} times"
 
@@ -159,7 +159,7 @@ def _measures(found: OutageOutcome) -> list[tuple[str, StepFunction]]:
 
 
 def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> StepFunction:
-    """The number of nodes of all zones in one of `states`, over time."""
+    """Return the number of nodes of all zones in one of `states`, over time."""
     counts = {
         at: sum(by_state[state] for state in states)
         for at, by_state in nodes_by_state(found.node_samples)

@@ -57,7 +57,10 @@ def _cells_of(remedy: str | None) -> tuple[str, ...]:
 
 
 def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
-    """The remedy that all nodes share; if they differ, the first one, prefixed with its node."""
+    """Return the remedy that all nodes share.
+
+    If they differ, the first one, prefixed with its node.
+    """
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy
     row = next(row for row in group if row.remedy)

@@ -29,7 +29,7 @@ class StepFunction:
     values: Sequence[int]
 
     def highest(self, after: Instant, until: Instant) -> int:
-        """The highest count from `after` until just before `until`."""
+        """Return the highest count from `after` until just before `until`."""
         first, end = bisect_right(self.instants, after), bisect_right(self.instants, until - 1)
         start = self.values[first - 1] if first else 0
         return max([start, *self.values[first:end]])
@@ -44,7 +44,7 @@ def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WI
 
 
 def axis(start: Instant, end: Instant, width: int = WIDTH) -> str:
-    """The time axis below sparklines, counted from `start`."""
+    """Return the time axis below sparklines, counted from `start`."""
     line = ""
     labels = min(_LABELS, max(width // _LABEL_WIDTH, 1))
     for label in range(labels):
@@ -59,7 +59,7 @@ def _bounds(start: Instant, end: Instant, width: int) -> list[Instant]:
 
 
 def _block(count: int, highest: int) -> str:
-    """The block for `count` in eighths of `highest`; any count above 0 is visible."""
+    """Return the block for `count` in eighths of `highest`; any count above 0 is visible."""
     if count == 0:
         return _NONE
     return _BLOCKS[max(-(-count * len(_BLOCKS) // highest), 1) - 1]

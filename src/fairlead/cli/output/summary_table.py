@@ -29,7 +29,7 @@ NAMES_MAX: Final = 2
 
 
 def names_of(pods: Sequence[PodEnd]) -> str:
-    """The first few names, and the number of further ones."""
+    """Return the first few names, and the number of further ones."""
     shown = ", ".join(pod.key for pod in pods[:NAMES_MAX])
     rest = len(pods) - NAMES_MAX
     return f"{shown} and {rest:,} more" if rest > 0 else shown

@@ -31,7 +31,10 @@ def discard_stdout() -> None:
 
 
 def stdout_console() -> Console:
-    """A console for stdout; if it is not a terminal, as wide as COLUMNS says, or wide enough."""
+    """Return a console for stdout.
+
+    If it is not a terminal, as wide as COLUMNS says, or wide enough.
+    """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
     if not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = WIDTH_WITHOUT_TERMINAL
@@ -39,7 +42,7 @@ def stdout_console() -> Console:
 
 
 def stderr_console() -> Console:
-    """A console for stderr; wide enough for tables if it is not a terminal."""
+    """Return a console for stderr; wide enough for tables if it is not a terminal."""
     console = Console(stderr=True, highlight=False, emoji=False, markup=False)
     if not console.is_terminal:
         console.width = WIDTH_WITHOUT_TERMINAL

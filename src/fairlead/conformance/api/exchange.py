@@ -71,7 +71,7 @@ class Exchange:
         return found
 
     def request(self, bindings: PlaceholderValues, default_user: str | None) -> ReplayRequest:
-        """The request to send. Raises NotReplayableError if its body was not recorded."""
+        """Return the request to send. Raises NotReplayableError if its body was not recorded."""
         recorded = self.step["request"]
         _bind_names(bindings, recorded["path"], recorded["body"])
         return ReplayRequest(
@@ -84,7 +84,10 @@ class Exchange:
         )
 
     def _user(self, default_user: str | None) -> str | None:
-        """The user of the request; "bad" for refused credentials, which were not recorded."""
+        """Return the user of the request.
+
+        "bad" for refused credentials, which were not recorded.
+        """
         user: str | None = self.step.get("as", default_user)
         return "bad" if user is None and self.answer.get("status") == 401 else user
 
@@ -120,7 +123,7 @@ def _body(bindings: PlaceholderValues, body: object) -> bytes:
 
 
 def _described(note: str) -> bytes:
-    """A body that was too large for the recording, rebuilt from its description."""
+    """Return a body that was too large for the recording, rebuilt from its description."""
     found = _BIG.fullmatch(note)
     if found is None:
         return b'"%s"' % (b"x" * _TOO_BIG)

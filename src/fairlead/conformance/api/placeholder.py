@@ -54,7 +54,7 @@ class _Form:
 
 @lru_cache(maxsize=4096)
 def _form(text: str) -> _Form | None:
-    """The pattern of a recorded text, None if it has no placeholder."""
+    """Return the pattern of a recorded text, None if it has no placeholder."""
     parts, names, end = [], [], 0
     for found in _PLACEHOLDER.finditer(text):
         parts += [re.escape(text[end : found.start()]), f"({_FORMS[found[1]]})"]
@@ -67,12 +67,12 @@ def _form(text: str) -> _Form | None:
 
 
 def has_placeholder(text: str) -> bool:
-    """Whether `text` contains a placeholder."""
+    """Return whether `text` contains a placeholder."""
     return _form(text) is not None
 
 
 def same_form(recorded: str, found: str) -> bool:
-    """Whether `found` matches `recorded` with any values; nothing is bound."""
+    """Return whether `found` matches `recorded` with any values; nothing is bound."""
     form = _form(recorded)
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None
 
@@ -85,7 +85,7 @@ class PlaceholderValues:
     _versions: dict[int, int] = field(default_factory=dict)
 
     def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
-        """Whether `found` matches `recorded`; binds unbound placeholders.
+        """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         With `exact_version` a resource version must keep its rank among versions and its value.
         """
@@ -114,7 +114,7 @@ class PlaceholderValues:
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """A recorded request with the values of this replay."""
+        """Return a recorded request with the values of this replay."""
         match value:
             case str():
                 return self._filled_text(value)
@@ -132,7 +132,7 @@ class PlaceholderValues:
         return _PLACEHOLDER.sub(lambda m: str(self._value(m[0], m[1], m[2] or "")), text)
 
     def _value(self, placeholder: str, name: str, key: str) -> object:
-        """The bound value; else a new value of the right form, which is bound."""
+        """Return the bound value; else a new value of the right form, which is bound."""
         text = f"{name}:{key}"
         if text not in self._values:
             made = _made_up(name, key)
@@ -161,7 +161,7 @@ class PlaceholderValues:
 
 
 def _made_up(name: str, key: str) -> str | None:
-    """A value for a placeholder that a request needs before any response had it."""
+    """Return a value for a placeholder that a request needs before any response had it."""
     number = int(re.sub(r"\D", "", key) or 0)
     match name:
         case "uid":

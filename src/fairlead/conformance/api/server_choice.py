@@ -82,7 +82,7 @@ class _Own:
     kept: dict[str, InProcess] = field(default_factory=dict)
 
     def servers(self, case: Json) -> Iterator[InProcess]:
-        """The possible servers of a case, the most likely first."""
+        """Yield the possible servers of a case, the most likely first."""
         theme = case["theme"]
         lives = theme in _LIVING or case["id"].startswith(_LIVING_CASES)
         if theme in _SHARED and not lives:

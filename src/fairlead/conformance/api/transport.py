@@ -21,7 +21,7 @@ class HttpAnswer:
     body: bytes
 
     def values(self, name: str) -> list[str]:
-        """All values of a header, in order."""
+        """Return all values of a header, in order."""
         return [value for key, value in self.headers if key == name]
 
 
@@ -38,7 +38,7 @@ class Watching(Protocol):
     """A watch request whose events are being received."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """All events, after waiting for so many or until the server ends the watch."""
+        """Return all events, after waiting for so many or until the server ends the watch."""
         ...
 
 
@@ -51,7 +51,7 @@ class Transport(Protocol):
         ...
 
     def holds(self, name: str) -> bool:
-        """Whether an object has this name; True if unknown."""
+        """Return whether an object has this name; True if unknown."""
         ...
 
     def begin(self) -> None:

@@ -89,7 +89,7 @@ def _timeline(case: Json) -> Json:
 
 
 def compare_autoscaler(expect: Json, found: Json) -> Mismatch | None:
-    """The first mismatch in the compared part."""
+    """Return the first mismatch in the compared part."""
     ours = _comparable(found)
     return first_mismatch(_like(_comparable(expect), ours), ours)
 

@@ -66,19 +66,19 @@ class FleetGroup:
         return options
 
     def target_size(self) -> int:
-        """The number of nodes that the group should have."""
+        """Return the number of nodes that the group should have."""
         return self.target
 
     def template_node(self) -> Node | None:
-        """The node in the case."""
+        """Return the node in the case."""
         return self.template
 
     def instances(self) -> Sequence[Instance]:
-        """All machines, oldest first."""
+        """Return all machines, oldest first."""
         return list(self.machines.values())
 
     def fault(self, kind: str, now: Instant) -> Json | None:
-        """The fault of that kind that applies now."""
+        """Return the fault of that kind that applies now."""
         for one in self.case.get("faults") or ():
             if one["kind"] == kind and one["from_ms"] <= to_ms(now) < one["to_ms"]:
                 found: Json = one
@@ -100,7 +100,7 @@ class FleetGroup:
             self.created(self, name, now)
 
     def provider_id(self, name: str) -> str:
-        """The id of a machine."""
+        """Return the id of a machine."""
         return f"fleet://{self.id}/{name}"
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
@@ -174,7 +174,7 @@ class Fleet:
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:
-        """The price of the group that the node's label names."""
+        """Return the price of the group that the node's label names."""
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:

@@ -12,15 +12,15 @@ _START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def at_ms(t_ms: int) -> Instant:
-    """The instant `t_ms` after the start."""
+    """Return the instant `t_ms` after the start."""
     return _START + t_ms * NS_PER_MS
 
 
 def to_ms(instant: Instant) -> int:
-    """`instant` as milliseconds after the start."""
+    """Return `instant` as milliseconds after the start."""
     return (instant - _START) // NS_PER_MS
 
 
 def text_at(t_ms: int) -> str:
-    """The instant `t_ms` after the start, in the format of timestamps in objects."""
+    """Return the instant `t_ms` after the start, in the format of timestamps in objects."""
     return format_micro_time(at_ms(t_ms))

@@ -535,7 +535,7 @@ class FleetWorld:
     # --- time ------------------------------------------------------------------------------
 
     def next_ms(self) -> int | None:
-        """When something happens next besides loops."""
+        """Return when something happens next besides loops."""
         due = self.autoscaler.actuator.next_due()
         times = [to_ms(due)] if due is not None else []
         times += [self._queue[0][0]] if self._queue else []

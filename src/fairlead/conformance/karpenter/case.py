@@ -71,7 +71,7 @@ _OWN_VIEWS: Final[Mapping[str, type[NodeClaim | NodePool | NodeOverlay]]] = {
 
 
 def read_options(case: Json) -> KarpenterOptions:
-    """The settings of a case."""
+    """Return the settings of a case."""
     stated = case.get("options") or {}
     gates = stated.get("featureGates", {})
     return KarpenterOptions(
@@ -90,7 +90,7 @@ def read_options(case: Json) -> KarpenterOptions:
 
 
 def read_object(kind: str, stated: Json) -> Any:
-    """One object of a case, with the defaults that the recorder applied."""
+    """Return one object of a case, with the defaults that the recorder applied."""
     obj = without_nulls(stated)
     _, api_version, namespace = next(one for one in KINDS.values() if one[0] == kind)
     meta = {**({"namespace": namespace} if namespace else {}), **obj.get("metadata", {})}
@@ -119,7 +119,7 @@ def _with_node_defaults(node: Json) -> Json:
 
 
 def read_cluster(case: Json) -> tuple[KarpenterCluster, Instant]:
-    """The cluster of a case, and its time."""
+    """Return the cluster of a case, and its time."""
     cluster = KarpenterCluster()
     now = parse_timestamp(case["now"])
     for field, (kind, _, _) in KINDS.items():
@@ -149,7 +149,7 @@ class CaseTypes:
         self._tables: dict[tuple[str, ...] | None, InstanceTypeTable] = {}
 
     def table(self, pool: NodePool) -> InstanceTypeTable:
-        """The instance types that the provider offers to `pool`."""
+        """Return the instance types that the provider offers to `pool`."""
         names = self._pools.get(pool.name)
         key = None if names is None else tuple(names)
         found = self._tables.get(key)
@@ -159,7 +159,7 @@ class CaseTypes:
         return found
 
     def types(self, pool: NodePool) -> list[InstanceType]:
-        """The types of `pool`, in the order of the catalogue."""
+        """Return the types of `pool`, in the order of the catalogue."""
         names = self._pools.get(pool.name)
         if not self._types:
             self._types = {one["name"]: read_instance_type(one) for one in self._stated}
@@ -183,7 +183,7 @@ def _changed(offering: Json, change: Json) -> Json:
 
 
 def read_instance_type(stated: Json) -> InstanceType:
-    """One entry of the catalogue."""
+    """Return one entry of the catalogue."""
     return InstanceType(
         stated["name"],
         combined(
@@ -217,10 +217,10 @@ def _offering(stated: Json) -> Offering:
 
 
 def shown_key(meta: ObjectMeta) -> str:
-    """A pod's name, with its namespace unless that is `default`."""
+    """Return a pod's name, with its namespace unless that is `default`."""
     return meta.name if meta.namespace in ("", "default") else f"{meta.namespace}/{meta.name}"
 
 
 def shown_pod(key: str) -> str:
-    """A pod's name as `shown_key` returns it; `key` is `namespace/name`."""
+    """Return a pod's name as `shown_key` returns it; `key` is `namespace/name`."""
     return key.removeprefix("default/")

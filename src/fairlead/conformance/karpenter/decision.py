@@ -23,12 +23,12 @@ DECISIONS: Final[Mapping[str, Callable[[Json], Json]]] = {
 
 
 def decide_karpenter(case: Json) -> Json:
-    """What Karpenter decides in `case`, in the form of the recordings."""
+    """Return what Karpenter decides in `case`, in the form of the recordings."""
     return DECISIONS[case["kind"]](case)
 
 
 def is_karpenter_case(case: Json) -> bool:
-    """Whether a case is one of Karpenter's."""
+    """Return whether a case is one of Karpenter's."""
     return "instanceTypes" in case and case.get("kind") in DECISIONS
 
 

@@ -21,7 +21,7 @@ _PREFIXES_MAX = 12
 
 
 def decide_disruption(case: Json) -> Json:
-    """What blocks each node, what each method would do, and what the loop does."""
+    """Return what blocks each node, what each method would do, and what the loop does."""
     methods = {}
     blocked: Json = {}
     scene = Scene(case)
@@ -35,7 +35,7 @@ def decide_disruption(case: Json) -> Json:
 
 
 def _shown_method(scene: Scene, method: DisruptionMethod) -> Json:
-    """The method alone, without validation."""
+    """Return the method alone, without validation."""
     context, now = scene.loop.context, scene.now
     context.notes.clear()
     everything = context.candidates.all(method.disruption_class, now)[0]

@@ -42,7 +42,7 @@ class Scene:
         )
 
     def shown_loop(self) -> Json:
-        """One disruption loop; changes of the case happen during its first wait."""
+        """Return one disruption loop; changes of the case happen during its first wait."""
         started: list[DisruptionCommand] = []
 
         def start(command: DisruptionCommand, now: Instant) -> None:

@@ -21,7 +21,7 @@ ANY_NUMBER: Final = "<random number>"
 
 
 def shown_text(text: str) -> str:
-    """A text with the names of new nodes replaced."""
+    """Return a text with the names of new nodes replaced."""
     return _PLACEHOLDER.sub("<new-node>", text)
 
 
@@ -58,7 +58,7 @@ def shown_claim(request: NodeClaimRequest) -> Json:
 
 
 def shown_duration(text: str) -> str:
-    """A duration in Go's form."""
+    """Return a duration in Go's form."""
     duration = duration_or_never(text)
     return NEVER if duration is None else format_duration(duration)
 
@@ -88,7 +88,7 @@ def shown_launch(request: NodeClaimRequest) -> Json | None:
 
 
 def shown_requirements(requirements: Requirements) -> list[Json]:
-    """The requirements in the API's form, sorted by label."""
+    """Return the requirements in the API's form, sorted by label."""
     return [
         entry
         for one in sorted(requirements, key=lambda one: one.key)
@@ -97,7 +97,7 @@ def shown_requirements(requirements: Requirements) -> list[Json]:
 
 
 def api_requirement(one: LabelRequirement) -> list[Json]:
-    """One requirement in the API's form: two bounds make two entries."""
+    """Return one requirement in the API's form: two bounds make two entries."""
     more: Json = {} if one.min_values is None else {"minValues": one.min_values}
     bounds = (("Gte", one.gte), ("Lte", one.lte))
     stated = [(operator, str(bound)) for operator, bound in bounds if bound is not None]

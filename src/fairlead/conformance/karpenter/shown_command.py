@@ -21,7 +21,7 @@ def shown_command(command: DisruptionCommand) -> Json:
 
 
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
-    """A hypothetical command, or that there is none."""
+    """Return a hypothetical command, or that there is none."""
     if outcome is None:
         return {"decision": "no-op"}
     if isinstance(outcome, str):

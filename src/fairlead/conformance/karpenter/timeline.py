@@ -62,7 +62,7 @@ _LEFT_OUT: Final = ("annotations", "cheapestPrice", "labels")
 
 
 def decide_timeline(case: Json) -> Json:
-    """The result of every step, and NodeClaims and pods at the end."""
+    """Return the result of every step, and NodeClaims and pods at the end."""
     timeline = _Timeline(case)
     return {"steps": [timeline.step(one) for one in case["steps"]], "final": timeline.final()}
 
@@ -143,7 +143,7 @@ class _Timeline(Scene):
         return {"created": created, "errors": errors, "existing": existing}
 
     def _create(self, request: NodeClaimRequest) -> str:
-        """A NodeClaim, not launched yet."""
+        """Return a NodeClaim, not launched yet."""
         self._created += 1
         name = f"{request.pool.name}-new{self._created}"
         self._requests[name] = request
@@ -390,7 +390,7 @@ class _Timeline(Scene):
         super().change(change)
 
     def _missing(self, change: Json) -> str:
-        """The API server's error for the deletion of a pod that is gone, "" otherwise."""
+        """Return the API server's error for the deletion of a pod that is gone, "" otherwise."""
         if change["op"] != "delete" or change["kind"] != "Pod":
             return ""
         name = change["name"]
@@ -430,7 +430,7 @@ class _Timeline(Scene):
 def replace_types(
     request: NodeClaimRequest, types: tuple[InstanceType, ...], stored: Any
 ) -> NodeClaimRequest:
-    """The request for what was stored, with the types as they are sold now."""
+    """Return the request for what was stored, with the types as they are sold now."""
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN
     )

@@ -157,7 +157,7 @@ def _events(commands: list[Command]) -> list[str]:
 
 
 def _kind(event: RecordEvent) -> str:
-    """The kind without the API group."""
+    """Return the kind without the API group."""
     return event.regarding.kind.partition(".")[0]
 
 
@@ -200,7 +200,7 @@ def _load(cluster: Cluster, composition: Composition, scenario: Json) -> None:
 
 
 def project(outcome: Json, job_of: Mapping[str, str]) -> Json:
-    """The projections of an outcome; `job_of` is the job of each task."""
+    """Return the projections of an outcome; `job_of` is the job of each task."""
     evicted = [one["task"] for one in outcome["evictions"]]
     return {
         "placements": outcome["binds"],

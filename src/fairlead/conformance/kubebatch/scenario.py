@@ -19,7 +19,7 @@ _GROUP_API: Final = "scheduling.incubator.k8s.io/v1alpha1"
 
 
 def configuration(scenario: Json, defects: BatchDefects) -> BatchConfig:
-    """The scenario's configuration with `defects`."""
+    """Return the scenario's configuration with `defects`."""
     config = read_configuration(scenario["conf"])
     ownership = Ownership((_scheduler_name(scenario),), scenario.get("defaultQueue", DEFAULT_QUEUE))
     return replace(config, defects=defects, ownership=ownership)
@@ -48,7 +48,7 @@ def objects(scenario: Json) -> Iterator[ApiObject]:
 
 
 def _object(flat: Json, meta: tuple[str, ...]) -> Json:
-    """A flat record as an object; fields other than metadata and status become its spec."""
+    """Return a flat record as an object; fields other than metadata and status become its spec."""
     return {
         "apiVersion": _GROUP_API,
         "metadata": {name: flat[name] for name in meta if flat.get(name)},
@@ -58,7 +58,7 @@ def _object(flat: Json, meta: tuple[str, ...]) -> Json:
 
 
 def jobs_of_tasks(scenario: Json) -> dict[str, str]:
-    """The job of each pod as recorded: namespace/group, where the group may be ""."""
+    """Return the job of each pod as recorded: namespace/group, where the group may be ""."""
     found = {}
     for pod in scenario["pods"]:
         meta = pod["metadata"]

@@ -31,7 +31,7 @@ _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
 def compare_with_defects(case: Json) -> Mismatch | None:
-    """The first mismatch of our session with the recorded one, None if there is none."""
+    """Return the first mismatch of our session with the recorded one, None if there is none."""
     return _compare(case, replay(case["scenario"], UPSTREAM))
 
 
@@ -61,7 +61,9 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 
 
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """The mismatch of the projections; for a case that depends on a corrected defect, a remark.
+    """Return the mismatch of the projections.
+
+    For a case that depends on a corrected defect, a remark.
 
     Dependence on defects was determined by the projections. Other parts of the outcome (such as
     resources held without being used) may change even if no projection does.
@@ -74,7 +76,7 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
-    """The mismatches with the recording, beside the values of a corrected kube-batch."""
+    """Return the mismatches with the recording, beside the values of a corrected kube-batch."""
     names = ", ".join(corrected)
     lines = list(_changes(case, found))
     verdict = _verdict(case, found)
@@ -99,7 +101,7 @@ def _changes(case: Json, found: Json) -> Iterator[str]:
 
 
 def _corrected_values(case: Json, projection: str, recorded: object) -> str:
-    """The value of the same projection with each single correction."""
+    """Return the value of the same projection with each single correction."""
     texts = []
     for defect, changed in case.get("corrected", {}).items():
         if projection in changed:

@@ -107,7 +107,7 @@ def replay(
 
 
 def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
-    """The controllers' configuration in a scenario."""
+    """Return the controllers' configuration in a scenario."""
     return NodeLifecycleConfig(
         node_monitor_period=form["node_monitor_period_ms"] * NS_PER_MS,
         node_startup_grace_period=form["node_startup_grace_ms"] * NS_PER_MS,
@@ -154,7 +154,7 @@ def _statuses(obj: Json) -> dict[str, str]:
 
 
 def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """The first mismatch; writes are compared first, by time."""
+    """Return the first mismatch; writes are compared first, by time."""
     theirs, sometimes = _by_stability(expect["writes"])
     ours = Counter(map(_line, found["writes"]))
     differences = [(*line, "missing") for line in theirs - ours]
@@ -173,7 +173,7 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """The mismatch of the defaults; a remark if only corrected defects cause it."""
+    """Return the mismatch of the defaults; a remark if only corrected defects cause it."""
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))
     if found is None:
@@ -190,13 +190,13 @@ def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
 
 
 def _line(write: Json) -> tuple[int, str]:
-    """A hashable, sortable form of a write."""
+    """Return a hashable, sortable form of a write."""
     kept = {name: value for name, value in write.items() if name not in _REMARKS}
     return write["t_ms"], json.dumps(kept, sort_keys=True)
 
 
 def _states_by_zone(entries: list[Json]) -> dict[str, list[Json]]:
-    """The history of each zone; the order of zones within a pass is arbitrary."""
+    """Return the history of each zone; the order of zones within a pass is arbitrary."""
     histories: dict[str, list[Json]] = {}
     for entry in entries:
         state_at = {"t_ms": entry["t_ms"], "state": entry["state"]}

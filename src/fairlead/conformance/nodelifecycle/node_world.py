@@ -32,12 +32,12 @@ START_MS = -50  # when the controllers come to know the objects there are
 
 
 def instant(t_ms: int) -> Instant:
-    """The instant that the recorder calls `t_ms`."""
+    """Return the instant that the recorder calls `t_ms`."""
     return EPOCH + t_ms * NS_PER_MS
 
 
 def to_ms(now: Instant) -> int:
-    """The recorder's name for `now`, fractions cut off."""
+    """Return the recorder's name for `now`, fractions cut off."""
     return (now - EPOCH) // NS_PER_MS
 
 
@@ -102,7 +102,7 @@ class NodeWorld:
         return untold
 
     def next_event(self) -> Instant | None:
-        """When the script goes on."""
+        """Return when the script goes on."""
         return self._agenda.next_due()
 
     def _is_due(self, now: Instant) -> bool:

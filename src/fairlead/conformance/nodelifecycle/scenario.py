@@ -74,7 +74,7 @@ class NodeScenario:
         return self.world.store.find(kind, namespace, name)
 
     def _grace_s(self, pod: Json) -> int:
-        """The grace period; 0 if the scenario deletes pods immediately."""
+        """Return the grace period; 0 if the scenario deletes pods immediately."""
         if self.form["config"]["pod_delete"] == "immediate":
             return 0
         grace = pod.get("grace_seconds")

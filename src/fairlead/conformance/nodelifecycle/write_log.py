@@ -22,7 +22,7 @@ NS_PER_MS: Final = 1_000_000
 
 
 def stamp_ms(text: str) -> int:
-    """An API timestamp in the recorder's milliseconds."""
+    """Return an API timestamp in the recorder's milliseconds."""
     return (parse_timestamp(text) - EPOCH) // NS_PER_MS
 
 

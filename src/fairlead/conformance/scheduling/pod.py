@@ -45,7 +45,7 @@ _KINDS: dict[str, type[ApiObject]] = {
 
 
 def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> Served:
-    """The default profile over the cluster of `case`.
+    """Return the default profile over the cluster of `case`.
 
     `more_kinds` are additional kinds of objects to read.
     """
@@ -71,7 +71,7 @@ def _nominate(nominator: Nominator, pod: PodInfo) -> None:
 
 
 def pod_info(served: Served, obj: Json) -> PodInfo:
-    """The pod to schedule, with its shape in the cluster."""
+    """Return the pod to schedule, with its shape in the cluster."""
     pod = decode_as(Pod, without_nulls(obj))
     return PodInfo(pod, served.framework.cluster.shapes.shape_of(pod))
 
@@ -83,7 +83,7 @@ def decide(case: Json) -> Json:
 
 
 def as_expected(found: Evaluation) -> Json:
-    """An evaluation in the format of the case files."""
+    """Return an evaluation in the format of the case files."""
     if found.gated is not None:
         return {"preEnqueue": _status(found.gated)}
     if not found.verdicts:

@@ -101,7 +101,7 @@ class _Trace:
         self._cluster.apply(ObjectChanged(decode_as(Pod, without_nulls(bound))))
 
     def final(self) -> Json:
-        """The pods of every node at the end."""
+        """Return the pods of every node at the end."""
         nodes = self._cluster.table.nodes()
         return {node.name: sorted(pod.key for pod in node.pods.values()) for node in nodes}
 

@@ -39,7 +39,7 @@ _KINDS: Final[dict[str, type[ApiObject]]] = {
 
 
 def has_storage(case: Json) -> bool:
-    """Whether `case` has storage objects, which cases without volumes do not."""
+    """Return whether `case` has storage objects, which cases without volumes do not."""
     return any(name in case for name in _KINDS)
 
 
@@ -63,7 +63,7 @@ def decide_volumes(case: Json) -> Json:
 
 
 def _volumes(served: Served, pod: PodInfo, found: Evaluation) -> Json:
-    """Bindings and provisionings on each feasible node that has any."""
+    """Return the bindings and provisionings on each feasible node that has any."""
     plugin = served.framework.find(NAME)
     assert isinstance(plugin, VolumeBinding)
     state = CycleState()

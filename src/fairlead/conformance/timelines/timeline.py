@@ -107,7 +107,7 @@ def decide_timeline(scenario: Json) -> Json:
 
 
 def scheduler_config(config: Json) -> SchedulerConfig:
-    """The scheduler's configuration in a scenario."""
+    """Return the scheduler's configuration in a scenario."""
     gates = config.get("gates", {})
     backoff = BackoffConfig(
         initial=seconds(config.get("pod_initial_backoff_s", 1)),
@@ -132,12 +132,12 @@ def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """The first mismatch in the compared part."""
+    """Return the first mismatch in the compared part."""
     return first_mismatch(comparable(expect), found)
 
 
 def comparable(expect: Json) -> Json:
-    """The part of a recorded expectation that is compared."""
+    """Return the part of a recorded expectation that is compared."""
     return {
         "attempts": [_comparable_attempt(entry) for entry in expect["attempts"]],
         "writes": by_instant(expect["writes"]),

@@ -71,12 +71,12 @@ _CONFLICT: Final = 'Operation cannot be fulfilled on pods "{key}": injected conf
 
 
 def instant(t_ms: float) -> Instant:
-    """The instant that the recorder calls `t_ms`."""
+    """Return the instant that the recorder calls `t_ms`."""
     return EPOCH + round(t_ms * NS_PER_MS)
 
 
 def to_ms(now: Instant) -> int:
-    """The recorder's name for `now`."""
+    """Return the recorder's name for `now`."""
     return (now - EPOCH) // NS_PER_MS
 
 
@@ -92,7 +92,7 @@ class _NumberedIds(IdSource):
         return f"uid-{name}-{self._created}"
 
     def new_suffix(self) -> str:
-        """No recorded object has a generated name."""
+        """Return no recorded object has a generated name."""
         raise NotImplementedError
 
 
@@ -194,7 +194,7 @@ class TimelineWorld:
         return pending
 
     def next_event(self) -> Instant | None:
-        """When the next request or line of the script is due."""
+        """Return when the next request or line of the script is due."""
         if self._due:
             return self._driver.now
         dues = (self._requests.next_due(), self._script.next_due())
@@ -281,7 +281,7 @@ class TimelineWorld:
         return CommandSucceeded(delete)
 
     def _fault(self, call: str, key: str, command: Command) -> CommandFailed | None:
-        """The failure that the script injects into this request, if any."""
+        """Return the failure that the script injects into this request, if any."""
         for fault in self._faults:
             if fault.call == call and fault.key in ("", key) and fault.count:
                 fault.count -= 1

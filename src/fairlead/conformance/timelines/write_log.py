@@ -84,7 +84,7 @@ def _conditions(pod: Json) -> dict[str, tuple[str, str, str]]:
 
 
 def cut(note: str) -> str:
-    """An event note of at most 1,024 bytes (schedule_one.go: truncateMessage)."""
+    """Return an event note of at most 1,024 bytes (schedule_one.go: truncateMessage)."""
     if len(note) <= _NOTE_MAX:
         return note
     return note[: _NOTE_MAX - len(_CUT)] + _CUT

@@ -167,7 +167,7 @@ def read_configuration(text: str) -> BatchConfig:
 
 
 def shipped_configuration(name: str) -> BatchConfig:
-    """One of the configurations shipped with Fairlead. Raises BatchConfigurationError."""
+    """Return one of the configurations shipped with Fairlead. Raises BatchConfigurationError."""
     if name not in SHIPPED:
         raise BatchConfigurationError(f"no configuration {name!r}; {_known(SHIPPED)}")
     return read_configuration(SHIPPED[name])

@@ -172,7 +172,7 @@ def _durations(flags: Mapping[str, str], flag: str) -> Iterator[tuple[Signal, Du
 
 
 def _pairs(flags: Mapping[str, str], flag: str, sign: str) -> Iterator[tuple[Signal, str]]:
-    """`signal<value,…`; of signals that are not simulated nothing but the name is read."""
+    """Yield `signal<value,…`; of signals that are not simulated nothing but the name is read."""
     for part in flags.get(flag, "").split(",") if flags.get(flag) else ():
         name, found, value = part.strip().partition(sign)
         if not found or not value:

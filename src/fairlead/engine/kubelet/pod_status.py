@@ -74,7 +74,10 @@ def _closed_gates(pod: Pod) -> Iterator[str]:
 
 
 def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
-    """The containers of `pod` are being created; startTime is `now`, cut to whole seconds."""
+    """Return the containers of `pod` are being created.
+
+    StartTime is `now`, cut to whole seconds.
+    """
     # upstream: pkg/kubelet/status/generate.go:GeneratePodInitializedCondition
     fields = {"phase": "Pending", "startTime": format_timestamp(now)}
     initialized = Condition("Initialized", "True")

@@ -93,7 +93,7 @@ class NodeLifecycle:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Time of the next pass or queue processing that may find something."""
+        """Return the time of the next pass or queue processing that may find something."""
         found = self._shared.examinations.next_pass()
         for due in (self._next_attempt, self._late_bound_pods.next_due()):
             if due is not None and (found is None or due < found):

@@ -53,7 +53,7 @@ KEYS: Final = frozenset({*KEY_OF_CONDITION.values(), UNSCHEDULABLE})
 
 
 def desired_keys(node: Node) -> tuple[str, ...]:
-    """Keys of the NoSchedule taints that the conditions of `node` require."""
+    """Return the keys of the NoSchedule taints that the conditions of `node` require."""
     keys = [
         key
         for one in node.status.conditions
@@ -69,7 +69,7 @@ def missing_keys(node: Node) -> tuple[str, ...]:
 
 
 def stale_keys(node: Node) -> tuple[str, ...]:
-    """Keys of condition taints on `node` that no condition requires any more."""
+    """Return the keys of condition taints on `node` that no condition requires any more."""
     desired = desired_keys(node)
     return tuple(key for key in _present_keys(node) if key not in desired)
 

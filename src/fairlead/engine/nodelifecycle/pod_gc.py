@@ -84,7 +84,7 @@ class PodGarbageCollector:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Time of the next pass that may find something."""
+        """Return the time of the next pass that may find something."""
         return self._next_pass
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -183,7 +183,7 @@ class PodGarbageCollector:
             self._wake(due)
 
     def _found(self, deleted_nodes: list[str]) -> Iterator[tuple[Pod, str]]:
-        """Pods to delete with the reason, in order; a pod may occur more than once."""
+        """Yield the pods to delete with the reason, in order; a pod may occur more than once."""
         yield from ((pod, TERMINATED) for pod in self._excess())
         terminating = sorted(self._terminating.values(), key=_age)
         if self._profile.collects_out_of_service:

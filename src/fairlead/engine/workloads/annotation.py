@@ -21,7 +21,7 @@ IN_TURN: Final = "fairlead.dev/drain-in-turn"
 
 
 def original_name(pod: Pod) -> str:
-    """Name of the first pod in the chain of replacements that led to `pod`."""
+    """Return the name of the first pod in the chain of replacements that led to `pod`."""
     return pod.metadata.annotations.get(REPLACES, pod.metadata.name)
 
 

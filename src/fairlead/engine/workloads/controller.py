@@ -112,7 +112,7 @@ class Workloads:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Time of the next retry; 0 if changes wait to be followed up."""
+        """Return the time of the next retry; 0 if changes wait to be followed up."""
         if self._pod_sets.changed or self._rollouts.changed:
             return AT_ONCE
         waits = (self._pod_sets.next_retry(), self._rollouts.next_retry())

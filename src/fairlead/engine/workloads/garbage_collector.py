@@ -79,7 +79,7 @@ class GarbageCollector:
     _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)  # by uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Commands about the owners and dependents that `stimulus` is about."""
+        """Return the commands about the owners and dependents that `stimulus` is about."""
         commands = self._consequences(stimulus)
         if not self.looks_up_owners:
             return commands

@@ -38,7 +38,7 @@ TEMPLATE_HASH_LENGTH: Final = 10
 
 
 def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
-    """Key of an owner: its uid, or kind/namespace/name if the uid is unknown."""
+    """Return the key of an owner: its uid, or kind/namespace/name if the uid is unknown."""
     return uid or f"{kind}/{namespace}/{name}"
 
 

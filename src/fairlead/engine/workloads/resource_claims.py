@@ -266,7 +266,7 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 
 def owner_of(claim: ResourceClaim) -> str:
-    """Uid of the pod that controls the claim, "" if there is none."""
+    """Return the uid of the pod that controls the claim, "" if there is none."""
     owners = claim.metadata.owner_references
     return next((one.uid for one in owners if one.controller and one.kind == "Pod"), "")
 
@@ -327,6 +327,6 @@ def unprotected(claim: ResourceClaim) -> PatchObject:
 
 
 def claim_ref(claim: ResourceClaim) -> ObjectRef:
-    """Object reference of the claim."""
+    """Return the object reference of the claim."""
     meta = claim.metadata
     return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)

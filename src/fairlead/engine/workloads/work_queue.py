@@ -130,7 +130,7 @@ class Retries:
         self._failures.pop(key, None)
 
     def next_due(self) -> Instant | None:
-        """Time of the next retry."""
+        """Return the time of the next retry."""
         return self._due.next_due()
 
     def pop_due(self, now: Instant) -> list[Key]:

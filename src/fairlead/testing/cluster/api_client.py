@@ -45,7 +45,10 @@ class ApiClient:
         return self._thread.call(listing)
 
     def kind(self, name: str) -> Kind:
-        """The kind with this name, plural, short name or `plural.group`. Raises LookupError."""
+        """Return the kind with this name, plural, short name or `plural.group`.
+
+        Raises LookupError.
+        """
         wanted = name.lower()
         for kind in self._cluster.server.registry.all_kinds():
             names = (kind.kind.lower(), kind.plural, kind.singular, *kind.short_names)

@@ -82,7 +82,7 @@ def _patience_s(runner: Runner, due: Instant | None, limit: Instant) -> float:
 
 
 def node_of(pod: Json) -> str:
-    """The node the pod is bound to, "" if none."""
+    """Return the node the pod is bound to, "" if none."""
     return str(pod.get("spec", {}).get("nodeName", ""))
 
 

@@ -2,7 +2,7 @@
 
 All parts of a change happen at one instant, in a fixed order that does not depend on the command
 line: objects are deleted, applied and scaled, then nodes are cordoned, drained and failed. So one
-change can delete an object and apply a new one of the same name, or cordon a node that it applies.
+change can delete an object and apply a new object of the same name, or apply a node and cordon it.
 Failures can start later (`--at`), and rolling drains take time.
 """
 
@@ -37,11 +37,11 @@ _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterChange:
-    """What to change, as the user wrote it; `namespace` "" means every namespace.
+    """What to change, as the user wrote it; `namespace` "" means all namespaces.
 
-    With `max_unavailable` the drain is rolling: at most so many nodes at a time, and they return.
-    `lasts` is how long drained nodes and failed nodes stay down, as a duration. `reschedule` takes
-    running pods off their nodes before both runs (`all` or a label selector).
+    With `max_unavailable` the drain is rolling: at most that many nodes are drained at a time, and
+    they return to service. `lasts` is the time for which drained and failed nodes stay down, as a
+    duration. `reschedule` (`all` or a label selector) makes running pods pending before both runs.
     """
 
     apply: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class ClusterChange:
 
     @property
     def changes_scheduler(self) -> bool:
-        """Whether the run with the change has another scheduler or batch configuration."""
+        """Whether the change replaces the scheduler's or the batch scheduler's configuration."""
         return bool(self.new_config or self.new_plugin or self.new_batch_config)
 
     @property
@@ -95,7 +95,7 @@ def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
 
 @dataclass(slots=True)
 class _Steps:
-    """Collects the steps of a change; `inventory` is kept as it will be after them."""
+    """Collects the steps of a change; `inventory` has the objects that exist after these steps."""
 
     change: ClusterChange
     inventory: Inventory
@@ -106,9 +106,9 @@ class _Steps:
 
 
 def steps_of_change(change: ClusterChange, snapshot: Snapshot, seed: int = 0) -> list[ScriptedStep]:
-    """The steps of `change` in order of time; `seed` selects the nodes of a fraction.
+    """Return the steps of `change` in order of time; `seed` selects the nodes of a fraction.
 
-    Raises InputError for anything that cannot be read, found or allowed.
+    Raises InputError for files that cannot be read and for objects that are missing or not allowed.
     """
     collected = _Steps(change, Inventory(snapshot.manifests))
     _delete(collected)
@@ -136,7 +136,10 @@ def _drain(collected: _Steps) -> None:
 
 
 def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
-    """The settings of a rolling drain, None to drain all nodes at once. Raises InputError."""
+    """Return the settings of a rolling drain, None to drain all nodes at once.
+
+    Raises InputError.
+    """
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:
             raise InputError("--for", "needs failing nodes or --max-unavailable")
@@ -176,11 +179,11 @@ def _apply(collected: _Steps) -> None:
 
 
 def _rank(manifest: Manifest) -> int:
-    """Kinds that others refer to come first; the rest keeps its order (sorting is stable)."""
+    """Return the sort key of a manifest: kinds that others refer to come first."""
     return _FIRST.index(manifest.kind) if manifest.kind in _FIRST else len(_FIRST)
 
 
 def _nodes(option: str, texts: tuple[str, ...], inventory: Inventory) -> Iterator[str]:
-    """The names of the nodes that `texts` select, in order, without duplicates."""
+    """Yield the names of the nodes that `texts` select, in order, without duplicates."""
     chosen = dict.fromkeys(name for text in texts for name in inventory.nodes(option, text))
     yield from chosen

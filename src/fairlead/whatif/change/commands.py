@@ -28,7 +28,7 @@ def cordon(node: str) -> Command:
 
 
 def uncordon(node: Manifest) -> Command:
-    """Make `node` schedulable again, without its unschedulable taint and drain annotations."""
+    """Make `node` schedulable again; remove its unschedulable taint and drain annotations."""
     taints = node.value.get("spec", {}).get("taints", [])
     kept = [taint for taint in taints if taint.get("key") != UNSCHEDULABLE_TAINT]
     spec: Json = {"unschedulable": None}
@@ -51,7 +51,7 @@ def drain(node: str) -> Command:
 
 
 def rolling_drain(node: str, turns: RollingDrainOptions) -> Command:
-    """Queue `node` for a rolling drain, after which it returns to service."""
+    """Queue `node` for a rolling drain; it returns to service afterwards."""
     return PatchObject(_node(node), {"metadata": {"annotations": {IN_TURN: str(turns)}}})
 
 
@@ -61,7 +61,7 @@ def set_kubelet_behaviour(node: str, behaviour: str) -> Command:
 
 
 def stop_node(node: str) -> Command:
-    """Stop `node`: its kubelet no longer does anything."""
+    """Stop `node`: its kubelet does nothing from now on."""
     return set_kubelet_behaviour(node, str(Mode.STOPPED))
 
 
@@ -76,12 +76,12 @@ def scale(workload: ObjectRef, replicas: int) -> Command:
 
 
 def create(manifest: Manifest) -> Command:
-    """Create the object."""
+    """Return the command that creates the object."""
     return CreateObject(manifest.value)
 
 
 def delete(target: ObjectRef) -> Command:
-    """Delete the object, whatever its uid."""
+    """Return the command that deletes the object, with any uid."""
     return DeleteObject(ObjectRef(target.kind, target.namespace, target.name))
 
 

@@ -1,7 +1,7 @@
-"""Finds the objects that are deleted together with a given one: the contents of a Namespace.
+"""Finds the objects that are deleted with a given object, such as the contents of a Namespace.
 
-The engine's namespace controller deletes them once the Namespace terminates. A namespace with a pod
-of an unknown owner cannot be deleted, because that owner would create a replacement.
+The engine's namespace controller deletes them once the Namespace terminates. A namespace that
+contains a pod with an unknown owner is refused, because that owner would create a replacement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
-    """The objects that are deleted with `target`, ending with `target` itself.
+    """Return the objects that are deleted with `target`, ending with `target` itself.
 
     Raises InputError, naming `source`, if it cannot be deleted.
     """

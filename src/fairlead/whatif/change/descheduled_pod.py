@@ -1,9 +1,9 @@
-"""Takes pods off their nodes before both runs of a what-if, so that it compares placements.
+"""Makes running pods pending before both runs of a what-if, so that it compares placements.
 
 Running pods stay where they are, so a changed scheduler configuration would show nothing. With
-`--reschedule` both runs start with the selected pods pending; the scheduler takes them by priority,
-then by age, the old configuration in one run and the new one in the other. Pods of DaemonSets and
-static pods belong to their nodes, finished and terminating pods are left alone.
+`--reschedule` both runs start with the selected pods pending; the scheduler places them by
+priority, then by age, with the old configuration in one run and the new one in the other. Pods of
+DaemonSets, static pods, and finished or terminating pods stay on their nodes.
 """
 
 from __future__ import annotations

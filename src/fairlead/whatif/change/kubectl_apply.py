@@ -4,9 +4,10 @@
     modified    the manifest now, which may be a part of the object
     current     the object as it is
 
-What `original` has and `modified` has not is removed from `current`; then `modified` is merged in
-by the strategic merge rules: lists of objects by their merge key, and null removes a field. Without
-the annotation nothing is removed. Custom resources have no merge keys: their lists are replaced.
+Fields that are in `original` but not in `modified` are removed from `current`; then `modified` is
+merged into it by the strategic merge rules: lists of objects are merged by their merge key, and
+null removes a field. Without the annotation nothing is removed. Custom resources have no merge
+keys, so their lists are replaced.
 
     original  containers: [{name: app, image: a:1}, {name: log, image: l:1}]
     modified  containers: [{name: app, image: a:2}]
@@ -39,9 +40,9 @@ _SERVER_FIELDS: Final = ("creationTimestamp", "generation", "resourceVersion", "
 
 
 def applied(existing: Manifest, modified: Json) -> Json:
-    """`existing` after `modified` is applied; `modified` is JSON in which null removes a field.
+    """Return `existing` with `modified` applied; null in the JSON `modified` removes a field.
 
-    Raises InputError if the two do not fit together.
+    Raises InputError if they cannot be merged.
     """
     current = copy.deepcopy(existing.value)
     schema = None if existing.kind.is_custom else schema_of_kind(existing.kind)
@@ -65,7 +66,7 @@ def applied(existing: Manifest, modified: Json) -> Json:
 
 
 def merge_patch_between(before: Json, after: Json) -> Json:
-    """The RFC 7386 patch that turns `before` into `after`."""
+    """Return the RFC 7386 patch that turns `before` into `after`."""
     patch: Json = {name: None for name in before if name not in after}
     for name, value in after.items():
         old = before.get(name)
@@ -78,7 +79,7 @@ def merge_patch_between(before: Json, after: Json) -> Json:
 
 
 def _last_applied(current: Json) -> Json | None:
-    """The manifest of the last `kubectl apply`; None if there was none."""
+    """Return the manifest of the last `kubectl apply`; None if there was none."""
     annotations = current["metadata"].get("annotations") or {}
     try:
         found = msgspec.json.decode(annotations.get(LAST_APPLIED, "null"))
@@ -88,7 +89,7 @@ def _last_applied(current: Json) -> Json | None:
 
 
 def _remove_dropped(schema: Schema | None, current: Any, original: Json, modified: Json) -> None:
-    """Remove from `current` what `original` has and `modified` has not."""
+    """Remove the fields from `current` that are in `original` but not in `modified`."""
     for name, was in original.items():
         if name not in current or name in ("apiVersion", "kind", "status"):
             continue
@@ -111,7 +112,7 @@ def _member(schema: Schema | None, name: str) -> Schema | None:
 def _without_dropped(
     schema: Schema | None, name: str, current: Any, original: list[Any], modified: list[Any]
 ) -> Any:
-    """The list without the items that were dropped; a list that is not merged stays as it is."""
+    """Return the list without the items that were dropped; an atomic list is returned unchanged."""
     field = None if schema is None else schema.fields.get(name)
     if field is None or MERGE not in field.strategies or not isinstance(current, list):
         return current

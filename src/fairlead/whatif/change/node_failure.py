@@ -1,4 +1,4 @@
-"""Failures: which nodes fail in a what-if, how, when and for how long, as the user wrote it."""
+"""Failures: which nodes fail in a what-if, in which way, when and for how long."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Failures:
 
     @property
     def words(self) -> list[str]:
-        """The failures as command-line options, without `--for`, which drains use too."""
+        """The failures as command-line options, without `--for`, which also applies to drains."""
         parts = {
             "--fail-zone": self.fail_zone,
             "--fail-node": self.fail_node,
@@ -53,7 +53,10 @@ class Failures:
         return bool(self.fail_zone or self.fail_node or self.fail_fraction or self.flap)
 
     def outages(self, inventory: Inventory, seed: int) -> list[Outage]:
-        """The outages; a node is in the first one that names it. Raises InputError."""
+        """Return the outages; a node belongs to the first outage that names it.
+
+        Raises InputError.
+        """
         self._refuse_unused_options()
         at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", self.lasts)
         if lasts == 0:
@@ -85,7 +88,7 @@ class Failures:
 
 
 def option_duration(option: str, text: str) -> DurationNs | None:
-    """The duration given for `option`, None for "". Raises InputError."""
+    """Return the duration given for `option`, None if `text` is "". Raises InputError."""
     return field_duration(option, "", text) if text else None
 
 

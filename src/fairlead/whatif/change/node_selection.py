@@ -19,12 +19,12 @@ from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_PURPOSE: Final = 1 << 40  # distinct from the purposes of scenario events
+_PURPOSE: Final = 1 << 40  # distinct from the purposes that scenario events use
 _NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
 
 
 def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
-    """The nodes of `zone`, sorted. Raises InputError, naming `source`."""
+    """Return the nodes of `zone`, sorted. Raises InputError, naming `source`."""
     by_zone: dict[tuple[str, str], list[str]] = {}
     for node in inventory.of_kind(NODE):
         by_zone.setdefault(_region_and_zone(node), []).append(node.ref.name)
@@ -40,7 +40,7 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
 
 
 def fraction_of_nodes(source: str, text: str, inventory: Inventory, seed: int) -> list[str]:
-    """The nodes that `text` (`0.6@zone`, `60%`) selects, sorted; equal seeds select alike.
+    """Return the nodes that `text` (`0.6@zone`, `60%`) selects, sorted; equal seeds select alike.
 
     Raises InputError, naming `source`.
     """
@@ -68,10 +68,10 @@ def _fraction(source: str, text: str) -> Decimal:
 
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
-    """Region and zone of `node`, "" if it has none; beta labels take precedence, as upstream."""
+    """Return region and zone of `node`, "" if absent; beta labels take precedence, as upstream."""
     labels = node.labels
     if not isinstance(labels, dict):
-        return ("", "")  # invalid labels are refused later, when the node is loaded
+        return ("", "")  # invalid labels are reported later, when the node is loaded
     region = labels.get(BETA_REGION, labels.get(REGION, ""))
     return (str(region), str(labels.get(BETA_ZONE, labels.get(ZONE, ""))))
 

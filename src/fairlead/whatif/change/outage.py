@@ -1,4 +1,4 @@
-"""Outage: kubelets of some nodes misbehave from an instant on, temporarily or permanently.
+"""Outage: the kubelets of some nodes misbehave from an instant on, temporarily or permanently.
 
 The only direct effect is a change of the annotation `fairlead.dev/kubelet` of each node
 (fairlead.api.kubelet_behaviour). Everything else follows from the simulated controllers.
@@ -23,7 +23,7 @@ FLAP_TIMES: Final = "60s/120s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """Kubelets of `nodes` have `behaviour` from `at` on; `lasts` None means permanently.
+    """The kubelets of `nodes` have `behaviour` from `at` on; if `lasts` is None, permanently.
 
     `source` and `what` name the option or scenario field in error messages.
     """
@@ -36,7 +36,7 @@ class Outage:
     behaviour: str = STOPPED
 
     def steps(self) -> Iterator[ScriptedStep]:
-        """The steps that start and, unless it is permanent, end the outage."""
+        """Yield the steps that start and, unless it is permanent, end the outage."""
         begin = tuple(commands.set_kubelet_behaviour(node, self.behaviour) for node in self.nodes)
         yield ScriptedStep(self.at, begin, self.source, self.what)
         if self.lasts is not None:
@@ -45,7 +45,7 @@ class Outage:
 
 
 def read_behaviour(source: str, text: str) -> str:
-    """`text` if it is a kubelet behaviour other than the default one. Raises InputError."""
+    """Return `text` if it is a kubelet behaviour other than the default. Raises InputError."""
     try:
         behaviour = parse_kubelet_behaviour(text)
     except ValueError as cause:
@@ -56,7 +56,7 @@ def read_behaviour(source: str, text: str) -> str:
 
 
 def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], str]:
-    """The nodes that `text` (`NODE`, `NODE@DOWN/UP`) selects, and their behaviour.
+    """Return the nodes that `text` (`NODE`, `NODE@DOWN/UP`) selects, and their behaviour.
 
     Raises InputError, naming `source`.
     """
@@ -66,7 +66,10 @@ def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], s
 
 
 def without_duplicates(outages: Iterable[Outage]) -> list[Outage]:
-    """Returns `outages`, each node only in the first one that names it, without empty outages."""
+    """Return `outages` with each node only in the first outage that names it.
+
+    Drop empty outages.
+    """
     seen: set[str] = set()
     once: list[Outage] = []
     for one in outages:

@@ -15,9 +15,11 @@ _SELECTION_MAX: Final = 200  # characters
 def rolling_drain(
     source: str, unavailable: int, down: DurationNs, selection: str, *, field: str = ""
 ) -> RollingDrainOptions:
-    """A drain of at most `unavailable` nodes at a time, each `down` for that long when empty.
+    """Return a drain of at most `unavailable` nodes at a time.
 
-    Nodes of equal `selection` belong to one drain. Raises InputError, naming `source`.
+    Drained nodes stay `down` for that time.
+
+    Nodes with equal `selection` belong to one drain. Raises InputError, naming `source`.
     """
     if not 1 <= unavailable <= UNAVAILABLE_MAX:
         raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)

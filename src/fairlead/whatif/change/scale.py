@@ -21,9 +21,9 @@ _SCALABLE: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLE
 
 
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> Command:
-    """The command for `text` (`deploy/x=20`, `sts/ns/x=3`).
+    """Return the command for `text` (`deploy/x=20`, `sts/ns/x=3`).
 
-    `namespace` applies to names without one. Raises InputError, naming `source`.
+    `namespace` applies to names without a namespace. Raises InputError, naming `source`.
     """
     target, sign, count = text.rpartition("=")
     if not sign:

@@ -12,7 +12,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class ScriptedStep:
-    """Performs `commands` together, `after` the start of virtual time.
+    """Commands to perform together at the instant `after` the start of virtual time.
 
     `source` and `what` name the option or scenario field in error messages.
     """
@@ -24,5 +24,5 @@ class ScriptedStep:
 
     @classmethod
     def creating(cls, after: DurationNs, manifest: Manifest) -> ScriptedStep:
-        """The step that creates `manifest`."""
+        """Return the step that creates `manifest`."""
         return cls(after, (make.create(manifest),), manifest.source, manifest.title)

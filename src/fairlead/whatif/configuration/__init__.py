@@ -1,1 +1,1 @@
-"""Configuration files and plugins of users: scheduler, batch scheduler, controllers, extender."""
+"""Users' configuration files and plugins: scheduler, batch scheduler, controllers, extender."""

@@ -1,8 +1,8 @@
 """Reads kube-apiserver's AdmissionConfiguration (--admission-control-config-file).
 
-Of the plugins that have a configuration, ResourceQuota is supported: its `limitedResources` cannot
-be used without a quota that covers them, such as pods of high PriorityClasses. Another plugin's
-configuration is refused by name, because ignoring it would change what is admitted.
+Only the configuration of the plugin ResourceQuota is supported: its `limitedResources`, such as
+pods of high PriorityClasses, can be used only if a quota covers them. A configuration of any other
+plugin is an error, because ignoring it would change which objects are admitted.
 
     plugins:
     - name: ResourceQuota
@@ -44,7 +44,7 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A form with upstream's field names; unknown fields are refused."""
+    """A form with upstream's field names; unknown fields are errors."""
 
 
 class _Plugin(_Form, frozen=True):
@@ -79,7 +79,7 @@ class _Quotas(_Form, frozen=True):
 
 
 def read_limited_resources(path: str) -> tuple[LimitedResource, ...]:
-    """The limited resources in the AdmissionConfiguration at `path`. Raises InputError."""
+    """Return the limited resources in the AdmissionConfiguration at `path`. Raises InputError."""
     document = read_one(path)
     form = decode_strictly(document, _Configuration)
     _require_type(document.source, "", form, _TYPES)

@@ -1,8 +1,9 @@
 """Chooses the configuration of the batch scheduler: a shipped one, a file, or none.
 
-By default, pods whose schedulerName is one of SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`)
-are scheduled by the recommended configuration, and without such pods no batch scheduler runs.
-`single-pods` is for comparison: kube-scheduler places those pods one by one and ignores groups.
+By default, the recommended configuration schedules pods whose schedulerName is one of
+SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`); if there are no such pods, no batch scheduler
+runs. `single-pods` is for comparison: kube-scheduler places those pods one by one and ignores
+groups.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ SINGLE_PODS: Final = "single-pods"
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How to schedule whole jobs, as the user wrote it.
+    """The batch scheduler's options, as the user wrote them.
 
-    `source` is the name or file of a configuration; `plugins` are classes that it names.
+    `source` is the name or file of a configuration; `plugins` are the classes of its plugins.
     """
 
     source: str | None = None
@@ -51,7 +52,7 @@ DEFAULT_BATCH_OPTIONS: Final = BatchOptions()
 
 
 def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
-    """The shipped configuration named `source`, else the one in the file `source`.
+    """Return the shipped configuration called `source`, else the one in that file.
 
     Raises InputError.
     """
@@ -83,10 +84,12 @@ def batch_config(
     initial: Iterable[Manifest],
     steps: Iterable[ScriptedStep] = (),
 ) -> BatchConfig | None:
-    """The configuration that `options` name, else the one that pods need; None for no pod.
+    """Return the configuration that `options` name, else the one that pods need.
 
-    `initial` and `steps` are searched for such pods. Raises InputError, also where a pod would have
-    two schedulers.
+    None without such pods.
+
+    `initial` and `steps` are searched for such pods. Raises InputError, also if two schedulers
+    would claim the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:
@@ -105,7 +108,7 @@ def batch_config(
 
 
 def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
-    """Returns `scheduler` with a copy of its first profile for each name in SCHEDULER_NAMES."""
+    """Return `scheduler` with a copy of its first profile for each name in SCHEDULER_NAMES."""
     known = {profile.scheduler_name for profile in scheduler.profiles}
     first = scheduler.profiles[0]
     more = [replace(first, scheduler_name=name) for name in SCHEDULER_NAMES if name not in known]
@@ -127,7 +130,7 @@ def _scheduler_name_of(manifest: Manifest) -> str:
 
 
 def _scheduler_name(value: Mapping[str, Any]) -> str:
-    """The schedulerName of a pod or of a workload's pod template; "" if it has none."""
+    """Return the schedulerName of a pod or of a workload's pod template; "" if it has none."""
     spec = value.get("spec")
     template = spec.get("template") if isinstance(spec, dict) else None
     if isinstance(template, dict):

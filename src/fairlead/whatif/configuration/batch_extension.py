@@ -1,7 +1,7 @@
 """Loads users' plugins and actions for the batch scheduler (`--batch-plugin`).
 
-A class with a method `execute` is an action, any other one a plugin. The constructor of a plugin
-takes either nothing or a `PluginContext` with its arguments from the configuration.
+A class with a method `execute` is an action, any other class is a plugin. The constructor of a
+plugin has no parameters, or takes a `PluginContext` with its arguments from the configuration.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _METHODS: Final = frozenset(
 
 
 def read_extensions(sources: Iterable[str]) -> Extensions:
-    """The classes that `sources` (MODULE:CLASS, FILE.py:CLASS) name. Raises InputError."""
+    """Return the classes that `sources` (MODULE:CLASS, FILE.py:CLASS) name. Raises InputError."""
     plugins: dict[str, Factory] = {}
     actions: dict[str, Action] = {}
     for source in sources:

@@ -1,7 +1,7 @@
 """Builds the configuration of the node controllers from kube-controller-manager's flags.
 
-The controllers of a run take over from running ones (`is_taking_over`): nodes and taints of the
-snapshot are not treated as new, as they would be after a restart of kube-controller-manager.
+The controllers of a run take over from running controllers (`is_taking_over`): unlike after a
+restart of kube-controller-manager, nodes and taints of the snapshot are not treated as new.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT: Final = NodeLifecycleConfig(is_taking_over=True)
 def controller_manager(
     release: Release, flags: Mapping[str, str], *, source: str = "", prefix: str = "--"
 ) -> NodeLifecycleConfig:
-    """The configuration for `flags` (names without dashes) in `release`, which has their gates.
+    """Return the configuration for `flags` (names without dashes) in `release`.
 
     Raises InputError, naming `source` if the flags come from a file. `prefix` precedes the name of
     a flag in messages.

@@ -1,6 +1,6 @@
 """Builds the Adviser of `fairlead extender` from a configuration, plugins and a snapshot.
 
-Plugins given without a configuration run alone, because the calling kube-scheduler already runs
+Without a configuration, only the given plugins run, because the calling kube-scheduler already runs
 Kubernetes' own plugins.
 """
 
@@ -20,7 +20,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.snapshot import load_objects, read_snapshot
 from fairlead.worlds.seeded_ids import SeededIds
 
-# Every profile needs these two.
+# required in every profile
 _REQUIRED: Final = (("PrioritySort", 0), ("DefaultBinder", 0))
 
 

@@ -1,4 +1,4 @@
-"""Instance types and their prices from a file: CSV, or what providers' own tools print.
+"""Instance types and their prices from a file: CSV, or the output of a provider's tool.
 
     CSV                  name,cpu,memory[,pods,gpu,arch,os,zones,capacityType,price,spotPrice]
     Karpenter's kwok     [{"name": …, "resources": {…}, "offerings": [{"Price": …}]}]
@@ -6,8 +6,8 @@
     Google Cloud         gcloud compute machine-types list --format json
     Azure                az vm list-skus
 
-A type without zones is sold in the zones of the cluster's nodes, one without a price at an estimate
-from its cores and memory.
+A type without zones is offered in the zones of the cluster's nodes. A type without a price costs an
+estimate from its cores and memory.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 
 @dataclass(frozen=True, slots=True)
 class StatedType:
-    """One instance type as a file states it; `prices` are per hour, by capacity type and zone."""
+    """One instance type as stated in a file; `prices` are per hour, by capacity type and zone."""
 
     name: str
     capacity: ResourceList
@@ -72,7 +72,7 @@ class StatedType:
         return bool(self.prices)
 
     def price(self, capacity_type: str, zone: str) -> float:
-        """The stated price, else an estimate from cores and memory."""
+        """Return the stated price, or an estimate from cores and memory."""
         prices = self.prices or {}
         for key in ((capacity_type, zone), (capacity_type, "")):
             if key in prices:
@@ -85,7 +85,7 @@ class StatedType:
 
 
 def read_instance_types(path: str) -> list[StatedType]:
-    """The types in the file at `path`. Raises InputError."""
+    """Return the types in the file at `path`. Raises InputError."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as cause:
@@ -115,7 +115,7 @@ def _require_amounts(path: str, one: StatedType) -> None:
 
 
 def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:
-    """The types for a cluster whose nodes are in `zones`."""
+    """Return the types for a cluster whose nodes are in `zones`."""
     return tuple(_instance_type(one, one.zones or tuple(zones)) for one in stated)
 
 
@@ -215,7 +215,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """The type that one entry of a listing is about, by the fields that it has."""
+    """Return the type in one entry of a listing; the fields of the entry tell the provider."""
     if "InstanceType" in row:
         yield _of_aws(row)
     elif "guestCpus" in row:
@@ -228,7 +228,7 @@ def _of_object(row: Json) -> Iterator[StatedType]:
 
 
 def _merged(found: Sequence[StatedType]) -> list[StatedType]:
-    """One type per name: gcloud and az list a type once for each zone or region."""
+    """Return one type per name; gcloud and az list a type once for each zone or region."""
     by_name: dict[str, StatedType] = {}
     for one in found:
         first = by_name.get(one.name)
@@ -247,7 +247,7 @@ def _merged(found: Sequence[StatedType]) -> list[StatedType]:
 
 
 def _of_kwok(row: Json) -> StatedType:
-    """A type of Karpenter's kwok provider, whose offerings have prices."""
+    """Return a type of Karpenter's kwok provider, whose offerings have prices."""
     offerings: list[tuple[str, str, float]] = []
     for one in row["offerings"]:
         stated = one.get("Requirements") or one.get("requirements") or ()

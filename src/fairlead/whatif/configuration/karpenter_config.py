@@ -1,6 +1,6 @@
-"""KarpenterConfig from a snapshot: its NodePools, NodeClaims and NodeOverlays, and a file of types.
+"""KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
-Without a file, the types are those of the snapshot's nodes. What was assumed is said in notes.
+Without a file, the types are those of the snapshot's nodes. Notes state the assumptions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ View = TypeVar("View", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KarpenterInput:
-    """Karpenter's input in addition to the snapshot; None means that the snapshot has it."""
+    """Karpenter's input in addition to the snapshot; None means that the snapshot contains it."""
 
     instance_types: str | None = None
     node_pools: str | None = None
@@ -59,7 +59,7 @@ class KarpenterInput:
 def karpenter_config(
     snapshot: Snapshot, files: KarpenterInput
 ) -> tuple[KarpenterConfig, list[str]]:
-    """The configuration, and notes about what was assumed. Raises InputError."""
+    """Return the configuration, and notes about assumptions. Raises InputError."""
     stated = list(_karpenter_objects(snapshot.manifests))
     if files.node_pools is not None:
         stated += [(one.source, one.value) for one in read(files.node_pools)]
@@ -96,7 +96,7 @@ def karpenter_config(
 
 
 def has_node_pools(snapshot: Snapshot) -> bool:
-    """Whether the cluster has NodePools."""
+    """Return whether the cluster has NodePools."""
     return any(
         one.kind.group == _GROUP and one.ref.kind.startswith("NodePool")
         for one in snapshot.manifests
@@ -122,7 +122,7 @@ def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) ->
 
 
 def _check_pool(source: str, pool: NodePool) -> None:
-    """Raise InputError for durations that cannot be read."""
+    """Raise InputError for invalid durations."""
     spec = pool.spec.template.spec
     stated = (
         ("spec.disruption.consolidateAfter", pool.spec.disruption.consolidate_after),
@@ -143,7 +143,7 @@ def _node(manifest: Manifest) -> Node:
 
 
 def _types_of(nodes: Iterable[Node]) -> list[StatedType]:
-    """The instance types of nodes, as large as the first node of each."""
+    """Return the instance types of nodes; a type has the size of its first node."""
     seen: dict[str, list[Node]] = {}
     for node in nodes:
         name = node.metadata.labels.get(INSTANCE_TYPE, "")

@@ -1,8 +1,7 @@
 """Node groups for a simulated autoscaler: from a file, or from the labels of the nodes in a dump.
 
 A managed cluster puts the name of its group on every node. A GKE node pool is one group per zone.
-The limits and flags of a Cluster Autoscaler in the dump are taken over. What had to be assumed is
-said in a note.
+If the dump contains a Cluster Autoscaler, its limits and flags apply. Notes state the assumptions.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER)
 _ZONE: Final = "topology.kubernetes.io/zone"
 _HOSTNAME: Final = "kubernetes.io/hostname"
-# Who puts the label on nodes, the label, and the label that divides a group further.
+# The provider that labels nodes, the label, and the label that divides a group further.
 _GROUP_LABELS: Final = (
     ("EKS", "eks.amazonaws.com/nodegroup", ""),
     ("GKE", "cloud.google.com/gke-nodepool", _ZONE),
@@ -66,7 +65,7 @@ NO_AUTOSCALING: Final = AutoscaleOptions()
 
 
 class _TemplateForm(StrictForm, frozen=True, kw_only=True):
-    """A node of a group; what is allocatable is the capacity if it is not stated."""
+    """The template node of a group; allocatable defaults to the capacity."""
 
     labels: dict[str, str] = {}
     taints: list[dict[str, Any]] = []
@@ -75,7 +74,7 @@ class _TemplateForm(StrictForm, frozen=True, kw_only=True):
 
 
 class _OutageForm(StrictForm, frozen=True, kw_only=True, rename={"lasts": "for"}):
-    """A span without capacity, after the start of the run."""
+    """A period without capacity, relative to the start of the run."""
 
     after: str | float = 0
     lasts: str | float
@@ -105,14 +104,14 @@ class _FileForm(StrictForm, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Autoscaling:
-    """Cluster Autoscaler's configuration, None if it does not act, and notes for the user."""
+    """Cluster Autoscaler's configuration (None if it does not run), and notes for the user."""
 
     config: ClusterAutoscalerConfig | None
     notes: tuple[str, ...] = ()
 
 
 def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
-    """Returns Cluster Autoscaler as set by `options` and `manifests`. Raises InputError."""
+    """Return Cluster Autoscaler as configured by `options` and `manifests`. Raises InputError."""
     if options.autoscale not in CHOICES:
         hint = known_names(options.autoscale, CHOICES)
         raise InputError("--autoscale", f"no autoscaler {options.autoscale!r}; {hint}")
@@ -181,7 +180,10 @@ class _NodeForm(msgspec.Struct):
 
 
 def _read_as(value: Json, form: type[Form]) -> Form | None:
-    """Return `value` as `form`; None for a malformed object, which is refused when it is loaded."""
+    """Return `value` as `form`.
+
+    None for a malformed object, which is reported when it is loaded.
+    """
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError:
@@ -198,14 +200,14 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Installed:
-    """The flags of a Cluster Autoscaler, and the limits that `--nodes=min:max:name` states."""
+    """The flags of a Cluster Autoscaler, and the limits in its flags `--nodes=min:max:name`."""
 
     options: AutoscalingOptions = field(default_factory=AutoscalingOptions)
     limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def _installed(manifests: Iterable[Manifest]) -> _Installed | None:
-    """The Cluster Autoscaler that runs in the cluster of `manifests`."""
+    """Return the Cluster Autoscaler that runs in the cluster of `manifests`."""
     for manifest in manifests:
         if manifest.kind.kind != "Deployment":
             continue
@@ -218,7 +220,7 @@ def _installed(manifests: Iterable[Manifest]) -> _Installed | None:
 
 
 def _flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(name, value) of each flag; a flag without a value is true."""
+    """Yield (name, value) of each flag; a flag without a value is true."""
     for word in words:
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
@@ -226,7 +228,7 @@ def _flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_flags(flags: Iterable[tuple[str, str]]) -> _Installed:
-    """Take over the flags that matter; others, such as --cloud-provider, are ignored."""
+    """Return the flags that matter; others, such as --cloud-provider, are ignored."""
     known: dict[str, str] = {}
     limits: dict[str, tuple[int, int]] = {}
     for name, value in flags:
@@ -294,7 +296,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
-    """(who labelled it, group, labels and annotations that all its nodes have)."""
+    """Return the provider that labelled the node, its group, and the group's common parts."""
     labels = node["metadata"].get("labels") or {}
     for owner, key, divider in _GROUP_LABELS:
         if key in labels:
@@ -348,7 +350,7 @@ def _of_file(path: str, nodes: Iterable[Json]) -> ClusterAutoscalerConfig:
 
 
 def _spec(path: str, where: str, group: _GroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
-    """One group of the file. Raises InputError."""
+    """Return one group of the file. Raises InputError."""
     if not 0 <= group.min <= group.max:
         problem = f"0 <= min <= max does not hold for min {group.min} and max {group.max}"
         raise InputError(path, problem, field=where)
@@ -388,7 +390,7 @@ def _outages(path: str, where: str, group: _GroupForm) -> Iterator[tuple[Duratio
 def _template_in(
     path: str, where: str, group: _GroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
 ) -> Json:
-    """The stated template, else the first node that has the group's labels."""
+    """Return the stated template, or the first node with the group's labels."""
     stated = group.template
     if stated is None:
         for node in nodes:

@@ -4,7 +4,7 @@
     path/cost.py:Class      imported from the file, which need not be on Python's path
     Name                    an installed package's entry point in the group `fairlead.plugins`
 
-Imported code runs with the rights of the user, as any Python program does.
+Imported code runs with the rights of the user, like any Python program.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SourceError(ValueError):
 
 
 def find_class(text: str) -> type:
-    """The class that `text` names. Raises SourceError."""
+    """Return the class that `text` names. Raises SourceError."""
     place, colon, name = text.rpartition(":")
     if not colon:
         return installed_class(text)
@@ -118,12 +118,12 @@ def _failed(cause: BaseException) -> str:
 
 
 def installed_names() -> list[str]:
-    """The names of all installed plugins, sorted."""
+    """Return the names of all installed plugins, sorted."""
     return sorted({each.name for each in entry_points(group=GROUP)})
 
 
 def installed_class(name: str) -> type:
-    """The class that an installed package registers as `name`. Raises SourceError."""
+    """Return the class that an installed package registers as `name`. Raises SourceError."""
     offers = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
     if not offers:
         known = installed_names()

@@ -15,10 +15,10 @@ from fairlead.whatif.input.error import InputError
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChoice:
-    """A version ("" for no choice) and feature gates, as text or parsed, from one place.
+    """A version ("" for no choice) and feature gates, as text or parsed, from one file or option.
 
-    Messages name the file `source` ("" for the command line) and the options or fields `of_version`
-    and `of_gates`.
+    `source` is the file ("" for the command line); `of_version` and `of_gates` are the names of the
+    options or fields. Messages contain them.
     """
 
     version: str = ""
@@ -28,7 +28,7 @@ class ReleaseChoice:
     of_gates: str = "--feature-gates"
 
     def parsed(self) -> dict[str, bool]:
-        """The gates by name. Raises InputError."""
+        """Return the gates by name. Raises InputError."""
         if not isinstance(self.gates, str):
             return dict(self.gates)
         try:
@@ -42,7 +42,7 @@ NO_CHOICE: Final = ReleaseChoice()
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """Releases to follow: `nodes` in node controllers and kubelets, `general` elsewhere."""
+    """The versions to follow: `nodes` for node controllers and kubelets, `general` for the rest."""
 
     general: Release = field(default_factory=lambda: CURRENT)
     nodes: Release = field(default_factory=lambda: CURRENT)
@@ -68,7 +68,7 @@ class Releases:
         return f"{line} Feature gates: {gates}." if gates else line
 
     def as_json(self) -> Json:
-        """The field `behaves_like` of results; empty for the defaults."""
+        """Return the field `behaves_like` of results; empty for the defaults."""
         if self == CURRENT_RELEASES:
             return {}
         parts = {part.replace(" ", "_"): version for part, version in self.parts.items()}
@@ -80,9 +80,11 @@ CURRENT_RELEASES: Final = Releases()
 
 
 def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseChoice) -> Releases:
-    """The releases of `general` and, for the node controllers, of `nodes`; `option` overrides both.
+    """Return the releases that `general` and `nodes` (the node controllers) choose.
 
-    A gate of `general` or `option` that one of two different versions lacks is left to the other.
+    `option` overrides.
+
+    If the two versions differ, a gate of `general` or `option` applies to those that have it.
     Raises InputError.
     """
     for_all = _last(general, option)
@@ -97,19 +99,19 @@ def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseC
 
 
 def read_release(choice: ReleaseChoice) -> Release:
-    """The release of `choice`. Raises InputError."""
+    """Return the release of `choice`. Raises InputError."""
     return _release(choice, choice)
 
 
 def _last(*choices: ReleaseChoice) -> ReleaseChoice:
-    """The last choice of a version; the first if there is none."""
+    """Return the last choice of a version, or the first choice if there is none."""
     return next((choice for choice in reversed(choices) if choice.version), choices[0])
 
 
 def _release(
     chosen: ReleaseChoice, *choices: ReleaseChoice, other: ReleaseChoice | None = None
 ) -> Release:
-    """The release that `chosen` names with the gates of all `choices`, of which later ones win."""
+    """Return the release that `chosen` names, with the gates of all `choices`; later gates win."""
     try:
         release = release_of(chosen.version)
     except ConfigurationError as cause:
@@ -131,5 +133,5 @@ def _release(
 
 
 def refusal(source: str, name: str, problem: str) -> InputError:
-    """The error about option or field `name`; `source` is its file, "" for an option."""
+    """Return the error about option or field `name`; `source` is its file, "" for an option."""
     return InputError(source, problem, field=name) if source else InputError(name, problem)

@@ -34,16 +34,16 @@ V1: Final = f"{GROUP}/v1"
 ALPHA: Final = f"{GROUP}/v1alpha1"
 _BETA: Final = tuple(f"{GROUP}/{version}" for version in ("v1beta3", "v1beta2", "v1beta1"))
 _OLD: Final = (*_BETA, f"{GROUP}/v1alpha2")
-# "scoringStrategy.type: Unsupported value" is about a field within the arguments.
+# "scoringStrategy.type: Unsupported value" concerns a field within the arguments.
 _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)", re.DOTALL)
 
 
 def read_scheduler_config(
     path: str | None, plugins: UserPlugins | None = None, release: Release = CURRENT
 ) -> SchedulerConfig:
-    """The configuration in the file `path` (None for the default) plus users' `plugins`.
+    """Return the configuration in the file `path` (None for the default) plus users' `plugins`.
 
-    What it leaves open is as in `release`. Raises InputError.
+    Unset fields have the defaults of `release`. Raises InputError.
     """
     plugins = plugins or UserPlugins()
     if path is None:
@@ -73,7 +73,7 @@ def _served(config: SchedulerConfig, source: str, *, only_profile: bool) -> Sche
 
 
 def _form(document: Document) -> ConfigurationForm:
-    """The file converted to v1. Raises InputError."""
+    """Return the file converted to v1. Raises InputError."""
     value = document.value if isinstance(document.value, dict) else {}
     version = value.get("apiVersion")
     if version not in (V1, *_OLD, ALPHA):
@@ -117,7 +117,7 @@ def _check_certificates(path: str, forms: tuple[ExtenderForm, ...]) -> None:
     """Raise InputError for unusable certificates and keys of extenders."""
     if not forms:
         return
-    # The HTTP client is expensive to import and only needed for extenders.
+    # The HTTP client is expensive to import and needed only for extenders.
     from fairlead.worlds.extender.client import TlsError, tls_context  # noqa: PLC0415
 
     for number, form in enumerate(forms):
@@ -130,7 +130,7 @@ def _check_certificates(path: str, forms: tuple[ExtenderForm, ...]) -> None:
 
 
 def _mentioned(form: PluginsForm) -> Iterator[str]:
-    """Every plugin that is enabled or disabled at some extension point."""
+    """Return the names of all plugins enabled or disabled at some extension point."""
     for point in PluginsForm.__struct_fields__:
         one = getattr(form, point)
         yield from (entry.name for entry in (*one.enabled, *one.disabled))

@@ -1,8 +1,9 @@
 """UserPlugins: users' scheduler plugins of a run, keyed by name.
 
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
-default plugins, in every profile. If the scheduler configuration names the plugin, it decides where
-the plugin runs. Plugins named only there are searched among installed packages.
+default plugins, in every profile. If the scheduler configuration names the plugin, the
+configuration decides where it runs. Plugins that only the configuration names are loaded from
+installed packages.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _TAKEN: Final = frozenset(IN_TREE) | frozenset(name for name, _ in DEFAULT_PLUGI
 
 @dataclass(frozen=True, slots=True)
 class UserPlugin:
-    """A loaded class and its factory; `weight` applies to its scores."""
+    """A loaded plugin class and its factory; `weight` applies to its scores."""
 
     name: str
     plugin: type
@@ -41,7 +42,10 @@ class UserPlugin:
 
 
 class UserPlugins:
-    """Users' plugins: `named` has those of --plugin in order; `find` also loads installed ones."""
+    """The plugins of users.
+
+    `named` are those of --plugin in order; `find` also loads installed plugins.
+    """
 
     def __init__(self, options: Iterable[str] = ()) -> None:
         """`options` are values of --plugin. Raises InputError."""
@@ -55,7 +59,10 @@ class UserPlugins:
             self._found[plugin.name] = plugin
 
     def find(self, name: str) -> UserPlugin | None:
-        """The plugin called `name`, None if there is none. Raises InputError if it cannot load."""
+        """Return the plugin called `name`, None if there is none.
+
+        Raises InputError if it cannot load.
+        """
         if name not in self._found and name not in _TAKEN and name in installed_names():
             try:
                 self._found[name] = _plugin(installed_class(name), 1)
@@ -64,11 +71,11 @@ class UserPlugins:
         return self._found.get(name)
 
     def factories(self) -> dict[str, Factory]:
-        """The factories of all plugins found so far, keyed by name."""
+        """Return the factories of all plugins found so far, keyed by name."""
         return {name: plugin.factory for name, plugin in self._found.items()}
 
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
-        """`profile` plus the plugins of the command line that are not `mentioned`."""
+        """Return `profile` plus the plugins of the command line that are not `mentioned`."""
         for one in self.named:
             if one.name not in mentioned:
                 profile = with_plugin(profile, one.name, one.plugin, one.weight)
@@ -90,7 +97,7 @@ def _named(text: str) -> UserPlugin:
 
 
 def _plugin(found: type, weight: int) -> UserPlugin:
-    """Raises SourceError for a class that is not a plugin."""
+    """Return a loaded plugin. Raises SourceError for a class that is not a plugin."""
     name = getattr(found, "name", None)
     if not isinstance(name, str) or not name:
         raise SourceError(f"{found.__name__} has no name: it needs a text attribute `name`")

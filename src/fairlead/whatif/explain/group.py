@@ -1,7 +1,7 @@
 """Explains a PodGroup of a snapshot: what blocks it, and what would let it start.
 
-The group is evaluated as the next session would see it (see `engine.batch.explanation`). For a pod
-with a batch scheduler its group is explained; a pod without a group is a group of its own.
+The group is evaluated in the state of the next session (see `engine.batch.explanation`). For a pod
+of the batch scheduler, its group is explained; a pod without a group is its own group.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ExplainedGroup:
 def is_about_group(
     target: str, snapshot: Snapshot, scheduler: SchedulerConfig, options: BatchOptions
 ) -> bool:
-    """Whether `target` names a group, or a pod with a batch scheduler."""
+    """Return whether `target` names a group, or a pod of the batch scheduler."""
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True
     config = (
@@ -66,7 +66,7 @@ def is_about_group(
 def explain_group_of(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, options: BatchOptions
 ) -> ExplainedGroup:
-    """The next session's view of the group, or of the pod's group, that `target` names.
+    """Return the explanation of the group that `target` names, or of the group of the pod it names.
 
     Raises InputError if there is no such group.
     """
@@ -107,7 +107,7 @@ def _job_of(snapshot: Snapshot, target: str, composition: Composition) -> str:
 
 
 def group_explanation_json(explained: ExplainedGroup) -> Json:
-    """`explained` as JSON; amounts by resource, cpu in milli."""
+    """Return `explained` as JSON; amounts by resource, cpu in millicores."""
     found, begins = explained.found, explained.found.starts_at
     return {
         "apiVersion": API_VERSION,

@@ -43,15 +43,16 @@ from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"
-REMEDIES_MAX: Final = 200  # nodes; each remedy is verified by a trial that takes milliseconds
+REMEDIES_MAX: Final = 200  # number of nodes; a trial that takes milliseconds verifies each remedy
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
-    `remedies` are the small changes that would make an infeasible node feasible, by node. `unasked`
-    counts infeasible nodes beyond the first REMEDIES_MAX, for which none was searched.
+    `remedies` are small changes that would make an infeasible node feasible, keyed by node.
+    `unasked` counts the infeasible nodes after the first REMEDIES_MAX; no remedy was searched for
+    them.
     """
 
     pod: str
@@ -63,9 +64,9 @@ class Explanation:
 
 
 def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
-    """The scheduler's evaluation of the pod `target` (`pod/NAMESPACE/NAME`).
+    """Return the scheduler's evaluation of the pod `target` (`pod/NAMESPACE/NAME`).
 
-    Raises InputError if there is no such pod, or no profile for it.
+    Raises InputError if the pod or its scheduler profile does not exist.
     """
     manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:
@@ -92,7 +93,8 @@ def _remedies(
     refused = [
         (name, why)
         for name, why in evaluation.verdicts.items()
-        if why is not None and why.plugin != REJECTOR  # the rules of extenders are unknown
+        # the rules of extenders are unknown, so no remedy is searched
+        if why is not None and why.plugin != REJECTOR
     ]
     refused.sort(key=lambda verdict: verdict[0])
     table, found = served.framework.cluster.table, {}
@@ -107,7 +109,7 @@ def _remedies(
 def _extender_calls(
     extenders: ExtenderCaller, store: Store, pod: PodInfo
 ) -> Callable[[CallExtender], Answer]:
-    """A function that calls extenders about `pod` as a pod without a node."""
+    """Return a function that calls extenders about `pod`, sent without its node."""
 
     def find(ref: ObjectRef) -> Json | None:
         found = held_by(store, ref)
@@ -129,7 +131,7 @@ def _as_pending(pod: Pod) -> Pod:
 
 
 def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> Served:
-    """The profile for `pod` over a cluster of `others`."""
+    """Build the profile for `pod` on a cluster with `others`."""
     profiles = {profile.scheduler_name: profile for profile in config.profiles}
     profile = profiles.get(pod.spec.scheduler_name)
     if profile is None:
@@ -152,7 +154,7 @@ def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
 
 
 def explanation_json(explanation: Explanation) -> Json:
-    """`explanation` as JSON; feasible nodes have the verdict `null`."""
+    """Return `explanation` as JSON; feasible nodes have the verdict `null`."""
     found = explanation.evaluation
     return {
         "apiVersion": API_VERSION,

@@ -1,1 +1,1 @@
-"""Reading users' input: documents, durations, strict forms, errors that name file and field."""
+"""Reads users' input: documents, durations, strict forms; errors name file and field."""

@@ -31,8 +31,8 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 class Document:
     """One value of one file; `source` is the file as the user named it.
 
-    A `listing` is the same value, not yet decoded but for its head, which `value` is then; `text`
-    is the file.
+    If `listing` is set, only the head of the value is decoded: `value` is the head, `listing` has
+    the items as text. `text` is the whole file.
     """
 
     source: str
@@ -41,12 +41,12 @@ class Document:
     text: Bytes = b""
 
     def parsed(self) -> Iterator[Document]:
-        """The documents of `text`, decoded. Raises InputError."""
+        """Return the documents of `text`, decoded. Raises InputError."""
         return _parse(self.source, bytes(self.text), json_by_name=True)
 
 
 def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
-    """The non-empty documents at `path`. Raises InputError.
+    """Return the non-empty documents at `path`. Raises InputError.
 
     `stdin` replaces the process's standard input.
     """
@@ -61,7 +61,9 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
 
 
 def read_listings(path: str, stdin: BinaryIO | None = None) -> list[Document]:
-    """The documents at `path`; JSON listings are split into their items only. Raises InputError.
+    """Return the documents at `path`, without decoding the items of JSON listings.
+
+    Raises InputError.
 
     `stdin` replaces the process's standard input.
     """
@@ -84,21 +86,24 @@ def parse_listings(source: str, data: Bytes) -> list[Document]:
 
 
 def _content(stream: BinaryIO) -> Bytes:
-    """The rest of `stream`, mapped into memory if it is a whole file (`< dump.json`)."""
+    """Return the rest of `stream`; a whole file (`< dump.json`) is mapped into memory."""
     try:
         if stream.tell() == 0:
             return mmap(stream.fileno(), 0, access=ACCESS_READ)
-    except (OSError, ValueError):  # such as a pipe, or an empty file
+    except (OSError, ValueError):  # a pipe, for example, or an empty file
         pass
     return stream.read()
 
 
 def _mapped(path: Path) -> Bytes:
-    """The content of `path`, mapped into memory if the file system can. Raises InputError."""
+    """Return the content of `path`, mapped into memory if the file system supports it.
+
+    Raises InputError.
+    """
     try:
         with path.open("rb") as file:
             return mmap(file.fileno(), 0, access=ACCESS_READ)
-    except (OSError, ValueError):  # such as a pipe, or an empty file
+    except (OSError, ValueError):  # a pipe, for example, or an empty file
         return read_bytes(path)
 
 
@@ -114,30 +119,30 @@ def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document
 
 
 def _yaml_listing(source: str, data: Bytes) -> Listing | None:
-    """The listing `data` in kubectl's layout of YAML; None if it is something else."""
+    """Return the listing `data` in kubectl's YAML layout; None if `data` is something else."""
     text = decode_text(source, bytes(data))
     found = None if text.lstrip().startswith(("{", "[")) else split_listing(text)
     return None if found is None else Listing(found[0], [*map(msgspec.Raw, found[1])])
 
 
 def _with_listing(document: Document) -> Document:
-    """Returns `document` as a listing if it is a List, for example one written as YAML.
+    """Return `document` as a listing if it is a List, for example one written in YAML.
 
-    Its objects take less time and memory as texts, although they were decoded already.
+    Objects kept as texts take less time and memory, even if they were decoded before.
     """
     match document.value:
         case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):
             try:
                 texts = [msgspec.Raw(msgspec.json.encode(item)) for item in items]
             except (OverflowError, RecursionError):
-                return document  # refused when its objects are read
+                return document  # reported when its objects are read
             head = {**document.value, "items": []}
             return Document(document.source, head, Listing(head, texts))
     return document
 
 
 def read_one(path: str) -> Document:
-    """The single document of the file `path`. Raises InputError."""
+    """Return the single document of the file `path`. Raises InputError."""
     if Path(path).is_dir():
         raise InputError(path, "is a directory; expected a file")
     found = read(path)
@@ -158,13 +163,13 @@ def _files(path: str) -> Iterable[Path]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of `path`. Raises InputError."""
+    """Return the content of `path`. Raises InputError."""
     try:
         return path.read_bytes()
     except OSError as cause:
         reason = cause.strerror or type(cause).__name__
         raise InputError(str(path), f"cannot be read: {reason}") from None
-    except ValueError:  # a NUL in the name
+    except ValueError:  # the name contains a NUL
         raise InputError(str(path), "is not a file name") from None
 
 
@@ -186,7 +191,7 @@ def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document
 
 
 def decode_text(source: str, data: bytes) -> str:
-    """`data` as text. Raises InputError if it is empty or not text."""
+    """Return `data` as text. Raises InputError if it is empty or not text."""
     if not data.strip():
         raise InputError(source, "is empty")
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
@@ -201,7 +206,7 @@ def decode_text(source: str, data: bytes) -> str:
 
 
 def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
-    """The JSON value of `text`, None if it has to be parsed as YAML."""
+    """Return the JSON value of `text`, None if `text` must be parsed as YAML."""
     if not must and not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -211,7 +216,7 @@ def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
     except msgspec.DecodeError as cause:
         if must or text.lstrip().startswith('{"'):
             raise InputError(source, f"is not JSON: {cause}") from None
-        return None  # a YAML flow mapping starts with the same character
+        return None  # a YAML flow mapping has the same first character
 
 
 def _yaml(source: str, text: str) -> Iterator[Any]:

@@ -17,7 +17,7 @@ def read_duration(value: str | float) -> DurationNs:
     """
     if isinstance(value, str):
         duration = parse_duration(value.strip())
-    elif abs(value) <= LONGEST_NS:  # false for NaN
+    elif abs(value) <= LONGEST_NS:  # false for NaN, too
         duration = seconds(value)
     else:
         raise ValueError(f"{value} is longer than ten years")

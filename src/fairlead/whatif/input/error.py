@@ -1,4 +1,4 @@
-"""InputError: invalid user input, reported as one line.
+"""InputError: invalid user input, reported in one line.
 
 The line reads `FILE: OBJECT: path.of.field: problem`; parts that do not apply are omitted.
 """
@@ -37,19 +37,19 @@ class InputError(ValueError):
 
     @classmethod
     def of_decode(cls, source: str, cause: DecodeError) -> InputError:
-        """The error for an object that does not have the form of its kind."""
+        """Return the error for an object whose fields do not have the types of its kind."""
         object_name = f"{cause.kind} {cause.name}"
         return cls(source, cause.problem, object_name=object_name, field=cause.field)
 
 
 def one_line(text: str, characters_max: int = LINE_CHARACTERS_MAX) -> str:
-    """`text` without line breaks and control characters, cut to `characters_max`."""
+    """Return `text` without line breaks and control characters, cut to `characters_max`."""
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
     return line if len(line) <= characters_max else f"{line[: characters_max - 4]} ..."
 
 
 def known_names(given: str, known: Iterable[str]) -> str:
-    """A hint for the unknown name `given`: the nearest known name, and all if they are few."""
+    """Return a hint for the unknown name `given`: the nearest known name, or all if few."""
     names = sorted(known)
     nearest = difflib.get_close_matches(given, names, n=1)
     hint = f"did you mean {nearest[0]}?" if nearest else ""

@@ -1,7 +1,7 @@
 """Listing: splits a JSON listing into the texts of its items, without decoding them.
 
-The texts are views of the file, which is mapped, so no copy of it is held in memory. Most of them
-are decoded straight into typed views later, without a JSON value in between.
+The texts are views of the mapped file, so they need no copy in memory. Most of them are later
+decoded directly into typed views, without an intermediate JSON value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _START_BYTES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A List without its items, and their texts in order."""
+    """A List: its head without items, and the items as texts, in order."""
 
     head: Json
     items: list[msgspec.Raw]
@@ -40,7 +40,10 @@ _decode: Final = msgspec.json.Decoder(_List).decode
 
 
 def split(data: Bytes) -> Listing | None:
-    """The listing `data`; None if it is something else, which has to be decoded to be refused."""
+    """Return the listing `data`.
+
+    None if it is something else, which must be decoded to be reported.
+    """
     if not data[:_START_BYTES].lstrip().startswith(b"{"):
         return None
     try:
@@ -60,7 +63,10 @@ def split(data: Bytes) -> Listing | None:
 
 
 def _require_utf8(data: Bytes) -> None:
-    """Raise UnicodeDecodeError for bytes that are not UTF-8; msgspec skips texts unread."""
+    """Raise UnicodeDecodeError for bytes that are not UTF-8.
+
+    Msgspec does not check skipped texts.
+    """
     utf8 = getincrementaldecoder("utf-8")()
     for start in range(0, len(data), _BLOCK_BYTES):
         block = data[start : start + _BLOCK_BYTES]

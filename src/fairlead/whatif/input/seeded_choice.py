@@ -1,4 +1,4 @@
-"""Random choices from a seed, equal in every run.
+"""Random choices determined by a seed, equal in every run.
 
 Each number is a hash of (seed, purpose, index), so an additional draw for one purpose does not
 change the draws for others.
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 def draws(seed: int, purpose: int = 0) -> Iterator[int]:
-    """An endless sequence of 64-bit numbers, determined by `seed` and `purpose`."""
+    """Yield an endless sequence of 64-bit numbers, determined by `seed` and `purpose`."""
     state = splitmix64(splitmix64(seed & (2**64 - 1)) ^ purpose)
     number = 0
     while True:

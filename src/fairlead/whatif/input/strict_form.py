@@ -28,13 +28,13 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|(\[)")
 class StrictForm(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
 ):
-    """A form that refuses unknown fields; multi-word fields are written-like-this."""
+    """A form that rejects unknown fields; multi-word fields are written-like-this."""
 
 
 def decode_strictly(document: Document, form: type[Form], where: str = "") -> Form:
-    """`document` decoded as `form`. Raises InputError naming file and field.
+    """Return `document` decoded as `form`. Raises InputError naming file and field.
 
-    `where` is the path of the document within its file, if it is a part of one.
+    `where` is the path of `document` within its file, "" if it is the whole file.
     """
     try:
         return msgspec.convert(document.value, form)
@@ -69,7 +69,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _form_at(form: Any, path: str) -> Any:
-    """The type of the field at `path` (`.events[0].create`) in `form`."""
+    """Return the type of the field at `path` (`.events[0].create`) in `form`."""
     for step in _STEP.finditer(path):
         if step[1] is None:
             form = _without_none(typing.get_args(form)[-1 if _is_dict(form) else 0])
@@ -95,7 +95,7 @@ def _field_names(form: Any) -> tuple[str, ...]:
 
 
 def field_duration(source: str, field: str, value: str | float | None) -> DurationNs | None:
-    """The duration `value` of `field`, None if it is not set. Raises InputError."""
+    """Return the duration `value` of `field`, None if the field is not set. Raises InputError."""
     if value is None:
         return None
     try:

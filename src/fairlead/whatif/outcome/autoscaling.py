@@ -1,4 +1,4 @@
-"""What an autoscaler did in a run, in sentences: nodes added and removed, and what they cost."""
+"""What an autoscaler did in a run, in sentences: nodes added and removed, and their cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN_PODS: Final = 5
 
 
 def karpenter_notes(history: KarpenterHistory) -> Iterator[str]:
-    """One sentence per kind of change, one about money, and why pods trigger nothing."""
+    """Return sentences: one per kind of change, one about cost, and why pods trigger no change."""
     if not history.changes:
         yield "Karpenter neither added nor removed a node."
     for added in (True, False):

@@ -1,4 +1,4 @@
-"""BudgetOutcome: whether a disruption budget held, delayed or blocks evictions, or was breached."""
+"""BudgetOutcome: whether a budget was kept, delayed or blocked evictions, or was breached."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class BudgetResult(StrEnum):
 class BudgetOutcome:
     """The effect of a change on one budget.
 
-    Of the pods it covers, `displaced` were preempted or evicted, `delayed` of them after a refusal,
-    `blocked` could not be evicted until the end, and `breaches` were displaced against the budget.
+    These count covered pods: `displaced` were preempted or evicted, `delayed` were evicted after a
+    refusal, `blocked` could not be evicted until the end, `breaches` were displaced in violation of
+    the budget.
     """
 
     pdb: str
@@ -66,9 +67,9 @@ def _pods(count: int) -> str:
 def budget_outcomes(
     without: RunOutcome, changed: RunOutcome, breaches: Collection[PdbBreach]
 ) -> list[BudgetOutcome]:
-    """The budgets that cover pods which the change displaced or could not evict, worst first.
+    """Return the budgets whose pods the change displaced or could not evict, worst first.
 
-    `breaches` are those that only the change causes.
+    `breaches` are the violations that only the change causes.
     """
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained}

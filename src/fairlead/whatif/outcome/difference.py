@@ -1,10 +1,9 @@
 """Difference: the effect of a change, as the run with it minus the run without it.
 
-Pods are compared by role. A pod has the role of the pod with its key (that of its first
-incarnation) in the other run. A pod whose key only one run has takes the role of such a pod of the
-same workload in the other run: of the same revision and node first, then of the same revision, then
-of another revision. So random names make no difference, and a new image is an update of pods, not a
-loss.
+Each pod is compared with its counterpart in the other run: the pod with the same key (the key of
+its first incarnation). Pods whose key exists in one run only are paired within their workload:
+first those of the same revision and node, then those of the same revision, then the rest. So random
+names make no difference, and a new image counts as an update of pods, not as a loss.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
@@ -33,7 +32,7 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that ends on `target` instead of `origin`."""
+    """A pod that is on `target` instead of `origin` at the end."""
 
     pod: PodEnd
     origin: str
@@ -42,7 +41,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class PodUpdate:
-    """`pod` takes the place of `before`.
+    """`pod` replaces `before`.
 
     It was made from another revision of the template, or was created anew or resized on its node.
     """
@@ -53,15 +52,15 @@ class PodUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Everything that happens with the change but not without it.
+    """What happens with the change but not without it.
 
-    `placed` pods have a node only with the change. `gone` pods were displaced, or lost their node,
-    and nothing replaced them; `removed` pods were deleted for another reason, such as a smaller
-    number of replicas, including those that a finalizer still holds. `reallocated` are the
-    resources whose requested total changes. `displaced` pods, each listed once, lost the node they
-    would have had, whether or not they got another. `quiet` counts additional pods on failed nodes.
+    `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
+    deleted, and they were not replaced; `removed` pods were deleted for another reason, such as a
+    smaller number of replicas, including those that a finalizer still holds. `reallocated` are the
+    resources whose requested total changes. `displaced` pods, each listed once, were preempted or
+    evicted; they may run again on another node. `quiet` counts additional pods on failed nodes.
     `recovered_after` is the time from the change until the last affected pod ran again; None if
-    some still wait, no longer exist, or are down with their nodes.
+    some are still pending, deleted, or down with their nodes.
     """
 
     placed: tuple[PodEnd, ...]
@@ -80,7 +79,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the same pods run and wait, on the same nodes and with the same requests."""
+        """Whether both runs have equal running and pending pods (nodes and requests)."""
         return not (
             self.placed
             or self.moved
@@ -97,7 +96,7 @@ class Difference:
 
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
-    """`changed` minus `without`. Pods that did not change in either run cost nothing."""
+    """Return `changed` minus `without`; the cost follows the pods that changed in either run."""
     roles = list(_roles(without, changed))
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
@@ -143,7 +142,7 @@ _ABSENT: Final = PodEnd(namespace="", name="")
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """A pod without the change and the pod in its role with the change; _ABSENT for none."""
+    """A pod without the change and its counterpart with the change; _ABSENT for none."""
 
     before: PodEnd
     after: PodEnd
@@ -153,7 +152,10 @@ class _Role:
         return self.before is not _ABSENT and not self.before.is_pending
 
     def is_missing(self, displaced: Collection[str]) -> bool:
-        """Whether it was deleted; a displaced pod that is still held has not gone yet."""
+        """Return whether the pod was deleted.
+
+        A displaced pod that still terminates does not count.
+        """
         if self.after is _ABSENT:
             return not self.before.is_completed
         is_deleted = self.after.is_terminating and not self.before.is_terminating
@@ -174,7 +176,7 @@ class _Role:
         return self.after.is_placed and not self.had_node
 
     def is_updated(self, displaced: Collection[str]) -> bool:
-        """Whether it has a new revision, or is new or resized on its node."""
+        """Return whether the pod has a new revision, or is new or resized on its node."""
         if not self.had_node or self.after is _ABSENT or self.has_new_revision:
             return self.had_node and self.has_new_revision
         if self.before.node != self.after.node or self.after.key in displaced:
@@ -194,7 +196,7 @@ class _Role:
 
 
 def _roles(without: RunOutcome, changed: RunOutcome) -> Iterator[_Role]:
-    """The roles of all pods that changed in either run, by key; unpaired ones at the end."""
+    """Return all pairs whose pod changed in either run, sorted by key; unpaired pods come last."""
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
     for key in _keys(without, changed):
@@ -221,7 +223,7 @@ def _keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
 def _pair(
     alone: list[PodEnd], new: list[PodEnd], identity: Callable[[PodEnd], Hashable]
 ) -> tuple[list[_Role], list[PodEnd], list[PodEnd]]:
-    """Pair pods of equal `identity` in order; also return those that remain of each side."""
+    """Pair pods with equal `identity` in order; also return the unpaired pods of each side."""
     waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
     for pod in reversed(new):
         waiting[identity(pod)].append(pod)
@@ -252,7 +254,7 @@ def _same_workload(pod: PodEnd) -> Hashable:
 
 
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
-    """The resources of which the pods request another amount in total, in the order of tables."""
+    """Return the resources whose total requests differ, in the order of tables."""
     before = {one.resource: one.requested for one in without.allocations}
     return tuple(
         one.resource for one in changed.allocations if one.requested != before.get(one.resource, 0)
@@ -260,13 +262,13 @@ def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
 
 
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
-    """The number of additional pods on failed nodes."""
+    """Return the number of additional pods on failed nodes."""
     known = 0 if without.outage is None else without.outage.concerned
     return 0 if changed.outage is None else max(changed.outage.concerned - known, 0)
 
 
 def _has_lost_pods(without: RunOutcome, changed: RunOutcome) -> bool:
-    """Whether pods are lost that run without the change."""
+    """Return whether the change loses pods that run without it."""
     known = {one.pod for one in without.outage.lost} if without.outage else set()
     return changed.outage is not None and any(one.pod not in known for one in changed.outage.lost)
 
@@ -274,9 +276,9 @@ def _has_lost_pods(without: RunOutcome, changed: RunOutcome) -> bool:
 def _additional(
     changed: Iterable[AnyDisplaced], without: Iterable[AnyDisplaced]
 ) -> tuple[AnyDisplaced, ...]:
-    """The entries of `changed` that are not in `without`.
+    """Return the entries of `changed` that are not in `without`.
 
-    They are compared by pod and node, then by workload and node, because names can be random.
+    Entries are compared by pod and node, then by workload and node, because names can be random.
     """
     additional, known = tuple(changed), tuple(without)
     for identity in (_pod_and_node, _workload_and_node):
@@ -289,7 +291,7 @@ def _minus(
     others: tuple[AnyDisplaced, ...],
     identity: Callable[[AnyDisplaced], Hashable],
 ) -> tuple[tuple[AnyDisplaced, ...], tuple[AnyDisplaced, ...]]:
-    """`entries` without those that have a counterpart in `others`, and the reverse."""
+    """Return `entries` without those that have a counterpart in `others`, and vice versa."""
     shared = Counter(map(identity, entries)) & Counter(map(identity, others))
     return _drop(entries, shared, identity), _drop(others, shared, identity)
 
@@ -299,7 +301,7 @@ def _drop(
     counts: Counter[Hashable],
     identity: Callable[[AnyDisplaced], Hashable],
 ) -> tuple[AnyDisplaced, ...]:
-    """`entries` without the first ones of each identity, as many as `counts` says."""
+    """Return `entries` without the first `counts[identity]` entries of each identity."""
     left, kept = Counter(counts), []
     for one in entries:
         if left[identity(one)] > 0:
@@ -331,9 +333,9 @@ def _additional_breaches(without: RunOutcome, changed: RunOutcome) -> tuple[PdbB
 def _recovered_after(
     changed: RunOutcome, concerned: Iterable[str], current: Mapping[str, PodEnd]
 ) -> DurationNs | None:
-    """When the last pod of `concerned` started to run; None if one is not running.
+    """Return when the last pod of `concerned` started to run; None if one of them is not running.
 
-    `current` has the pods that took the role of others, by the key of those.
+    `current` maps a pod's key to the pod that replaced it.
     """
     latest = 0
     for key in concerned:

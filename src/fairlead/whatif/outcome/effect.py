@@ -13,10 +13,10 @@ from fairlead.whatif.outcome.workload_effect import WorkloadEffect, workload_eff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Two runs and everything that differs between them.
+    """Two runs and all differences between them.
 
-    `lost` pods are not back on or from failed nodes, `loops` are repeated displacements and
-    `errors` failures of controllers, each only with the change.
+    `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
+    `errors` are failures of controllers; only those that the change causes.
     """
 
     without: RunOutcome
@@ -30,7 +30,7 @@ class Effect:
 
 
 def effect_of(without: RunOutcome, changed: RunOutcome) -> Effect:
-    """The effect that `changed` has in comparison with `without`."""
+    """Return the effect that `changed` has in comparison with `without`."""
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = _lost(without, changed)

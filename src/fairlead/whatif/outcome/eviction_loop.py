@@ -1,7 +1,7 @@
 """Eviction loops: pods that are evicted, replaced, and evicted again for the same reason.
 
-A pod that tolerates a NoExecute taint for a while may be placed on the tainted node again as soon
-as its controller has replaced it, for ever. Disruption budgets and backoff do not end such a loop.
+If a pod tolerates a NoExecute taint for a while, its replacement may be placed on the tainted node
+again, and so on forever. Disruption budgets and backoff do not end such a loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EVICTIONS_MAX: Final = 3
 
 
 def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
-    """A recurrence for each workload and reason, from when its first pod was in a loop.
+    """Return a recurrence for each workload and reason, starting when its first pod was in a loop.
 
     `evicted` are in order of time; replacements have the key of the pod that they replace.
     """

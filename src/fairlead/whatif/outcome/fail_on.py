@@ -5,7 +5,7 @@
     field      = priority | namespace | name | labels.KEY
     count      = list operator number           such as pending>0
     list       = pending | gone | down | preempted | evicted | moved | displaced
-    operator   = == | = | != | >= | <= | > | <  (of namespace, name and labels: the first three)
+    operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: first three only)
     SHARE      = 80% of the wanted pods, or a number of pods: fewer were ready at some time
 
 Texts must match completely; `*` stands for any characters and `?` for one character. A missing
@@ -32,7 +32,7 @@ LOOP: Final = "loop"
 
 
 def _undrained(effect: Effect) -> list[str]:
-    """Pods that could not be evicted, and nodes whose rolling drain is not finished."""
+    """Return the pods that could not be evicted, and nodes with an unfinished rolling drain."""
     pods = [f"{one.pod.key} on {one.pod.node}" for one in effect.changed.undrained]
     named = {one.pod.node for one in effect.changed.undrained}
     drains = [one.node for one in effect.changed.drains if one.back_at is None]
@@ -79,25 +79,25 @@ class FailCondition(Protocol):
         ...
 
     def evidence(self, effect: Effect) -> list[str]:
-        """What makes the condition hold for `effect`; empty if it does not hold."""
+        """Return the reasons why the condition holds for `effect`; empty if it does not hold."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """A condition, and the `evidence` that makes it hold; empty if it does not hold."""
+    """A condition, and the reasons why it holds (`evidence`); empty if it does not hold."""
 
     text: str
     evidence: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether the condition holds, so that the what-if fails."""
+        """Whether the condition holds; if so, the what-if fails."""
         return bool(self.evidence)
 
 
 def check(condition: FailCondition, effect: Effect) -> ConditionResult:
-    """Whether `condition` holds for `effect`."""
+    """Return whether `condition` holds for `effect`."""
     return ConditionResult(condition.text, tuple(condition.evidence(effect)))
 
 
@@ -124,11 +124,11 @@ class FailOn:
     value: str
 
     def evidence(self, effect: Effect) -> list[str]:
-        """The displaced pods that match."""
+        """Return the displaced pods that match."""
         return [pod.key for pod in effect.difference.displaced if self.matches(pod)]
 
     def matches(self, pod: _PodFields) -> bool:
-        """Whether `pod` must not be displaced."""
+        """Return whether `pod` matches the condition."""
         if self.field == "priority":
             return _ORDERS[self.operator](pod.priority, int(self.value))
         equal = self._equals(pod)
@@ -143,7 +143,7 @@ class FailOn:
 
 @dataclass(frozen=True, slots=True)
 class FailOnCount:
-    """The condition that so many pods are in the list `name`."""
+    """A condition on the number of pods in the list `name`."""
 
     text: str
     name: str
@@ -151,7 +151,7 @@ class FailOnCount:
     number: int
 
     def evidence(self, effect: Effect) -> list[str]:
-        """The pods of the list, or a sentence if it is empty and the condition holds."""
+        """Return the pods of the list, or a sentence if the condition holds for an empty list."""
         pods = _LISTS[self.name](effect)
         if not _ORDERS[self.operator](len(pods), self.number):
             return []
@@ -160,12 +160,12 @@ class FailOnCount:
 
 @dataclass(frozen=True, slots=True)
 class FailOnFlag:
-    """A condition that consists of its name."""
+    """A condition that consists only of its name."""
 
     text: str
 
     def evidence(self, effect: Effect) -> list[str]:
-        """The pods, nodes, budgets or loops that make it hold."""
+        """Return the pods, nodes, budgets or loops for which the condition holds."""
         return _FLAGS[self.text](effect)
 
 
@@ -173,8 +173,8 @@ class FailOnFlag:
 class FailOnWorkload:
     """The condition that a workload had fewer ready pods than `amount`.
 
-    `amount` is percent of the wanted pods if `is_percent`, else a number of pods. Workloads that
-    had fewer already before the change, or want fewer, do not count.
+    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods.
+    Workloads that had or wanted fewer before the change do not count.
     """
 
     text: str
@@ -182,7 +182,7 @@ class FailOnWorkload:
     is_percent: bool
 
     def evidence(self, effect: Effect) -> list[str]:
-        """The workloads, with their lowest number of ready pods."""
+        """Return the workloads, with their lowest number of ready pods."""
         return [
             f"{one.workload} ({one.readiness.lowest:,} of {one.readiness.wanted:,} ready)"
             for one in effect.workloads
@@ -198,7 +198,7 @@ class FailOnWorkload:
 
 
 def parse_fail_on(text: str) -> FailCondition:
-    """The condition in `text`. Raises InputError."""
+    """Return the condition in `text`. Raises InputError."""
     if text.strip() in _FLAGS:
         return FailOnFlag(text.strip())
     matched = _CONDITION.fullmatch(text)
@@ -222,7 +222,7 @@ def parse_fail_on(text: str) -> FailCondition:
 
 
 def parse_simulation_fail_on(text: str) -> FailOn | None:
-    """The condition in `text` for a single run: on displaced pods, or None for `loop`.
+    """Return the condition in `text` for a single run: on displaced pods, or None for `loop`.
 
     Raises InputError for conditions that compare two runs.
     """

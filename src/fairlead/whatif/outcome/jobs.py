@@ -1,4 +1,4 @@
-"""JobsOutcome: how queues and gangs fared in a run, as values."""
+"""JobsOutcome: the state of queues and gangs in a run, as values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class JobsOutcome:
     gangs: GangTally = field(default_factory=GangTally)
 
     def queue(self, name: str) -> QueueStood | None:
-        """The queue called `name` at the end; None if it never had a job."""
+        """Return the queue called `name` at the end; None if it never had a job."""
         return next((queue for queue in self.queues if queue.queue == name), None)
 
 
@@ -52,9 +52,9 @@ NO_JOBS: Final = JobsOutcome()
 
 
 def contended_resource(outcome: JobsOutcome, offered: Mapping[str, int]) -> str:
-    """The resource with the highest ratio of requests to capacity at any time of the run.
+    """Return the resource with the highest ratio of requests to capacity during the run.
 
-    "" if queues request nothing that is in `offered`.
+    Returns "" if queues request none of the resources in `offered`.
     """
     requested: dict[str, dict[str, int]] = {}
     highest: dict[str, float] = {}

@@ -1,7 +1,7 @@
 """Misconceptions: common beliefs about outages that a run has shown to be wrong.
 
-Most of these beliefs predate taint-based eviction or are true of another controller. Each check
-looks at the outcome of the run and yields a note only if the belief would have misled its reader.
+Most of these beliefs predate taint-based eviction or apply to another controller. Each check
+examines the outcome of the run and yields a note only if the run contradicts the belief.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach
 
-# Reasons of evictions that do not consult disruption budgets start like this.
+# prefixes of eviction reasons that do not take disruption budgets into account
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
-# A zone state that lasts less is a step on the way to the next one.
+# A shorter zone state is only a transition to the next one.
 LASTING: Final = seconds(60)
-# What people quote: the tolerationSeconds that admission adds to pods by default.
+# The number usually quoted: the tolerationSeconds that admission adds to pods by default.
 DEFAULT_TOLERATION: Final = seconds(TOLERATION_SECONDS_DEFAULT)
 
 
@@ -42,7 +42,7 @@ def misconceptions(
     breaches: Iterable[PdbBreach],
     start: Instant,
 ) -> Iterator[Misconception]:
-    """The beliefs that the run refutes, in the order in which an outage meets them."""
+    """Return the beliefs that the run contradicts, in the order of events in an outage."""
     evidence = _Evidence(outage, config, breaches, start)
     for check in (
         evidence.five_minutes,
@@ -68,7 +68,7 @@ class _Evidence:
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """The first eviction came after a time that is not tolerationSeconds."""
+        """Yield a note if the first eviction did not come after tolerationSeconds."""
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
         if first is None:
@@ -107,7 +107,7 @@ class _Evidence:
         )
 
     def slow(self) -> Misconception | None:
-        """Some failed nodes came back before the rate limit let them be tainted."""
+        """Yield a note if failed nodes came back before the rate limit let them be tainted."""
         tainted = {turn.node for turn in self.outage.turns}
         waited = Counter(
             one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted
@@ -210,7 +210,7 @@ class _Evidence:
         )
 
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
-        """The changes to `state` that lasted.
+        """Return the changes to `state` that lasted.
 
         A zone that fails completely is PartialDisruption for one monitor pass.
         """
@@ -222,7 +222,7 @@ class _Evidence:
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Those of one zone's `changes` that belong to a long stay in `state`."""
+    """Return those of a zone's `changes` that begin a long stay in `state`."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:
@@ -235,7 +235,7 @@ def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneCh
 
 
 def _each(rate: float) -> str:
-    """`rate` (nodes per second) in words."""
+    """Return `rate` (nodes per second) in words."""
     if rate == 0:
         return "none"
     return f"{rate:g} nodes/s" if rate > 1 else f"one node every {1 / rate:.3g} s"

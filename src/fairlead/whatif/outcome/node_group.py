@@ -1,4 +1,4 @@
-"""What an autoscaler did in a run: nodes added and removed, by group, and why it did no more."""
+"""What an autoscaler did in a run: nodes added and removed by group, and what limited it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class NodeTransition:
-    """A node of a group appeared (`came`) or is gone."""
+    """A node of a group appeared (`came`) or was removed."""
 
     at: Instant
     node: str
@@ -22,7 +22,7 @@ class NodeTransition:
 class GroupOutcome:
     """A node group: its limits, its nodes before and after, and the node hours of the run.
 
-    `price` is that of a node for an hour, None if it is unknown.
+    `price` is the hourly price of one node, None if unknown.
     """
 
     group: str
@@ -45,7 +45,8 @@ class GroupOutcome:
 class AutoscalingOutcome:
     """What an autoscaler did in a run.
 
-    `waiting` is why each pod triggers no scale-up, `staying` why each node is not removed.
+    `waiting` maps pods to the reason why they trigger no scale-up, `staying` maps nodes to the
+    reason why they are not removed.
     """
 
     autoscaler: str

@@ -1,7 +1,7 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
-A pool is what nodes with the same value of a label are; the labels of managed node pools are
-recognised. Without any, all nodes are one pool.
+Nodes with the same value of a label form a pool; the labels of managed node pools are recognised.
+Without such a label, all nodes are one pool.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ POOL_LABELS: Final = (
 class NodePoolOutcome:
     """A pool at the end of both runs.
 
-    `nodes` with the change, `cordoned` of them unschedulable; amounts are by resource, cpu in
-    milli, everything else in units, and `pods` is a resource, too.
+    `nodes` is their number with the change, `cordoned` the number of unschedulable ones. Amounts
+    are by resource, cpu in millicores, others in units; `pods` is a resource, too.
     """
 
     name: str
@@ -45,7 +45,7 @@ class NodePoolOutcome:
 
     @property
     def differs(self) -> bool:
-        """Whether its nodes or what its pods request is not as without the change."""
+        """Whether the change affects its nodes or what its pods request."""
         return (
             self.nodes != self.nodes_without
             or self.is_cordoned_anew
@@ -54,13 +54,16 @@ class NodePoolOutcome:
 
 
 def pool_label(nodes: Iterable[NodeEnd]) -> str:
-    """The first of POOL_LABELS that any of `nodes` has; "" if none has one."""
+    """Return the first of POOL_LABELS that one of `nodes` has; "" if none has one."""
     present = {label for node in nodes for label in POOL_LABELS if label in node.labels}
     return next((label for label in POOL_LABELS if label in present), "")
 
 
 def node_pools(without: RunOutcome, changed: RunOutcome, label: str = "") -> list[NodePoolOutcome]:
-    """The pools by name, of nodes with the same value of `label`; "" for a recognised label."""
+    """Return the pools, sorted by name.
+
+    Nodes with equal `label` ("": a recognised one) form a pool.
+    """
     label = label or pool_label((*changed.nodes, *without.nodes))
     after, before = _by_pool(changed.nodes, label), _by_pool(without.nodes, label)
     return [

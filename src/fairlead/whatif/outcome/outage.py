@@ -3,9 +3,9 @@
     a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
     a pod     down with its node ─▶ its replacement waits for a node ─▶ up again
 
-Pods are known by the key of their first incarnation, so a running replacement means that the pod is
-back. A node is out of service in all of its states except the first two of NodeState. A pod is
-affected from the moment its node is out of service.
+A pod keeps the key of its first incarnation, so a running replacement means that the pod is back. A
+node is out of service in all states except the first two of NodeState. A pod is affected as soon as
+its node is out of service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 
 
 class NodeState(StrEnum):
-    """How far a node's failure has progressed; UNNOTICED: failed, but Ready still says True."""
+    """The progress of a node's failure; UNNOTICED: it failed, but Ready is still True."""
 
     READY = "ready"
     CORDONED = "cordoned"
@@ -35,7 +35,7 @@ class NodeState(StrEnum):
 
 
 class AffectedPodState(StrEnum):
-    """DOWN with its node, WAITING for its replacement to start, or UP again."""
+    """The state of an affected pod: DOWN with its node, WAITING for a replacement, or UP again."""
 
     DOWN = "down"
     WAITING = "waiting"
@@ -43,7 +43,7 @@ class AffectedPodState(StrEnum):
 
 
 class LossCause(StrEnum):
-    """The reason why a pod of a failed node does not run again."""
+    """Why a pod of a failed node does not run again."""
 
     TOLERATES = "tolerates"
     DAEMON = "daemon"
@@ -78,7 +78,7 @@ _CAUSES_IN_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """Number of nodes of `zone` in each state, from `at` on."""
+    """The number of nodes of `zone` in each state, from `at` on."""
 
     at: Instant
     zone: str
@@ -87,7 +87,7 @@ class NodeSample:
 
 @dataclass(frozen=True, slots=True)
 class AffectedPodSample:
-    """Number of affected pods in each state, from `at` on; `evicted` counts deleted ones."""
+    """The number of affected pods in each state, from `at` on; `evicted` counts deleted pods."""
 
     at: Instant
     down: int
@@ -119,10 +119,10 @@ class RateLimitedTaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeHistory:
-    """When each stage of a node's failure was first reached; None for stages it did not reach.
+    """When a node's failure first reached each stage; None for stages that it did not reach.
 
-    `back_at` is the last time it returned to service, None if it is out of service at the end.
-    `pods` counts the pods that were on it, `evicted` those of them that were deleted.
+    `back_at` is when the node last returned to service, None if it is out of service at the end.
+    `pods` is the number of its pods, `evicted` how many of them were deleted.
     """
 
     node: str
@@ -139,7 +139,7 @@ class NodeHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostPod:
-    """A pod that is not running again at the end, and why; `node` is the failed node."""
+    """A pod that does not run again at the end, and why; `node` is the failed node."""
 
     pod: str
     priority: int
@@ -161,9 +161,9 @@ class OutagePreemption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainProgress:
-    """How far a rolling drain of one node came; None for stages it did not reach.
+    """The progress of a node's rolling drain; None for stages that it did not reach.
 
-    `held_up_by` are the refused evictions that keep the node from being empty.
+    `held_up_by` are the refused evictions that block the drain.
     """
 
     node: str
@@ -175,7 +175,7 @@ class DrainProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misconception:
-    """A common belief about outages, and the fact that this run shows instead."""
+    """A common belief about outages, and the fact that contradicts it in this run."""
 
     name: str
     belief: str
@@ -186,10 +186,10 @@ class Misconception:
 class OutageOutcome:
     """Everything recorded about failed nodes, in order of time, then name.
 
-    `concerned` pods were on nodes out of service. At the end `replaced` of them run as new pods,
-    `back_with_node` run again on the returned node, and the others are `lost`. `preempted` are
-    other pods that made room for replacements. First and last instants are None where there was
-    none.
+    `concerned` is the number of pods on nodes out of service. At the end, `replaced` of them run as
+    new pods, `back_with_node` run again on the returned node, and the rest are `lost`. `preempted`
+    are other pods, preempted by replacements. First and last instants are None if there was no such
+    event.
     """
 
     concerned: int
@@ -211,13 +211,13 @@ class OutageOutcome:
 
 
 def zone_title(zone: str) -> str:
-    """The display name of the zone with key `zone`."""
+    """Return the display name of the zone with key `zone`."""
     region, _, name = zone.partition(KEY_SEPARATOR)
     return name or region or "no zone"
 
 
 def zone_phrase(zone: str, word: str = "zone") -> str:
-    """The name of the zone within a sentence, after `word`."""
+    """Return the name of the zone for use within a sentence, after `word`."""
     return f"{word} {zone_title(zone)}" if zone else "the nodes without a zone"
 
 

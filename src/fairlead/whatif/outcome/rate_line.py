@@ -1,8 +1,8 @@
-"""RateLine: how many nodes of a zone the eviction rate allowed to taint, and how many were.
+"""RateLine: how many nodes of a zone the eviction rate allowed to taint, and how many were tainted.
 
 The token bucket of a zone holds one token: while nodes are queued, the first is tainted at once and
 each further one after 1/rate seconds. Tokens do not accumulate while the queue is empty, so the
-line is flat until the next node is queued. It spans from the first taint to the last.
+line is flat until the next node is queued. It extends from the first taint to the last.
 
 Example: rate 0.1, nodes tainted at 0 s, 10 s and 60 s. The queue was empty between 10 s and 60 s,
 so the points are (0 s, 1), (10 s, 2), (60 s, 2) and (60 s, 3).
@@ -20,7 +20,8 @@ from typing import Final
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.outage import OutageOutcome, ZoneChange
 
-IDLE_FROM: Final = 1.5  # tokens between two taints from which on the queue was empty
+# A gap of this many tokens between two taints means that the queue was empty.
+IDLE_FROM: Final = 1.5
 _STEP_WIDTH: Final = 1_000_000  # ns; drawn as a vertical step
 _SLACK: Final = 1e-6  # a rate such as 0.1 is not a binary fraction
 
@@ -63,7 +64,7 @@ class RateLine:
 
 
 def rate_lines(outage: OutageOutcome) -> Iterator[RateLine]:
-    """One line for each zone with rate-limited taints, sorted by the zone's key."""
+    """Yield one line for each zone with rate-limited taints, sorted by the zone's key."""
     for zone in sorted({turn.zone for turn in outage.turns}):
         turns = [turn for turn in outage.turns if turn.zone == zone]
         instants = [turn.at for turn in turns]
@@ -87,7 +88,7 @@ def _points(changes: list[ZoneChange], turns: list[Instant]) -> Iterator[tuple[I
 
 
 def _tokens(changes: list[ZoneChange], start: Instant, end: Instant) -> float:
-    """The tokens that the rate produces from `start` to `end`, ignoring the bucket's size."""
+    """Return the tokens produced from `start` to `end`, without the bucket's limit."""
     total, rate, since = 0.0, 0.0, start
     for change in changes:
         if change.at >= end:

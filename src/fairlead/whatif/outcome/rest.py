@@ -1,7 +1,7 @@
-"""Rest: whether a cluster was at rest when its dump was taken, and what was under way if not.
+"""Rest: whether the dumped cluster was at rest, and otherwise what was in progress.
 
-A change is made, and its effect counted, once the cluster is at rest: a rollout that was under way
-would otherwise appear as an effect of the change.
+The change is made once the cluster is at rest; otherwise a rollout in progress would appear as an
+effect of the change.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadActivity:
-    """What the controllers still did for one workload: the pods created, deleted and started.
+    """What the controllers were still doing for one workload: pods created, deleted and started.
 
-    `is_rollout` means that pods of one revision of its template replaced those of another.
+    `is_rollout` means that pods of a new template revision replaced those of an old one.
     """
 
     workload: WorkloadRef
@@ -44,7 +44,7 @@ def _counted(count: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """How long the cluster took to settle before the change, and what was going on until then.
+    """How long the cluster took to settle before the change, and what happened until then.
 
     `after` is 0 if the cluster was settled at once, None if it did not settle within the horizon.
 

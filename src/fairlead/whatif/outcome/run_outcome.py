@@ -1,7 +1,7 @@
-"""RunOutcome: what came of one run, as values; nothing in it depends on how long the run took.
+"""RunOutcome: the outcome of one run, as values that do not depend on how long the run took.
 
-Pods are spoken of under their original's name: a pod that replaces an evicted one bears that
-one's name here, so that a move is seen as a move.
+A pod that replaces an evicted pod has the evicted pod's name here, so that both count as one pod
+that moved.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 class PodEnd:
     """A pod that exists when the run ends.
 
-    `node` is "" for a pending pod; `reason` is why it is pending, `since` when it became so.
-    `started_at` is when it started to run, None if it does not run. `requests` are cpu in milli,
-    everything else in units. `is_initial`: it exists since the start of the run. `is_terminating`:
-    its deletion was requested, but a kubelet or a finalizer holds it. `revision` is that of the
-    template of its `owner`, "" if unknown.
+    `node` is "" for a pending pod; `reason` is why it is pending, and `since` when it became
+    pending. `started_at` is when it started to run, None if it does not run. `requests` are in
+    millicores for cpu, in units for other resources. `is_initial`: it exists since the start of the
+    run. `is_terminating`: its deletion was requested but is not complete. `revision` is the
+    template revision of its `owner`, "" if unknown.
     """
 
     namespace: str
@@ -51,7 +51,7 @@ class PodEnd:
 
     @property
     def workload(self) -> WorkloadRef:
-        """Its workload; the pod itself if it has no owner."""
+        """The pod's workload; the pod itself if it has no owner."""
         return self.owner or WorkloadRef(POD, self.namespace, self.name)
 
     @property
@@ -91,7 +91,7 @@ class Preempted(Displaced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted(Displaced):
-    """An evicted pod: the controller's reason, and how long the pod tolerated the taint."""
+    """An evicted pod, with the controller's reason and how long the pod tolerated the taint."""
 
     why: str
     tolerated_s: int | None = None
@@ -106,7 +106,7 @@ class Evicted(Displaced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdbBreach:
-    """A pod was displaced although its PodDisruptionBudget allowed no disruption."""
+    """A displacement of a pod whose PodDisruptionBudget allowed no disruption."""
 
     pdb: str
     pod: str
@@ -118,9 +118,9 @@ class PdbBreach:
 class BudgetHistory:
     """A budget during a run, with the keys of the pods that it covers.
 
-    `allowed` disruptions were possible at the start. `needed` pods had to be healthy, and
-    `lowest_healthy` were at the worst moment. `displaced` pods were preempted or evicted; evictions
-    of `refused` pods were refused at least once.
+    `allowed` is the number of disruptions allowed at the start, `needed` the required number of
+    healthy pods, `lowest_healthy` the lowest number of healthy pods. `displaced` pods were
+    preempted or evicted; evictions of `refused` pods were refused at least once.
     """
 
     pdb: str
@@ -159,7 +159,7 @@ _BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def unit_of(resource: str) -> str:
-    """The unit of amounts of `resource`: "milli" (of a core), "bytes", or "" for a count."""
+    """Return the unit of amounts of `resource`: "milli" (of a core), "bytes", or "" for a count."""
     if resource == "cpu":
         return "milli"
     return "bytes" if resource.startswith(_BYTES) else ""
@@ -167,7 +167,7 @@ def unit_of(resource: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undrained:
-    """A pod whose eviction is still refused at the end, and why."""
+    """A pod whose eviction is still refused at the end, and the reason."""
 
     pod: PodEnd
     why: str
@@ -175,7 +175,7 @@ class Undrained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A scripted event without effect because its object did not exist, and why."""
+    """A scripted event that had no effect because its object did not exist."""
 
     what: str
     at: Instant
@@ -184,9 +184,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """The first failure to create an object, in the words of the event or of the API server.
+    """The first failure to create an object, with the message of the event or the API server.
 
-    `missing` is the number of pods that a workload, the subject, lacks at the end.
+    If the subject is a workload, `missing` is the number of pods that it lacks at the end.
     """
 
     subject: str
@@ -205,7 +205,7 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class PodCountSample:
-    """Pod counts of one priority from an instant on; displacements add up from the start."""
+    """Pod counts of one priority from an instant on; displacements are totals since the start."""
 
     at: Instant
     priority: int
@@ -217,14 +217,14 @@ class PodCountSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """The whole outcome: pods by key, everything else in order of time, then name.
+    """The outcome of a run: pods sorted by key, everything else by time, then name.
 
     `started_at` is the instant of the change, from which everything is counted. `outage` is None if
-    no node failed; `drains` are the rolling ones. `workloads` are those whose pods changed, of
-    `workloads_total`. `budgets` are those that cover displaced pods, or pods that were not evicted.
-    `touched` has the keys of all pods that changed since the cluster was loaded; None if unknown.
-    `autoscaling` is None if no autoscaler acted. `notes` say, each in a sentence, which rules did
-    not act and how the input was completed.
+    no node failed; `drains` are the rolling drains. `workloads` are those whose pods changed, of
+    `workloads_total`. `budgets` are those that cover displaced pods or pods whose eviction was
+    refused. `touched` has the keys of all pods that changed since the cluster was loaded; None if
+    unknown. `autoscaling` is None if no autoscaler acted. `notes` are sentences about rules that
+    did not apply and defaults that were filled in.
     """
 
     started_at: Instant
@@ -265,13 +265,13 @@ class RunOutcome:
         return frozenset(["", *(node.name for node in self.nodes)])
 
     def after_start(self, instant: Instant) -> DurationNs:
-        """The time from the start to `instant`."""
+        """Return the time from the start to `instant`."""
         return instant - self.started_at
 
     def placed(self) -> list[PodEnd]:
-        """The pods that are bound to a node, sorted by name."""
+        """Return the pods that are bound to a node, sorted by name."""
         return [pod for pod in self.pods.values() if pod.is_placed]
 
     def pending(self) -> list[PodEnd]:
-        """The pending pods, sorted by name."""
+        """Return the pending pods, sorted by name."""
         return [pod for pod in self.pods.values() if pod.is_pending]

@@ -13,10 +13,11 @@ _NEVER: Final = "preemptionPolicy=Never"
 
 
 def short_reason(message: str) -> str:
-    """`0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`.
+    """Return the reasons in a FailedScheduling message.
 
-    Equal causes give equal texts, whatever the counts. "may not preempt" is added for pods with
-    preemptionPolicy Never; other messages are returned unchanged.
+    Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` gives `A, B`. Equal causes give
+    equal texts, whatever the counts. "may not preempt" is added for pods with preemptionPolicy
+    Never; other messages are returned unchanged.
     """
     if not message:
         return NOT_TRIED

@@ -1,8 +1,8 @@
 """Verdict: the answer in one sentence, from an ordered table of outcomes.
 
 The first row of the table that applies is the verdict; further rows that apply are its findings.
-Rows are ordered by what an operator would regret most: what never ends, what does not complete,
-what stays broken at the end, what was broken for a while, and what merely happened.
+Rows are ordered by severity: loops that never end, requests that are not completed, damage that
+remains at the end, temporary damage, and harmless effects.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of the table that applies, as a sentence."""
+    """A row of the table that applies, as a sentence."""
 
     kind: OutcomeKind
     sentence: str
@@ -84,7 +84,7 @@ class Verdict:
 
 
 def verdict_of(effect: Effect) -> Verdict:
-    """The verdict on `effect`."""
+    """Return the verdict on `effect`."""
     found = [
         Finding(kind, sentence) for kind, row in _TABLE if (sentence := row(effect)) is not None
     ]
@@ -268,21 +268,21 @@ def _interrupted(effect: Effect) -> str | None:
 Row = Callable[[Effect], str | None]
 
 _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
-    # What never ends.
+    # Loops that never end.
     (OutcomeKind.LOOP, _loop),
-    # What was asked for and does not complete.
+    # Requests that are not completed.
     (OutcomeKind.UNDRAINED, _undrained),
-    # What stays broken: pods that wait, are not even created, are lost, or are down.
+    # Damage that remains: pods that are pending, not even created, lost, or down.
     (OutcomeKind.PENDING, _pending),
     (OutcomeKind.ERROR, _error),
     (OutcomeKind.GONE, _gone),
     (OutcomeKind.DOWN, _down),
-    # What may still become good after the end of the run.
+    # Problems that may be solved after the end of the run.
     (OutcomeKind.UNFINISHED, _unfinished),
-    # What was broken for a while.
+    # Temporary damage.
     (OutcomeKind.BREACHED, _breached),
     (OutcomeKind.UNAVAILABLE, _unavailable),
-    # What merely happened.
+    # Harmless effects.
     (OutcomeKind.DISPLACED, _displaced),
     (OutcomeKind.UPDATED, _updated),
     (OutcomeKind.STARTED, _started),
@@ -296,7 +296,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
 
 
 def _recovered(effect: Effect) -> list[PodEnd]:
-    """The displaced pods that run at the end, as they are then."""
+    """Return the displaced pods that run at the end, in their final state."""
     lost = {one.pod for one in effect.lost}
     ends = [effect.changed.pods.get(pod.key) for pod in effect.difference.displaced]
     return [
@@ -307,7 +307,7 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 
 
 def _not_running(effect: Effect) -> int:
-    """The number of displaced or new pods that have a node but do not run at the end."""
+    """Return the number of displaced or new pods that have a node but do not run at the end."""
     keys = [*_keys(effect.difference.displaced), *_keys(effect.difference.placed)]
     ends = [effect.changed.pods.get(key) for key in dict.fromkeys(keys)]
     return sum(pod is not None and pod.is_placed and pod.started_at is None for pod in ends)
@@ -318,7 +318,7 @@ def _keys(pods: Iterable[PodEnd]) -> list[str]:
 
 
 def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
-    """Returns `3 pods of deploy/store/web`, `5 pods of 2 workloads`, or a lone pod's name."""
+    """Return `3 pods of deploy/store/web`, `5 pods of 2 workloads`, or the name of a single pod."""
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:
         return str(refs[0])

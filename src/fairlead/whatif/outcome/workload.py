@@ -1,7 +1,7 @@
-"""WorkloadRef: the workload that a pod belongs to, under the name that its users know.
+"""WorkloadRef: the workload of a pod, under the name that users know.
 
-A ReplicaSet of a Deployment, or a Job of a CronJob, is recognised by what the controllers write
-into names and labels, so that dumps without these objects give the same answer:
+A ReplicaSet of a Deployment, or a Job of a CronJob, is recognised by names and labels that
+controllers write, so that dumps without these objects give the same answer:
 
     ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
     Job backup-29384720                                                           CronJob backup
@@ -43,12 +43,15 @@ class WorkloadRef:
     name: str
 
     def __str__(self) -> str:
-        """Returns a name such as `deploy/store/web`, as options such as --scale take it."""
+        """Return a name such as `deploy/store/web`, in the form of options such as --scale."""
         return f"{_SHORT.get(self.kind, self.kind.lower())}/{self.namespace}/{self.name}"
 
     @property
     def is_permanent(self) -> bool:
-        """Whether it keeps its pods running; the pods of Jobs come and go in a cluster at rest."""
+        """Whether it keeps its pods running.
+
+        Jobs create and delete pods even in a cluster at rest.
+        """
         return self.kind not in _FINITE
 
 
@@ -58,7 +61,7 @@ class WorkloadReadiness:
 
     `wanted` pods should be ready at the end. `before` were ready at the start, `lowest` at the
     worst moment and `at_end` at the end. `lowest_for` is how long only `lowest` were ready, None if
-    that is still so at the end.
+    this lasts until the end.
     """
 
     wanted: int
@@ -69,7 +72,7 @@ class WorkloadReadiness:
 
 
 def workload_of(pod: Pod) -> WorkloadRef:
-    """The workload of `pod`."""
+    """Return the workload of `pod`."""
     owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
     if owner is None or owner.kind == "Node":
         return WorkloadRef(POD, namespace, original_name(pod))
@@ -82,6 +85,9 @@ def workload_of(pod: Pod) -> WorkloadRef:
 
 
 def revision_of(pod: Pod) -> str:
-    """The revision of the workload's template that `pod` is made from; "" if it has none."""
+    """Return the template revision from which `pod` was made.
+
+    "" if its workload has no revisions.
+    """
     labels = pod.metadata.labels
     return labels.get(TEMPLATE_HASH_LABEL) or labels.get(REVISION_LABEL, "")

@@ -1,7 +1,7 @@
 """WorkloadEffect: what a change does to one workload; the first table of an answer.
 
-Each list of a difference contributes to the workloads of its pods. A workload that is in no list
-and has as many ready pods throughout as before is untouched and has no row.
+The pods in each list of a difference count for their workloads. A workload has no row if none of
+its pods is listed and its number of ready pods never changes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 class WorkloadEffect:
     """What a change does to one workload; counts are pods.
 
-    `readiness` is that of the run with the change. `reasons` say why `pending` pods wait, most
-    frequent first. `by` are the workloads that preempted pods, and the causes of evictions.
-    `down` pods are not back on or from failed nodes, `undrained` ones could not be evicted.
-    `budgets` are those that cover its displaced or refused pods, with what happened to them.
+    `readiness` describes the run with the change. `reasons` say why `pending` pods wait, most
+    frequent first. `by` are the workloads that preempted pods, and the causes of evictions. `down`
+    pods were on failed nodes and do not run again, `undrained` pods could not be evicted. `budgets`
+    are the outcomes of the budgets that cover its displaced or undrained pods.
     """
 
     workload: WorkloadRef
@@ -46,7 +46,7 @@ class WorkloadEffect:
 
     @property
     def is_harmed(self) -> bool:
-        """Whether pods are missing at the end, none was ready at some time, or a budget broke."""
+        """Whether pods are missing, none was ready at some time, or a budget was breached."""
         ready = self.readiness
         is_down = ready.lowest == 0 < ready.before and ready.wanted > 0
         left_over = self.pending + self.gone + self.undrained + self.down
@@ -63,7 +63,7 @@ class WorkloadEffect:
 
     @property
     def severity(self) -> tuple[int, ...]:
-        """A sort key: workloads that lose most come first."""
+        """A sort key: workloads with the greatest loss come first."""
         return (
             -(self.pending + self.gone + self.undrained + self.down),
             -self._missing,
@@ -75,7 +75,7 @@ class WorkloadEffect:
 
     @property
     def words(self) -> str:
-        """What happened, in one line: `3 evicted (drain), 2 moved, 1 pending: Insufficient cpu`."""
+        """A one-line summary: `3 evicted (drain), 2 moved, 1 pending: Insufficient cpu`."""
         why = f": {', '.join(self.reasons)}" if self.reasons else ""
         preemptors = ", ".join(name for name in self.by if "/" in name and " " not in name)
         causes = ", ".join(_cause(name) for name in self.by if "/" not in name or " " in name)
@@ -112,9 +112,9 @@ def workload_effects(
     lost: Sequence[LostPod],
     budgets: Sequence[BudgetOutcome],
 ) -> list[WorkloadEffect]:
-    """A row for each workload that the change touches; those that lose most come first.
+    """Return a row for each workload that the change affects; the greatest losses come first.
 
-    `lost` are the pods of failed nodes that only the change loses.
+    `lost` are the pods of failed nodes that are lost because of the change.
     """
     tallies = _tallies(without, changed, found, lost)
     _add_budgets(tallies, changed, found, budgets)
@@ -176,7 +176,7 @@ def _add_budgets(
 
 def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEffect:
     readiness = changed.workloads.get(ref) or _unchanged(tally)
-    if ref.kind == POD and tally.counts["gone"]:  # wanted, though nothing replaces it
+    if ref.kind == POD and tally.counts["gone"]:  # a wanted pod, although it is not replaced
         readiness = replace(readiness, wanted=1, lowest_for=None)
     return WorkloadEffect(
         workload=ref,
@@ -189,7 +189,7 @@ def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEff
 
 
 def _unchanged(tally: _Tally) -> WorkloadReadiness:
-    """The readiness of a workload none of whose pods changed: those that cannot be drained."""
+    """Return the readiness of a workload whose pods cannot be drained and did not change."""
     ready = tally.counts["undrained"]
     return WorkloadReadiness(
         wanted=ready, before=ready, lowest=ready, lowest_for=None, at_end=ready

@@ -2,8 +2,8 @@
 
 `write_report(path, data)` writes the file; `ReportData` describes `data`.
 
-Law: the page shows what it is given and decides nothing. Names come from cluster dumps and are
-treated as hostile text, in Python and in the page's script.
+Law: the page only displays data. Names come from cluster dumps and are treated as hostile text, in
+Python and in the page's script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows as columns: the compact form of tables embedded in the page.
+"""Tables stored as columns: the compact form of tables embedded in the page.
 
 A column with few distinct values becomes {"of": values, "at": indices}, because eight thousand pods
 share a few dozen shapes, nodes and reasons. `static/data.js` decodes it. Numbers that JSON cannot
@@ -13,11 +13,11 @@ from typing import Any
 
 from fairlead.api.json import Json
 
-INTERNED_MIN = 8  # below this many values an index costs more than it saves
+INTERNED_MIN = 8  # with fewer values, an index costs more than it saves
 
 
 def finite(value: Any) -> Any:
-    """`value`; floats rounded to milliseconds, None for NaN and infinity."""
+    """Return `value`; floats rounded to milliseconds, None for NaN and infinity."""
     if not isinstance(value, float):
         return value
     return round(value, 3) if math.isfinite(value) else None
@@ -29,7 +29,7 @@ def figures(row: Mapping[str, Any] | None) -> Json:
 
 
 def column(values: Iterable[Any]) -> Any:
-    """`values` as a list, or interned if at most half of them are distinct."""
+    """Return `values` as a list, or as distinct values with indices if at most half differ."""
     listed = [finite(value) for value in values]
     index = {value: at for at, value in enumerate(dict.fromkeys(listed))}
     if len(listed) < INTERNED_MIN or len(index) * 2 > len(listed):
@@ -38,6 +38,6 @@ def column(values: Iterable[Any]) -> Any:
 
 
 def table(rows: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> Json:
-    """`rows` as one column per field; missing fields are None."""
+    """Return `rows` as one column per field; missing fields are None."""
     columns = {field: column(row.get(field) for row in rows) for field in fields}
     return {"length": len(rows), "columns": columns}

@@ -1,4 +1,4 @@
-"""ReportData: everything the HTML report shows, as plain dictionaries, and how it is built.
+"""ReportData: everything that the HTML report shows, as plain dictionaries.
 
 Quantities are integers in base units: cpu in thousandths of a core, memory and storage in bytes,
 everything else as Kubernetes counts it. Times are seconds of virtual time since the start of the
@@ -62,7 +62,7 @@ class Summary(TypedDict, total=False):
 class ResourceRow(TypedDict):
     """The cluster's total of one resource.
 
-    `unit` is "milli" (shown divided by 1,000), "bytes" or "" (a count); `before` is what was
+    `unit` is "milli" (shown divided by 1,000), "bytes" or "" (a count); `before` is the amount
     requested in the run without the change.
     """
 
@@ -81,7 +81,7 @@ class PriorityName(TypedDict):
 
 
 class Series(TypedDict, total=False):
-    """One priority's counts at `Timeline.t_s`; `preempted` and `evicted` count up from zero."""
+    """One priority's counts at `Timeline.t_s`; `preempted` and `evicted` are running totals."""
 
     priority: Required[int]
     pending: Sequence[int]
@@ -91,7 +91,7 @@ class Series(TypedDict, total=False):
 
 
 class Timeline(TypedDict):
-    """Counts over virtual time; a value holds until the next sample. `t_s` ascends."""
+    """Counts over virtual time; a value holds until the next sample. `t_s` is ascending."""
 
     t_s: Sequence[float]
     series: Sequence[Series]
@@ -153,12 +153,12 @@ class PdbBreachRow(TypedDict, total=False):
 
 
 class ReportData(TypedDict, total=False):
-    """Everything the page shows.
+    """Everything that the page shows.
 
     `summary_before` holds the key figures of the run without the change (what-if only);
-    `started_at` is the instant of virtual second 0, as text; `all_running_after_s` is when the
-    last displaced pod ran again, absent or None while one still waits. `outage` is absent or None
-    if no node failed; `drains` are the rolling ones. `verdict` and what follows it are as in the
+    `started_at` is the instant of virtual second 0, as text; `all_running_after_s` is when the last
+    displaced pod ran again, absent or None if one is still pending. `outage` is absent or None if
+    no node failed; `drains` are the rolling drains. `verdict` and the fields after it are as in the
     JSON of the result (docs/results.md); `rest_after_s` is when the cluster was at rest.
     """
 
@@ -227,7 +227,7 @@ class Heading:
 
 
 def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
-    """The report of a simulation."""
+    """Return the report of a simulation."""
     return {
         **_common(heading, outcome),
         "kind": "simulate",
@@ -243,7 +243,7 @@ def whatif_report(
     conditions: Sequence[ConditionResult] = (),
     group_by: str = "",
 ) -> ReportData:
-    """The report of a what-if: the verdict, and the lists of its JSON.
+    """Return the report of a what-if: the verdict, and the lists of its JSON.
 
     `conditions` are those of --fail-on, `group_by` is the label of the node pools.
     """
@@ -271,7 +271,10 @@ def whatif_report(
 
 
 def _recovered_after_s(difference: Difference) -> float | None:
-    """None if nothing had to recover, or if something did not."""
+    """Return when the last displaced pod ran again.
+
+    None if none was displaced or one still does not run.
+    """
     after = difference.recovered_after
     return to_seconds(after) if after else None
 
@@ -394,7 +397,7 @@ def _node(outcome: RunOutcome, number: int) -> NodeRow:
 
 
 def _timeline(outcome: RunOutcome) -> Timeline:
-    """One entry per instant at which a count changed, all priorities side by side."""
+    """Return one entry per instant at which a count changed, all priorities side by side."""
     current: dict[int, PodCountSample] = {}
     by_instant: dict[Instant, dict[int, PodCountSample]] = defaultdict(dict)
     priorities = sorted({sample.priority for sample in outcome.samples}, reverse=True)

@@ -1,7 +1,7 @@
-"""Failed nodes and rolling drains in the report: their form, and how they follow from an outcome.
+"""The report's section on failed nodes and rolling drains, built from an outcome.
 
-Instants are seconds of virtual time, None for what did not happen. Each time line has its own
-ascending instants; a value holds until the next one.
+Instants are seconds of virtual time, None for events that did not happen. Each time line has its
+own ascending instants; a value holds until the next one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class OutageTimeline(TypedDict):
 
 
 class ZoneRate(TypedDict):
-    """Nodes of a zone tainted so far, and the number that the eviction rate allowed."""
+    """The number of nodes of a zone tainted so far, and the number allowed by the rate."""
 
     zone: str
     t_s: Sequence[float]
@@ -70,7 +70,7 @@ class FailedNodeRow(TypedDict, total=False):
 
 
 class LostPodRow(TypedDict, total=False):
-    """A pod that is not running again: `cause` in a few words, `why` in full."""
+    """A pod that does not run again; `cause` has a few words, `why` is the full reason."""
 
     pod: Required[str]
     priority: int
@@ -101,14 +101,14 @@ class ZoneRow(TypedDict, total=False):
 
 
 class MisconceptionRow(TypedDict):
-    """A common belief, and what happened instead."""
+    """A common belief about outages, and the fact that contradicts it."""
 
     belief: str
     fact: str
 
 
 class DrainRow(TypedDict, total=False):
-    """How far a rolling drain of one node came."""
+    """The progress of a node's rolling drain."""
 
     node: Required[str]
     begun_s: float | None
@@ -132,7 +132,7 @@ class OutageSection(TypedDict, total=False):
 
 
 def outage_section(found: OutageOutcome | None, start: Instant) -> OutageSection | None:
-    """The section for `found`; None if no node failed."""
+    """Return the section for `found`; None if no node failed."""
     if found is None:
         return None
     return {
@@ -190,7 +190,7 @@ def outage_section(found: OutageOutcome | None, start: Instant) -> OutageSection
 
 
 def drain_rows(outcome: RunOutcome) -> list[DrainRow]:
-    """The rolling drains in the order of the requests."""
+    """Return the rolling drains in the order in which they were requested."""
     start = outcome.started_at
     return [
         {
@@ -245,7 +245,7 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Tainted and allowed nodes, at the instants of either line."""
+    """Return tainted and allowed nodes, at the instants of both lines."""
     turns = [turn.at for turn in found.turns if turn.zone == line.zone]
     instants = sorted({*turns, *(at for at, _ in line.points)})
     return {

@@ -45,7 +45,7 @@ TABLES = {
 
 
 def packed(data: ReportData) -> Json:
-    """`data` as columns, reduced to what the page shows."""
+    """Return `data` with rows as columns, reduced to what the page shows."""
     source: Mapping[str, Any] = data
     page: Json = {name: finite(source.get(name)) for name in SCALARS}
     # As text, because JavaScript numbers are exact only up to 2^53.
@@ -66,7 +66,7 @@ def packed(data: ReportData) -> Json:
 
 
 def packed_nodes(nodes: Sequence[NodeRow]) -> Json:
-    """Nodes as columns; the pods of all nodes as further columns, with a count per node."""
+    """Return nodes as columns; the pods of all nodes as further columns, with a count per node."""
     return {
         "length": len(nodes),
         "name": column(node["name"] for node in nodes),
@@ -79,13 +79,13 @@ def packed_nodes(nodes: Sequence[NodeRow]) -> Json:
 
 
 def by_resource(amounts: Sequence[Mapping[str, int]]) -> Json:
-    """One column per resource that any of `amounts` names."""
+    """Return one column per resource that any of `amounts` names."""
     names = dict.fromkeys(name for amount in amounts for name in amount)
     return {name: column(amount.get(name) for amount in amounts) for name in names}
 
 
 def packed_pods(nodes: Sequence[NodeRow]) -> Json:
-    """The pods of all nodes in node order; equal requests are stored once, as a shape."""
+    """Return the pods of all nodes in node order; equal requests are stored once, as a shape."""
     pods = [pod for node in nodes for pod in node.get("pods", ())]
     requests = [tuple(sorted(figures(pod[2]).items())) for pod in pods]
     shapes = {shape: at for at, shape in enumerate(dict.fromkeys(requests))}
@@ -98,7 +98,7 @@ def packed_pods(nodes: Sequence[NodeRow]) -> Json:
     }
 
 
-RATES_MAX = 6  # zones; more lines are hard to tell apart
+RATES_MAX = 6  # zones; more lines would be hard to tell apart
 
 OUTAGE_TABLES = {
     "nodes": (
@@ -112,7 +112,7 @@ OUTAGE_TABLES = {
 
 
 def packed_outage(outage: OutageSection | None) -> Json | None:
-    """`outage` as columns; None stays None."""
+    """Return `outage` as columns; None stays None."""
     if outage is None:
         return None
     source: Mapping[str, Any] = outage
@@ -127,7 +127,7 @@ def packed_outage(outage: OutageSection | None) -> Json | None:
 
 
 def thinned_counts(timeline: Mapping[str, Any] | None) -> Json:
-    """A time line reduced to what a screen can show, peaks included."""
+    """Return a time line reduced to what a screen can show, peaks included."""
     t_s: Sequence[float] = list((timeline or {}).get("t_s", ()))
     counts = {name: list(values) for name, values in (timeline or {}).get("counts", {}).items()}
     kept = _kept_indices(t_s, list(counts.values()))

@@ -1,4 +1,4 @@
-"""Queues and waiting groups in the report: their form, and how a JobsOutcome becomes it."""
+"""The report's section on queues and waiting groups, built from a JobsOutcome."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class QueueLine(TypedDict):
 class QueueSection(TypedDict, total=False):
     """The queues over virtual time; a value holds until the next one.
 
-    `resource` is the most contended one. `gangs` are key figures of gangs.
+    `resource` is the most contended resource, `gangs` are key figures.
     """
 
     resource: Required[str]
@@ -46,7 +46,7 @@ class WaitingGroupRow(TypedDict, total=False):
 
 
 def queue_section(outcome: RunOutcome) -> QueueSection | None:
-    """The queues of `outcome`; None if jobs requested nothing."""
+    """Return the queues of `outcome`; None if jobs requested nothing."""
     offered = {one.resource: one.allocatable for one in outcome.allocations}
     resource = contended_resource(outcome.jobs, offered)
     if not resource:
@@ -83,7 +83,10 @@ def _percent(amounts: Mapping[str, float], resource: str, capacity: int) -> floa
 
 
 def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:
-    """Key figures of gangs; lost and incomplete in units of the resource times hours."""
+    """Return key figures of gangs.
+
+    Lost and incomplete work in units of the resource times hours.
+    """
     found = jobs.gangs
     scale = 1000 if resource == "cpu" or resource.endswith("-milli") else 1
     return {
@@ -96,7 +99,7 @@ def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:
 
 
 def waiting_group_rows(jobs: JobsOutcome, start: Instant) -> list[WaitingGroupRow]:
-    """The waiting groups, earliest expected start first."""
+    """Return the waiting groups, earliest expected start first."""
     return [
         {
             "group": group.title,

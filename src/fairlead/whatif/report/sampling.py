@@ -1,8 +1,8 @@
 """Reduces a time line to what a screen can show, without losing peaks.
 
-Virtual time is cut into equal slices. Of each slice these samples stay: the first and the last one
+Virtual time is cut into equal slices. Of each slice, the samples kept are the first and the last
 (enough for counts that only grow), and those with the most and the fewest pending and running pods.
-So a spike of a single sample survives in a run of any length.
+So even a spike of a single sample is kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ UNTHINNED_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX
 
 
 def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
-    """The time line with at most `UNTHINNED_MAX` samples; `recorded` is the original number."""
+    """Return the time line with at most `UNTHINNED_MAX` samples.
+
+    `recorded` is the original number.
+    """
     t_s = list(timeline.get("t_s", ()))
     series = list(timeline.get("series", ()))
     kept = kept_samples(t_s, series)
@@ -31,7 +34,7 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thinned(one: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
-    """One priority's counts at the samples `kept`; counts that are always zero are left out."""
+    """Return one priority's counts at the samples `kept`, without counts that are always zero."""
     counts = {name: one[name] for name in MEASURES if any(one.get(name, ()))}
     return {
         "priority": one["priority"],
@@ -40,7 +43,7 @@ def thinned(one: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
 
 
 def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The indices of the samples that stay, ascending."""
+    """Return the indices of the samples to keep, ascending."""
     if len(t_s) <= UNTHINNED_MAX:
         return list(range(len(t_s)))
     totals = [total(series, measure, len(t_s)) for measure in PEAKED]
@@ -54,7 +57,7 @@ def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> l
 
 
 def total(series: Sequence[Mapping[str, Any]], measure: str, length: int) -> list[int]:
-    """The sum of `measure` over all priorities, by sample."""
+    """Return the sum of `measure` over all priorities, by sample."""
     rows = [one[measure] for one in series if one.get(measure)]
     return [sum(values) for values in zip(*rows, strict=True)] or [0] * length
 

@@ -2,8 +2,8 @@
 
 The files under `static/` are ordinary modules that can be read and tested separately. Inlined in a
 page they cannot import each other, so `import` lines and `export` keywords are removed and the
-modules are concatenated in the order of `MODULES`: each imports only from earlier ones, and no two
-declare the same name.
+modules are concatenated in the order of `MODULES`: each imports only from earlier modules, and no
+two modules declare the same name.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ EXPORT = re.compile(r"^export (?=function |const |class )", re.MULTILINE)
 
 
 def joined_modules(asset: Callable[[str], str]) -> str:
-    """All modules as one script; `asset` returns the text of a file under `static/`."""
+    """Return all modules as one script; `asset` returns the text of a file under `static/`."""
     return "\n".join(f"// {name}\n{inlined(asset(name))}" for name in MODULES)
 
 
 def inlined(module: str) -> str:
-    """A module's text without import lines and export keywords."""
+    """Return a module's text without import lines and export keywords."""
     return EXPORT.sub("", IMPORT.sub("", module))

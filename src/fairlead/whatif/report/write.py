@@ -33,7 +33,7 @@ def write_report(path: Path, data: ReportData) -> None:
 
 
 def render_report(data: ReportData) -> str:
-    """The report's HTML; the same data gives the same text."""
+    """Return the report's HTML; the same data gives the same text."""
     style, chart, script = page_style(), chart_library(), joined_modules(asset)
     return Template(asset("template.html")).substitute(
         policy=content_security_policy(style, (chart, script)),
@@ -46,12 +46,12 @@ def render_report(data: ReportData) -> str:
 
 
 def asset(name: str) -> str:
-    """The text of a file under `static/`."""
+    """Return the text of a file under `static/`."""
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
 def page_style() -> str:
-    """All style sheets in order of precedence."""
+    """Return all style sheets in order of precedence."""
     return "\n".join(asset(name) for name in STYLES)
 
 
@@ -61,7 +61,7 @@ def chart_library() -> str:
 
 
 def page_title(data: ReportData) -> str:
-    """The document title as HTML text; unpaired surrogates become "?"."""
+    """Return the document title as HTML text; unpaired surrogates become "?"."""
     encodable = str(data["title"]).encode("utf-8", "replace").decode("utf-8")
     return html.escape(f"{encodable} – Fairlead")
 

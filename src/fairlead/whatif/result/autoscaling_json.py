@@ -1,4 +1,4 @@
-"""The part of a result's JSON about the autoscaler."""
+"""The autoscaler's part of a result's JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome
 def autoscaling_json(
     outcome: AutoscalingOutcome | None, start: Instant, without: AutoscalingOutcome | None = None
 ) -> Json:
-    """Returns `{"autoscaling": …}` with the totals of `without`; empty if no autoscaler acted."""
+    """Return `{"autoscaling": …}`, with totals of the run `without`; {} if no autoscaler acted."""
     if outcome is None:
         return {}
     found: Json = {

@@ -18,7 +18,7 @@ from fairlead.whatif.run.allocation import PODS
 
 
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
-    """The fields, worst rows first."""
+    """Return the fields, worst rows first."""
     effect = answer.effect
     total = max(effect.changed.workloads_total, len(effect.workloads))
     return {
@@ -81,7 +81,7 @@ def _workload(one: WorkloadEffect) -> Json:
 
 
 def _lowest_for(ready: WorkloadReadiness) -> str:
-    """How long fewer pods were ready than before; "" if that was never so."""
+    """Return how long fewer pods were ready than before; "" if that never happened."""
     if ready.lowest >= min(ready.before, ready.wanted):
         return ""
     return "to the end" if ready.lowest_for is None else for_readers(ready.lowest_for)

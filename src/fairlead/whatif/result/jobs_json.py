@@ -20,7 +20,7 @@ def queues(jobs: JobsOutcome) -> list[Json]:
 
 
 def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
-    """Each queue in the run with the change, and under `without` in the run without it."""
+    """Return each queue of the run with the change; `without` has its values of the other run."""
     names = sorted({queue.queue for queue in (*without.queues, *changed.queues)})
     rows: list[Json] = []
     for name in names:
@@ -42,7 +42,7 @@ def _queue(queue: QueueStood) -> Json:
 
 
 def waiting_groups(jobs: JobsOutcome, start: Instant) -> list[Json]:
-    """The groups that wait at the end, earliest expected start first."""
+    """Return the groups that wait at the end, earliest expected start first."""
     return [_group(group, start) for group in jobs.waiting]
 
 
@@ -63,7 +63,7 @@ def _group(group: GroupExplanation, start: Instant) -> Json:
 
 
 def gangs(jobs: JobsOutcome) -> Json | None:
-    """The tally of gangs; null if there were none."""
+    """Return the tally of gangs; null if there were none."""
     found = jobs.gangs
     if not found.gangs:
         return None

@@ -12,7 +12,7 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 
 def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
-    """`found` as JSON, instants as seconds after `start`; None if no node failed."""
+    """Return `found` as JSON, instants as seconds after `start`; None if no node failed."""
     if found is None:
         return None
     return {
@@ -73,7 +73,7 @@ def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
 
 
 def drains_json(outcome: RunOutcome) -> list[Json]:
-    """The rolling drains in the order of the requests."""
+    """Return the rolling drains in the order in which they were requested."""
     start = outcome.started_at
     return [
         {

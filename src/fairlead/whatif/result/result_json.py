@@ -1,7 +1,7 @@
 """The versioned JSON of a result (docs/results.md, docs/result-schema.json).
 
-It depends on the input and the seed only: no wall-clock time, no paths except those the user gave,
-and every list in a documented order.
+It depends only on the input and the seed: it contains no wall-clock time and no paths except the
+user's, and the order of every list is documented.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ SIMULATION: Final = "SimulationResult"
 def whatif_result(
     answer: WhatIfAnswer, conditions: Iterable[ConditionResult] = (), group_by: str = ""
 ) -> Json:
-    """The result of a what-if: the difference to the run without the change.
+    """Return the result of a what-if: the difference to the run without the change.
 
-    `conditions` are those of --fail-on; `group_by` is the label of the node pools, "" for that of a
-    known provider.
+    `conditions` are those of --fail-on; `group_by` is the label of the node pools, "" for the label
+    of a known provider.
     """
     without, changed, found = answer.without, answer.changed, answer.difference
     start, recovered = changed.started_at, found.recovered_after
@@ -76,7 +76,7 @@ def whatif_result(
 
 
 def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
-    """The result of a simulation: the cluster at its end, and what happened during the run."""
+    """Return the result of a simulation: the cluster at the end, and the events of the run."""
     start = outcome.started_at
     completed = [pod for pod in outcome.pods.values() if pod.is_completed]
     return {
@@ -114,7 +114,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
 
 
 def encode_result(result: Json) -> bytes:
-    """`result` as indented JSON with a final newline."""
+    """Return `result` as indented JSON with a final newline."""
     return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
 
 
@@ -226,7 +226,7 @@ def _rest(rest: Rest) -> Json:
 
 
 def _allocation_of_both(without: RunOutcome, changed: RunOutcome) -> list[Json]:
-    """Every resource of either run, in the order of the run with the change."""
+    """Return every resource of either run, in the order of the run with the change."""
     before = {one.resource: one for one in without.allocations}
     after = {one.resource: one for one in changed.allocations}
     rows: list[dict[str, Any]] = []
@@ -248,5 +248,5 @@ def _at_s(instant: Instant, start: Instant) -> float:
 
 
 def _rounded(seconds: float) -> float:
-    """Round to milliseconds: anything finer is an artefact of the simulation."""
+    """Round to milliseconds; smaller differences come only from the simulation."""
     return round(seconds, 3)

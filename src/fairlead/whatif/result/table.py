@@ -1,7 +1,6 @@
-"""The tables of an answer: every list of its JSON, with a title and the headings of its columns.
+"""The tables of an answer: a title and column headings for every list of its JSON.
 
-Outputs made from the JSON, such as Markdown, go through TABLES, so that none of them can leave out
-a list that another one shows.
+All outputs made from the JSON, such as Markdown, use TABLES, so that none can leave out a list.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class AnswerTable:
     columns: tuple[tuple[str, str], ...]
 
     def rows(self, result: Json) -> Sequence[Mapping[str, Any]]:
-        """The entries of the list in `result`."""
+        """Return the entries of the list in `result`."""
         found: Any = result
         for part in self.name.split("."):
             found = (found or {}).get(part)

@@ -1,1 +1,1 @@
-"""Running an experiment, and the recorders that collect its outcome."""
+"""Runs experiments; recorders collect the outcome."""

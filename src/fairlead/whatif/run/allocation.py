@@ -22,15 +22,15 @@ _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
 class RequestsByShape:
-    """Requests of pods; pods of one shape share a dictionary, which must not be changed."""
+    """The requests of pods; pods of one shape share a dictionary, which must not be changed."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Take the requests of pods in `cluster` from their shapes."""
+        """Read the requests of the pods in `cluster` from their shapes."""
         self._cluster = cluster
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 
     def of(self, pod: Pod) -> Mapping[str, int]:
-        """The requests of `pod`, with its status if it has a node."""
+        """Return the requests of `pod`; if it has a node, its status counts too."""
         is_existing = pod.spec.node_name != ""
         info = self._cluster.pods.get(pod.key)
         if info is None or info.pod is not pod:
@@ -54,7 +54,7 @@ def requested_in(cluster: Cluster) -> dict[str, int]:
 
 
 def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[NodeEnd, ...]:
-    """The `nodes` sorted by name, each with its `pods`."""
+    """Return the `nodes` sorted by name, each with its `pods`."""
     pods_by_node: dict[str, list[PodEnd]] = defaultdict(list)
     for pod in pods:
         if pod.is_placed:
@@ -65,7 +65,7 @@ def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[Nod
 def allocations(
     nodes: Iterable[NodeEnd], before: Mapping[str, int]
 ) -> tuple[ResourceAllocation, ...]:
-    """Every resource that a node offers; cpu, memory and storage first, then by name."""
+    """Return every resource that nodes offer; cpu, memory and storage first, then by name."""
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)
     requested = _sum(node.requested for node in nodes)
@@ -81,7 +81,7 @@ def allocations(
 
 
 def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
-    """How many of its replicas `workload` ("ReplicaSet ns/name") lacks; 0 for other objects."""
+    """Return how many replicas `workload` ("ReplicaSet ns/name") lacks; 0 for other objects."""
     kind_name, _, key = workload.partition(" ")
     namespace, _, name = key.partition("/")
     kind = next((one for one in _REPLICATED if one.kind == kind_name), None)

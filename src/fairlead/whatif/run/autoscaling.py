@@ -1,4 +1,4 @@
-"""autoscaling_outcome: the autoscaler's history as values, counted from the change."""
+"""autoscaling_outcome: the autoscaler's history as values, starting at the change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS_PER_HOUR: Final = 3600.0
 def autoscaling_outcome(
     autoscaler: ClusterAutoscaler, since: Instant, until: Instant
 ) -> AutoscalingOutcome:
-    """What the autoscaler did from `since` to `until`."""
+    """Return what the autoscaler did from `since` to `until`."""
     history = autoscaler.history
     moves: list[NodeArrival | NodeDeparture] = [*history.arrivals, *history.departures]
     transitions = sorted(

@@ -1,4 +1,4 @@
-"""BudgetRecorder: follows disruption budgets, and the pods they cover that were displaced."""
+"""BudgetRecorder: records disruption budgets and the displaced pods that they cover."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.whatif.outcome.run_outcome import BudgetHistory
 
 @dataclass(slots=True)
 class _Record:
-    """What happened to one budget; statuses are (at, healthy pods, healthy pods needed, allowed).
+    """The history of one budget; statuses are (at, healthy pods, healthy pods needed, allowed).
 
     `displaced` and `refused` are pod keys with an instant, in order of time.
     """
@@ -26,7 +26,7 @@ class _Record:
 
 @dataclass(slots=True)
 class BudgetRecorder:
-    """Observes every version of every budget; a displaced pod is reported with `displaced`."""
+    """Observes all versions of all budgets; `displaced` reports a displaced pod."""
 
     _budgets: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _records: dict[str, _Record] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class BudgetRecorder:
         self._budgets.get(pdb.metadata.namespace, {}).pop(pdb.key, None)
 
     def covering(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets that select `pod` and do not count it as disrupted already."""
+        """Return the budgets that select `pod` and do not count it as disrupted yet."""
         budgets = self._budgets.get(pod.metadata.namespace, {}).values()
         return [pdb for pdb in budgets if _covers(pdb, pod)]
 
@@ -61,7 +61,7 @@ class BudgetRecorder:
             self._records[pdb.key].refused[key] = now
 
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
-        """Yields budgets with a displaced or refused pod at or after `since`, sorted by name."""
+        """Yield budgets with a displaced or refused pod at or after `since`, sorted by name."""
         for key in sorted(self._records):
             record = self._records[key]
             displaced = tuple(dict.fromkeys(pod for at, pod in record.displaced if at >= since))

@@ -1,4 +1,4 @@
-"""DrainRecorder: follows the nodes of rolling drains by their annotations."""
+"""DrainRecorder: records the progress of rolling drains from annotations of nodes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class DrainRecorder:
             drain.empty_at = now
 
     def progress(self, undrained: Sequence[Undrained]) -> list[DrainProgress]:
-        """Returns all drains; `undrained` are pods whose evictions were refused until the end."""
+        """Return all drains.
+
+        `undrained` are the pods whose evictions are still refused at the end.
+        """
         return [
             DrainProgress(
                 node=name,

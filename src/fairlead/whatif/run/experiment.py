@@ -33,9 +33,9 @@ HORIZON_DEFAULT: Final = seconds(3600)
 class Experiment:
     """A cluster, the steps that change it, and how long to run.
 
-    With `duration` None the run ends when the cluster has settled, at most `horizon` after the last
-    step. The steps are counted from `steps_begin`, a delay after `start`, and so is the outcome;
-    None counts the outcome from when the cluster was at rest. `notes` go into the outcome.
+    If `duration` is None, the run ends when the cluster has settled, at most `horizon` after the
+    last step. Steps and outcome are counted from `steps_begin`, a delay after `start`; if it is
+    None, the outcome is counted from when the cluster is at rest. `notes` are added to the outcome.
     """
 
     title: str
@@ -61,9 +61,9 @@ class Experiment:
 def with_batch(
     experiment: Experiment, options: BatchOptions, steps: Iterable[ScriptedStep]
 ) -> Experiment:
-    """Returns `experiment` with the batch scheduler of `options`, or the one that its pods need.
+    """Return `experiment` with the batch scheduler of `options`, or the one its pods need.
 
-    `steps` are searched for pods too. Raises InputError.
+    Pods created by `steps` count, too. Raises InputError.
     """
     if options.source == SINGLE_PODS:
         return replace(experiment, batch=None, scheduler=with_job_schedulers(experiment.scheduler))
@@ -72,7 +72,7 @@ def with_batch(
 
 
 def with_topology_labels(experiment: Experiment) -> Experiment:
-    """`experiment` whose nodes carry the zone and region labels that its version reads.
+    """Return `experiment` with the zone and region labels on nodes that its version reads.
 
     Kubernetes 1.16 reads failure-domain.beta.kubernetes.io/zone only; without it, all nodes of a
     current cluster would be in one zone without a name.
@@ -93,7 +93,7 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 
 
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
-    """`manifest` with the labels to be read, each from today's label, if it is a node's."""
+    """Return `manifest` with the labels to be read, copied from current labels, if it is a node."""
     if manifest.kind is not NODE:
         return manifest
     labels = manifest.labels or {}

@@ -2,12 +2,12 @@
 
     1. load      all initial objects, as one stimulus
     2. start     everything due at the start: the scheduler places pods that were pending
-    3. act       steps due at the start are performed now, later ones when their time comes
+    3. act       steps due at the start are performed now, later steps at their time
     4. settle    until nothing but periodic retries has happened for a while, or until the duration
 
-Both runs of a what-if are identical up to step 3, so a pod that was merely waiting for the
-scheduler gets the same node in both. If something was still under way when the dump was taken, such
-as a rollout, the steps begin when it is over, and the outcome is counted from there.
+Both runs of a what-if are identical up to step 3, so a pod that was only waiting for the scheduler
+gets the same node in both. If a rollout or similar was in progress when the dump was taken, the
+steps and the outcome begin when it is complete.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ if TYPE_CHECKING:
     from fairlead.worlds.decision_log import Logging
     from fairlead.worlds.metrics import SchedulerMetrics
 
-# Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If a retry
-# changes nothing, later ones will not either.
+# Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If one retry
+# changes nothing, later retries will not either.
 QUIET: Final = seconds(6 * 60)
 
 FORBIDDEN: Final = 403
@@ -146,8 +146,8 @@ def run_experiment(
 ) -> FinishedRun:
     """Run `experiment`, shown to the user as `phase`; `metered` collects scheduler metrics.
 
-    `logging` puts a log of decisions before the run's reporter. Raises InputError for objects and
-    steps that an API server would refuse.
+    `logging` wraps the run's reporter in one that logs decisions. Raises InputError for objects and
+    steps that an API server would reject.
     """
     run = ExperimentRun(experiment, command_log, metered=metered, logging=logging)
     with run.reaching_extenders():
@@ -225,13 +225,13 @@ class ExperimentRun:
 
     @contextmanager
     def reaching_extenders(self) -> Iterator[None]:
-        """Keep the connections to extenders open meanwhile."""
+        """Keep the connections to extenders open within the `with` block."""
         with reaching(self._experiment.scheduler.extenders) as extenders:
             self._world.extenders = extenders
             yield
 
     def start(self, phase: str, progress: Progress) -> None:
-        """Load the objects, and do everything that is due at the start (steps 1 and 2)."""
+        """Load the objects and do all work due at the start (steps 1 and 2)."""
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
@@ -260,7 +260,7 @@ class ExperimentRun:
             self._decision_log.stop()
 
     def pods_so_far(self) -> list[PodEnd]:
-        """All existing pods as they are now; the outcome has the same objects if they stay so."""
+        """Return all existing pods in their current version."""
         return self._recorder.all_pods()
 
     def _show(self, progress: Progress, now: Instant) -> None:
@@ -289,9 +289,12 @@ class ExperimentRun:
     def _create(
         self, step: ScriptedStep, manifest: Mapping[str, Any], store: Store, now: Instant
     ) -> None:
-        """Create an object; a refusal of a namespaced object by admission is part of the answer.
+        """Create an object.
 
-        Raises InputError for every other refusal: what is cluster-scoped, others refer to.
+        If admission rejects a namespaced object, the rejection is part of the answer.
+
+        Raises InputError for every other rejection, because other objects refer to cluster-scoped
+        ones.
         """
         try:
             store.create(manifest, now, write=self._world.user_write())
@@ -311,7 +314,7 @@ class ExperimentRun:
         world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
-        """Whether the cluster has settled: only retries without effect are left.
+        """Return whether the cluster has settled: only retries without effect are left.
 
         Timers that will change something count as activity: a gang's waiting limit, a toleration
         that expires, a failed node in the queue to be tainted.
@@ -328,10 +331,10 @@ class ExperimentRun:
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
     def _why_waiting(self, pod: Pod) -> str:
-        """Why a pod waits that the scheduler has not tried.
+        """Return why a pod is pending although the scheduler has not tried it.
 
-        The message of the PreEnqueue plugin that gates it, or of its condition PodScheduled, or the
-        batch scheduler's queue that does not exist.
+        The reason is the message of the PreEnqueue plugin that gates it, its condition
+        PodScheduled, or a missing queue of the batch scheduler.
         """
         queued = self._scheduler.queue.find(pod.key)
         if queued is None:
@@ -354,7 +357,7 @@ class ExperimentRun:
         until = max(world.last_change if open_ended else world.now, since)
         nodes = nodes_at_end(recorder.outage.nodes, recorder.all_pods())
         names = {node.name for node in nodes}
-        # A pod whose node was deleted does not run, even before pod GC deletes it.
+        # A pod whose node was deleted does not run, even before pod GC deletes the pod.
         pods = {
             key: pod
             for key, pod in recorder.ends().items()
@@ -410,7 +413,7 @@ class ExperimentRun:
         return autoscaling_outcome(self._autoscaler, since, until)
 
     def _counted_from(self, rest: Rest) -> DurationNs:
-        """The delay after the start from which the outcome is counted."""
+        """Return the delay after the start from which the outcome is counted."""
         begin = self._experiment.steps_begin
         return (rest.after or 0) if begin is None else begin
 
@@ -420,7 +423,7 @@ class ExperimentRun:
         return dict(recorder.readiness(pods, wanted, since, until))
 
     def _notes(self) -> Iterator[str]:
-        """What the run lacked; kinds may be missing only from a dump of a server."""
+        """Return notes about missing objects; only a dump of a server can lack kinds."""
         if self._batch is not None:
             yield from missing_queue_notes(self._batch)
         if self._karpenter is not None:
@@ -436,7 +439,7 @@ class ExperimentRun:
 
 
 def _samples_from(samples: Iterable[PodCountSample], since: Instant) -> Iterator[PodCountSample]:
-    """The samples after `since`, preceded by the latest earlier one of each priority as of then."""
+    """Return the samples after `since`, and each priority's latest earlier sample, at `since`."""
     earlier: dict[int, PodCountSample] = {}
     later: list[PodCountSample] = []
     for one in samples:

@@ -1,7 +1,7 @@
-"""GangRecorder: follows the members of gangs through a run and tallies what became of them.
+"""GangRecorder: follows the members of gangs through a run and counts their outcomes.
 
-GangTally states what is counted. Members are known by the name of their first incarnation, so the
-replacement of an evicted member is the same member.
+GangTally defines the counts. A member keeps the name of its first incarnation, so the replacement
+of an evicted member is the same member.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class GangRecorder:
     def preempted(self, victims: Iterable[ObjectRef], now: Instant) -> None:
         """Record that `victims` are preempted.
 
-        Which gangs that breaks is decided later, when all victims of the instant are known.
+        The gangs that this breaks are determined later, when all victims of the instant are known.
         """
         self._settle(now)
         for ref in victims:
@@ -131,7 +131,7 @@ class GangRecorder:
             self._touched[ref.uid] = gang
 
     def _settle(self, now: Instant) -> None:
-        """Count the gangs that the victims of the last instant broke, once time has passed."""
+        """Count the gangs that were broken at the last instant, once time has advanced."""
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
             self._broken += len(broken)
@@ -139,7 +139,7 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """Add what an incomplete gang held since it last changed."""
+        """Add the resources that an incomplete gang has held since its last change."""
         if gang.is_incomplete:
             for run in gang.running.values():
                 for resource, amount in run.requests.items():
@@ -149,7 +149,7 @@ class GangRecorder:
     # --- result ---------------------------------------------------------------------------
 
     def tally(self, now: Instant) -> GangTally:
-        """The tally over gangs that need more than one member."""
+        """Return the counts over gangs that need more than one member."""
         self._settle(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]
         for gang in gangs:

@@ -1,7 +1,7 @@
 """JobRecorder: collects the JobsOutcome of a run.
 
-Queues are sampled from the reports of the batch scheduler. Which groups wait, and why, is asked of
-the batch scheduler's own explanation when the run is over.
+Queues are sampled from the reports of the batch scheduler. The waiting groups and their reasons
+come from the batch scheduler's explanation at the end of the run.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class JobRecorder:
         self.reporter.report(record)
 
     def outcome(self, batch: Batch | None, cluster: Cluster, now: Instant) -> JobsOutcome:
-        """The outcome as of `now`; `batch` held the sessions on `cluster`, if there were any."""
+        """Return the outcome as of `now`.
+
+        `batch` is the batch scheduler of `cluster`, if there is one.
+        """
         gangs = self.gangs.tally(now)
         if batch is None:
             return JobsOutcome(gangs=gangs)
@@ -57,13 +60,13 @@ class JobRecorder:
 
 
 def missing_queue(batch: Batch, pod: Pod) -> str:
-    """The queue that `pod` waits for although it does not exist; "" if there is none such."""
+    """Return the queue that `pod` waits for if it does not exist, else ""."""
     task = batch.jobs.tasks.get(pod.metadata.uid or pod.key)
     return task.job.queue if task is not None and _lacks_queue(batch, task.job) else ""
 
 
 def missing_queue_notes(batch: Batch) -> Iterator[str]:
-    """A sentence for each queue that jobs wait for although it does not exist."""
+    """Return a sentence for each missing queue that jobs wait for."""
     waiting = Counter(
         job.queue
         for job in batch.jobs.jobs.values()

@@ -1,4 +1,4 @@
-"""Finds the pods of an outage that are not running again at the end, and says why."""
+"""Finds the pods of an outage that do not run again at the end, and the reasons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fairlead.whatif.run.outage_recorder import AffectedPod, OutageRecorder
 def lost_pods(
     recorder: OutageRecorder, ends: Mapping[str, PodEnd], start: Instant
 ) -> Iterator[LostPod]:
-    """Yields the pods that do not run again, sorted by name; `ends` has each pod's end by key."""
+    """Yield the pods that do not run again, sorted by name; `ends` maps keys to pods at the end."""
     explainer = _LossExplainer(recorder, ends, start)
     for key in sorted(recorder.affected):
         pod = recorder.affected[key]
@@ -81,7 +81,7 @@ class _LossExplainer:
         return LossCause.NO_ROOM, (end.reason if end else "") or "not tried yet"
 
     def _not_evicted(self, pod: Pod) -> tuple[LossCause, str]:
-        """Why `pod` was not evicted from its silent node."""
+        """Return why `pod` was not evicted from its unresponsive node."""
         recorder, name = self.recorder, pod.spec.node_name
         timer = recorder.timers.get(pod.metadata.uid)
         if timer is not None:

@@ -25,9 +25,9 @@ def outage_outcome(
     preempted: Sequence[Preempted],
     breaches: Sequence[PdbBreach],
 ) -> OutageOutcome | None:
-    """The outcome of the failed nodes; None if no node failed.
+    """Return the outcome of the failed nodes; None if no node failed.
 
-    `ends` are the pods at the end by the key of their first incarnation.
+    `ends` are the pods at the end, keyed by their first incarnation.
     """
     if not recorder.failed_nodes:
         return None

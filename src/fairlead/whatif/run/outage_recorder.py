@@ -69,7 +69,7 @@ class AffectedPod:
 
 @dataclass(slots=True)
 class OutageRecorder:
-    """Records one run; `config` determines the zones of nodes."""
+    """Records the failed nodes of one run; `config` determines the zones of nodes."""
 
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     now: Instant = 0
@@ -90,7 +90,7 @@ class OutageRecorder:
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
     _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    _keys: dict[str, str] = field(default_factory=dict)  # pod keys by uid, deleted pods included
+    _keys: dict[str, str] = field(default_factory=dict)  # keys by uid, including deleted pods
     _by_key: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _tally: dict[AffectedPodState, int] = field(
         default_factory=lambda: dict.fromkeys(AffectedPodState, 0)
@@ -118,7 +118,7 @@ class OutageRecorder:
                     self._record_eviction(record)
 
     def is_waiting(self) -> bool:
-        """Whether a toleration will expire, or a queued node be tainted, if time merely passes."""
+        """Whether a toleration will expire, or a queued node will be tainted, as time passes."""
         return bool(self.timers) or any(self._will_taint(zone) for zone in self._counts)
 
     def _will_taint(self, zone: str) -> bool:
@@ -190,23 +190,23 @@ class OutageRecorder:
             self._update(key)
 
     def state(self, node: str) -> NodeState | None:
-        """The node's current state; None if it was deleted."""
+        """Return the node's current state; None if it was deleted."""
         return self._states.get(node)
 
     def is_serving(self, node: str) -> bool:
-        """Whether the node works; True for no node and for one that is not known."""
+        """Return whether the node works; True for no node and for an unknown node."""
         return self._is_serving.get(node, True)
 
     def pods_on(self, node: str) -> list[Pod]:
-        """The existing pods on the node, in the order of their binding."""
+        """Return the existing pods on the node, in the order of their binding."""
         return [self.pods[uid] for uid in self._on_node.get(node, ())]
 
     def zone(self, node: str) -> str:
-        """The key of the node's zone; "" if the node was deleted."""
+        """Return the key of the node's zone; "" if the node was deleted."""
         return self._zone_of.get(node, "")
 
     def incarnations(self, key: str) -> list[Pod]:
-        """The existing pods with this key, oldest first."""
+        """Return the existing pods with this key, oldest first."""
         return [self.pods[uid] for uid in self._by_key.get(key, ())]
 
     def _record_failure(self, name: str, state: NodeState) -> None:
@@ -291,7 +291,7 @@ class OutageRecorder:
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
 
-        A pod that is up again is not tracked any more: later failures have other causes.
+        A pod that is up again is no longer tracked, because later failures have other causes.
         """
         affected = self.affected.get(key)
         if affected is None or affected.state is AffectedPodState.UP:
@@ -313,7 +313,7 @@ class OutageRecorder:
         affected.state = state
 
     def _state(self, key: str) -> tuple[AffectedPodState, str]:
-        """The best state of any incarnation of `key`, and the uid of the one that is up."""
+        """Return the best state of any incarnation of `key`, and the uid of the one that is up."""
         best = AffectedPodState.DOWN
         for pod in self.incarnations(key):
             if pod.status.phase == "Succeeded":
@@ -346,7 +346,7 @@ class OutageRecorder:
 
 
 def state_of(node: Node) -> NodeState:
-    """The state that the Node object shows."""
+    """Return the state that the Node object shows."""
     if any(t.key in _FAILURE_TAINTS and t.effect == NO_EXECUTE for t in node.spec.taints):
         return NodeState.TAINTED
     if ready_status(node) not in (TRUE, ""):
@@ -373,5 +373,5 @@ def _key(pod: Pod) -> str:
 
 
 def _relevant_fields(pod: Pod) -> tuple[str, str, bool]:
-    """The fields that a pod's state depends on."""
+    """Return the fields that a pod's state depends on."""
     return (pod.spec.node_name, pod.status.phase, is_terminating(pod))

@@ -1,4 +1,4 @@
-"""Progress: receives how far a run has come, for a progress bar."""
+"""Progress: receives the progress of a run, for a progress bar."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives the phases of the work and the progress of each."""
+    """Receives the phases of the work and the progress within each phase."""
 
     def begin(self, phase: str, total: int) -> None:
-        """`phase` starts; it has `total` parts (0: unknown)."""
+        """Start `phase`, which has `total` parts (0: unknown)."""
         ...
 
     def reach(self, done: int, now_s: float) -> None:
-        """`done` parts are done; virtual time is `now_s` seconds after the start."""
+        """Record that `done` parts are done; virtual time is `now_s` seconds after the start."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Recorder: collects the outcome of a run while it happens.
+"""Recorder: collects the outcome of a run as it happens.
 
-Two sources: the controllers' reports (placements, preemptions and evictions, with reasons), and the
-stimuli that the controllers receive (pods and budgets as they change). The recorder only observes.
+It uses the controllers' reports (placements, preemptions and evictions, with reasons) and the
+stimuli that the controllers receive (changes of pods and budgets). The recorder only observes.
 
     a pod in the counts:   pending (no node) -> running (has a node) -> over (ended or deleted)
 
@@ -62,7 +62,7 @@ _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
-    """The requests of `pod`, with its status if it has a node."""
+    """Return the requests of `pod`; if it has a node, its status counts too."""
     return pod_requests(pod, existing=bool(pod.spec.node_name))
 
 
@@ -82,7 +82,7 @@ class _Track:
 
 @dataclass(slots=True)
 class Counts:
-    """Pods of one priority: pending and running now, preempted and evicted so far."""
+    """Counts of one priority: pods pending and running now, preempted and evicted so far."""
 
     pending: int = 0
     running: int = 0
@@ -117,7 +117,7 @@ class Recorder:
     # --- reports ------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Add what `record` reports to the outcome of the run."""
+        """Add the content of `record` to the outcome of the run."""
         timer = self.outage.timers.get(record.pod.uid) if isinstance(record, PodEvicted) else None
         self.outage.report(record)
         match record:
@@ -143,14 +143,14 @@ class Recorder:
                 self.complaints.setdefault(f"plugin {plugin} ({point})", message)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
-        """Ask `why` for pending pods without a scheduling failure: they never entered the queue."""
+        """Set the reason of pending pods that never entered the queue to the result of `why`."""
         for track in self._tracks.values():
             if not track.reason and _state_of(track.pod) == _PENDING:
                 track.reason = why(track.pod)
                 track.end = None
 
     def _on_preempting(self, record: PodPreempting) -> None:
-        """Record the victims; those already terminating are not counted a second time."""
+        """Record the victims; victims that were already terminating are not counted again."""
         self.choices += record.equals > 1
         by = self._end(record.pod)
         victims = [ref for ref in record.victims if ref.uid not in self._leaving]
@@ -192,7 +192,7 @@ class Recorder:
                     self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=by, at=at))
 
     def _on_evicted(self, record: PodEvicted, tolerated_s: int | None) -> None:
-        """Record an eviction. A pod that has completed loses nothing and is not counted."""
+        """Record an eviction; a completed pod does not count."""
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
             return
@@ -253,7 +253,7 @@ class Recorder:
                     self.budgets.refused(track.pod, _original_key(track.pod), now)
 
     def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
-        """Record the outage, and the pods of a node that starts or stops to work."""
+        """Record the outage, and the affected pods of a node that stops or starts to work."""
         match stimulus:
             case ObjectChanged(Node() as node):
                 name = node.metadata.name
@@ -325,9 +325,9 @@ class Recorder:
     # --- result ---------------------------------------------------------------------------
 
     def ends(self) -> dict[str, PodEnd]:
-        """The existing pods by the key of their first incarnation, sorted.
+        """Return the existing pods, sorted by the key of their first incarnation.
 
-        Of several incarnations the one that is still alive counts.
+        Of several incarnations, the living one counts.
         """
         by_key: dict[str, _Track] = {}
         for key in sorted(self._tracks, key=lambda key: (_liveness(self._tracks[key].pod), key)):
@@ -336,15 +336,15 @@ class Recorder:
         return {key: self._end_of(by_key[key]) for key in sorted(by_key)}
 
     def all_pods(self) -> list[PodEnd]:
-        """All existing pods, terminating and replaced ones included, sorted by name."""
+        """Return all existing pods, including terminating and replaced pods, sorted by name."""
         return [self._end_of(self._tracks[key]) for key in sorted(self._tracks)]
 
     def existing_pods(self) -> Iterable[Pod]:
-        """The existing pods as they are now."""
+        """Return the existing pods in their current version."""
         return (track.pod for track in self._tracks.values())
 
     def undrained(self) -> list[Undrained]:
-        """The pods whose eviction is still refused, sorted by name."""
+        """Return the pods whose eviction is still refused, sorted by name."""
         tracks = (self._tracks[key] for key in sorted(self._tracks))
         return [
             Undrained(pod=self._end_of(track), why=self._refusal(track))
@@ -353,7 +353,7 @@ class Recorder:
         ]
 
     def _refusal(self, track: _Track) -> str:
-        """The API server's refusal; the names of the budgets, which it leaves out, are added."""
+        """Return the API server's refusal, with the names of the budgets added."""
         if not track.refusal.endswith("disruption budget."):
             return track.refusal
         names = ", ".join(pdb.key for pdb in self.budgets.covering(track.pod))
@@ -388,7 +388,7 @@ class Recorder:
         return self._counts.setdefault(priority, Counts())
 
     def _sample(self, priority: int) -> None:
-        """Record the counts as of now; within one instant the last sample counts."""
+        """Record the current counts; of several samples at one instant the last one counts."""
         counts, at = self._counts_of(priority), self.now
         sample = PodCountSample(
             at, priority, counts.pending, counts.running, counts.preempted, counts.evicted
@@ -404,7 +404,7 @@ class Recorder:
         return track.end
 
     def _end(self, ref: ObjectRef) -> PodEnd:
-        """The pod that `ref` names, as it is now or was when it was deleted."""
+        """Return the pod that `ref` names, in its current or last version."""
         track = self._known.get(ref.uid)
         if track is None:
             return PodEnd(namespace=ref.namespace, name=ref.name)
@@ -418,7 +418,7 @@ def _state_of(pod: Pod) -> str:
 
 
 def _liveness(pod: Pod) -> int:
-    """A higher value is more alive."""
+    """Return a sort key: the higher, the more alive the pod is."""
     if is_terminating(pod):
         return 0
     return 1 if is_terminal(pod) else 2

@@ -1,6 +1,7 @@
-"""Finds out when a cluster came to rest without any change, and what was under way until then.
+"""Finds when the cluster came to rest without the change, and what was in progress until then.
 
-Pods of Jobs and pods without a controller come and go in a cluster at rest and are not considered.
+Pods of Jobs and pods without a controller are ignored, because they come and go even in a cluster
+at rest.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ PAUSE: Final = seconds(1)
 def rest_of(
     transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
 ) -> Rest:
-    """When the workloads came to rest: after the last transition that no `gap` precedes.
+    """Return when the workloads came to rest: after the last transition before the first `gap`.
 
-    `settled` says whether the whole run came to its end by itself.
+    `settled` is whether the run ended because the cluster had settled.
     """
     episode: list[PodTransition] = []
     is_over = settled

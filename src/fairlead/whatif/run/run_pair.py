@@ -1,8 +1,8 @@
-"""Runs an experiment and the same without its steps, from one loaded state if possible.
+"""Runs an experiment with and without its steps, from one loaded state if possible.
 
-Loading and everything due at the start is the same in both runs. So the process is forked there: a
-copy runs without the steps and sends its outcome, and the process itself runs with them. Nothing
-that one run changes is seen by the other, and what neither changes exists once.
+Loading and everything due at the start is the same in both runs. So the process is forked there:
+the copy runs without the steps and sends its outcome, the process itself runs with them. The runs
+do not affect each other, and unchanged memory exists once.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def run_pair(
     command_log: CommandLog | None = None,
     logging: Logging | None = None,
 ) -> tuple[RunOutcome, RunOutcome]:
-    """The outcomes of `without` and `changed`; the steps of the latter begin at rest.
+    """Return the outcomes of `without` and `changed`; the steps of the latter begin at rest.
 
-    `command_log` receives the commands of the run with the change, `logging` puts a log of its
-    decisions before its reporter. Raises InputError.
+    `command_log` receives the commands of the run with the change, `logging` wraps its reporter in
+    one that logs decisions. Raises InputError.
     """
     if not _is_shareable(without, changed):
         return _run_apart(without, changed, progress, command_log, logging)
@@ -73,24 +73,24 @@ def _run_apart(
 
 
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:
-    """Whether the runs differ in their steps only, and the process may be forked.
+    """Return whether the runs differ only in their steps and the process can be forked.
 
-    A fork copies only the calling thread, so locks that other threads hold are never released.
+    A process with several threads is not forked: locks held by other threads would never be
+    released.
     """
     is_same = replace(changed, steps=(), steps_begin=None) == without
     return is_same and hasattr(os, "fork") and threading.active_count() == 1
 
 
 def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result | None:
-    """The result of `produce`, called in a copy of this process; None if it fails there.
+    """Return the result of `produce`, called in a copy of this process; None if the copy fails.
 
-    Objects in `shared` that occur in the result are not sent: the result refers to those of this
-    process.
+    Objects in `shared` are not sent with the result, which refers to them in this process.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        gc.freeze()  # a collection would write to all pages of memory, and so copy them
+        gc.freeze()  # a garbage collection would write to all pages of memory, and so copy them
         os.close(reading)
         _send(produce, shared, writing)
     os.close(writing)
@@ -109,7 +109,7 @@ def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result 
 
 
 def _send(produce: Callable[[], object], shared: Sequence[object], writing: int) -> None:
-    """Write what `produce` returns, and end the process."""
+    """Write the result of `produce`, and end the process."""
     code = 1
     try:
         with os.fdopen(writing, "wb") as pipe:
@@ -120,7 +120,7 @@ def _send(produce: Callable[[], object], shared: Sequence[object], writing: int)
 
 
 class _Pickler(pickle.Pickler):
-    """Writes the index of a shared object in place of its content."""
+    """Pickles shared objects as their index."""
 
     def __init__(self, file: Any, shared: Sequence[object]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)

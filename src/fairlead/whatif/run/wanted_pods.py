@@ -26,9 +26,9 @@ _SCALED: Final = {
 def wanted_pods(
     store: Store, pods: Iterable[Pod], workloads: Collection[WorkloadRef]
 ) -> dict[WorkloadRef, int]:
-    """The desired number of pods of each of `workloads`.
+    """Return the desired number of pods of each of `workloads`.
 
-    A workload that is not in `store`, or has no such number, wants the `pods` that it has.
+    A workload that is not in `store`, or has no such number, counts as wanting its existing `pods`.
     """
     wanted = {ref: _desired(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}

@@ -1,7 +1,7 @@
-"""WorkloadRecorder: follows the pods of workloads as they come, become ready and go.
+"""WorkloadRecorder: records when the pods of workloads come, become ready and go.
 
-A pod costs something only when it changes. The number of ready pods at the start follows from the
-number at the end and the transitions between them.
+Pods that do not change cost nothing. The number of ready pods at the start is computed from the
+number at the end and the transitions in between.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairlead.whatif.outcome.workload import (
 
 
 class Step(StrEnum):
-    """What happened to a pod; LEFT: it is being deleted, or is gone without that."""
+    """The kind of a transition; LEFT: the pod is being deleted, or is gone."""
 
     CREATED = "created"
     PLACED = "placed"
@@ -52,7 +52,7 @@ class WorkloadRecorder:
     def pod_changed(
         self, before: Pod | None, after: Pod | None, now: Instant, *, is_serving: bool
     ) -> None:
-        """Record the change of a pod; None if it did not exist before, or does not afterwards.
+        """Record the change of a pod from `before` to `after`; None if it does not exist.
 
         `is_serving` says whether its node works; True without a node.
         """
@@ -88,9 +88,9 @@ class WorkloadRecorder:
     def readiness(
         self, pods: Iterable[Pod], wanted: Mapping[WorkloadRef, int], since: Instant, until: Instant
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
-        """The ready pods from `since` to `until` of each workload with transitions in that time.
+        """Return the readiness of each workload with transitions from `since` to `until`.
 
-        `pods` are those that exist at the end; `wanted` has an entry for every such workload.
+        `pods` are those that exist at the end; `wanted` has an entry for each of these workloads.
         """
         deltas = self._deltas()
         touched = {ref for ref in deltas if deltas[ref][-1][0] >= since}
@@ -99,11 +99,11 @@ class WorkloadRecorder:
             yield ref, _readiness(deltas[ref], at_end[ref], wanted[ref], since, until)
 
     def touched(self, since: Instant) -> set[WorkloadRef]:
-        """The workloads with a transition at or after `since`."""
+        """Return the workloads with a transition at or after `since`."""
         return {one.workload for one in self.transitions if one.at >= since}
 
     def _deltas(self) -> dict[WorkloadRef, list[tuple[Instant, int]]]:
-        """The changes of the number of ready pods by workload, in order of time."""
+        """Return the changes of the number of ready pods by workload, in order of time."""
         deltas: dict[WorkloadRef, list[tuple[Instant, int]]] = defaultdict(list)
         for one in self.transitions:
             change = (one.step is Step.READY) - (one.step is Step.UNREADY)
@@ -122,7 +122,7 @@ class WorkloadRecorder:
 def _readiness(
     deltas: list[tuple[Instant, int]], at_end: int, wanted: int, since: Instant, until: Instant
 ) -> WorkloadReadiness:
-    """Walk forward from `since`; of several changes at one instant the sum counts.
+    """Compute the readiness forward from `since`; changes at one instant are added up.
 
     Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from 9 s.
     """
@@ -152,7 +152,10 @@ def _is_over(pod: Pod) -> bool:
 
 
 def _ready(pod: Pod) -> bool:
-    """Whether `pod` is ready; a running pod whose dump shows no conditions counts as ready."""
+    """Return whether `pod` is ready.
+
+    A running pod whose dump shows no conditions counts as ready.
+    """
     if pod.status.phase != "Running" or not pod.spec.node_name or is_terminating(pod):
         return False
     found = condition(pod, "Ready")
@@ -160,7 +163,7 @@ def _ready(pod: Pod) -> bool:
 
 
 def count_workloads(pods: Iterable[Pod]) -> int:
-    """The number of workloads of `pods`; each controller is looked at once."""
+    """Return the number of workloads of `pods`; each controller is examined once."""
     by_owner: dict[str, Pod] = {}
     alone = 0
     for pod in pods:

@@ -26,7 +26,7 @@ Allocatable = dict[str, QuantityText]
 
 
 class GeneratedNodeGroup(StrictForm, frozen=True, kw_only=True):
-    """Identical nodes; `name` is the prefix of their numbered names."""
+    """Identical nodes; `name` is the prefix of the numbered node names."""
 
     name: str = "node"
     nodes: int
@@ -50,7 +50,7 @@ class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
 
 
 def generated_nodes(generated: GeneratedNodes, source: str, start: Instant) -> list[Json]:
-    """The node objects, ordered by group and number. Raises InputError."""
+    """Return the node objects, ordered by group and number. Raises InputError."""
     _refuse_counts(generated, source)
     zones = zone_names(generated.zones)
     nodes: list[Json] = []
@@ -64,7 +64,7 @@ def generated_nodes(generated: GeneratedNodes, source: str, start: Instant) -> l
 
 
 def zone_names(zones: int | list[str]) -> list[str]:
-    """The names of the zones: as given, or `zone-a`, `zone-b`, … for a number."""
+    """Return the names of the zones: as given, or `zone-a`, `zone-b`, … for a number."""
     if isinstance(zones, list):
         return zones
     letters = "abcdefghijklmnopqrstuvwxyz"
@@ -79,7 +79,7 @@ def node_object(
     start: Instant,
     taints: list[dict[str, Any]] | None = None,
 ) -> Json:
-    """A Ready node; capacity equals allocatable."""
+    """Return a Ready node; capacity equals allocatable."""
     spec = {"taints": taints} if taints else {}
     ready = {
         "type": "Ready",

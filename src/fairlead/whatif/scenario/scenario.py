@@ -59,7 +59,7 @@ from fairlead.whatif.snapshot.snapshot import start_of_time
 
 
 class ClusterSource(StrictForm, frozen=True, kw_only=True):
-    """The sources of the cluster's objects; all that are given are combined."""
+    """The sources of the cluster's objects; all given sources are combined."""
 
     files: list[str] = []
     trace: Trace | None = None
@@ -89,7 +89,7 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
 
 
 def read_scenario(path: str) -> Scenario:
-    """The scenario in the file `path`. Raises InputError."""
+    """Return the scenario in the file `path`. Raises InputError."""
     return decode_strictly(read_one(path), Scenario)
 
 
@@ -101,7 +101,7 @@ def experiment_of(
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS,
     release: ReleaseChoice = NO_CHOICE,
 ) -> Experiment:
-    """The experiment of `scenario`, which was read from `path`, with `plugins`.
+    """Return the experiment of `scenario`, which was read from `path`, with `plugins`.
 
     `seed`, `batch` and `release` override the scenario's settings. Raises InputError.
     """
@@ -159,7 +159,7 @@ def _batch_source(folder: Path, scenario: Scenario) -> str | None:
 def _objects(
     path: str, folder: Path, scenario: Scenario, seed: int, start: Instant
 ) -> tuple[list[Manifest], list[Arrival]]:
-    """Generated and inline objects, and the pods that arrive from a trace."""
+    """Return generated and inline objects, and the pods that arrive from a trace."""
     cluster = scenario.cluster
     if not (cluster.files or cluster.trace or cluster.generated):
         raise InputError(path, "needs files, a trace or generated nodes", field="cluster")
@@ -175,7 +175,7 @@ def _objects(
 
 
 def _arriving(path: str, arrivals: list[Arrival], inventory: Inventory) -> list[ScriptedStep]:
-    """The steps that create the pods of a trace."""
+    """Return the steps that create the pods of a trace."""
     pods = manifests([Document(path, [arrival.pod for arrival in arrivals])])
     for pod in pods:
         inventory.add(pod)

@@ -43,7 +43,7 @@ class KubeletSettings(StrictForm, frozen=True, kw_only=True):
 
 
 class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
-    """kube-controller-manager's `flags`, and a `version` for the node controllers alone."""
+    """kube-controller-manager's `flags`, and a `version` only for the node controllers."""
 
     version: str | float = ""
     flags: dict[str, str | int | float | bool] = {}
@@ -58,8 +58,8 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     """The field `settings` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
 
     `behave_like` is the Kubernetes version to follow, with `feature_gates`. `batch` configures the
-    batch scheduler: a file or the name of a shipped configuration. With `cron_jobs` CronJobs create
-    their Jobs, which run for the duration of their annotations.
+    batch scheduler: a file or the name of a shipped configuration. If `cron_jobs` is set, CronJobs
+    create Jobs, which run for the duration in their annotations.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
@@ -72,7 +72,7 @@ class Settings(StrictForm, frozen=True, kw_only=True):
 
 
 def releases_of(source: str, settings: Settings, option: ReleaseChoice = NO_CHOICE) -> Releases:
-    """The releases that `settings` choose, overridden by `option`. Raises InputError."""
+    """Return the releases that `settings` choose, overridden by `option`. Raises InputError."""
     manager = settings.controller_manager
     return read_releases(
         ReleaseChoice(
@@ -96,20 +96,23 @@ def releases_of(source: str, settings: Settings, option: ReleaseChoice = NO_CHOI
 def node_lifecycle_config(
     source: str, settings: ControllerManagerSettings, release: Release
 ) -> NodeLifecycleConfig:
-    """The node controllers' configuration in `release`. Raises InputError, naming `source`."""
+    """Return the node controllers' configuration in `release`.
+
+    Raises InputError, naming `source`.
+    """
     prefix = f"{_CONTROLLER_MANAGER}.flags."
     return controller_manager(release, settings.as_flags, source=source, prefix=prefix)
 
 
 def _flag(value: str | float) -> str:
-    """`value` as the text of a flag; YAML may have parsed it as a number or boolean."""
+    """Return `value` as the text of a flag; YAML may have parsed it as a number or boolean."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def kubelet_config(
     source: str, settings: KubeletSettings, release: Release = CURRENT
 ) -> KubeletConfig:
-    """The kubelets' configuration in `release`. Raises InputError, naming `source`."""
+    """Return the kubelets' configuration in `release`. Raises InputError, naming `source`."""
     default = KubeletConfig()
     start = field_duration(source, f"{_KUBELET}.start-delay", settings.start_delay)
     ready = field_duration(source, f"{_KUBELET}.ready-delay", settings.ready_delay)

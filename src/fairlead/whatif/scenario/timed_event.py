@@ -98,7 +98,9 @@ _MODIFIERS: Final = {
 def steps_of(
     source: str, folder: Path, events: Iterable[TimedEvent], inventory: Inventory, seed: int
 ) -> list[ScriptedStep]:
-    """The steps of all events, in no particular order; created objects are added to `inventory`.
+    """Return the steps of all events, in no particular order.
+
+    Created objects are added to `inventory`.
 
     `source` is the scenario file; files in it are relative to `folder`. Raises InputError.
     """
@@ -112,7 +114,7 @@ def steps_of(
 
 
 class _NumberedEvent:
-    """An event and its index in the file; the constructor checks instant, verb and modifiers."""
+    """An event and its index in the file; the constructor validates instant, verb and modifiers."""
 
     def __init__(
         self, source: str, folder: Path, number: int, event: TimedEvent, seed: int
@@ -128,7 +130,7 @@ class _NumberedEvent:
         self._check_modifiers()
 
     def steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
-        """The steps of this event. Raises InputError."""
+        """Yield the steps of this event. Raises InputError."""
         if self._event.create is not None:
             yield from self._create_steps(inventory)
             return
@@ -191,7 +193,7 @@ class _NumberedEvent:
         return found
 
     def _instants(self, count: int) -> list[DurationNs]:
-        """When each copy is created: all at once, at intervals, or at random times."""
+        """Return when each copy is created: together, at intervals, or at random times."""
         every = field_duration(self._source, f"{self._field}.every", self._event.every)
         over = field_duration(self._source, f"{self._field}.over", self._event.over)
         if every is not None:
@@ -248,7 +250,7 @@ class _NumberedEvent:
 
 
 def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
-    """The PriorityClasses of `inventory`, plus the objects created by the same event."""
+    """Return the PriorityClasses of `inventory` and the objects created by the same event."""
     return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
 
 

@@ -44,7 +44,7 @@ class EventField:
     verb: str
 
     def below(self, name: str) -> str:
-        """The full path of the event's field `name`."""
+        """Return the full path of the event's field `name`."""
         return f"{self.source}: {self.field}.{name}"
 
 
@@ -57,7 +57,7 @@ class NodeFailure:
     seed: int
 
     def nodes(self, where: EventField) -> tuple[list[str], str]:
-        """The failing nodes and their behaviour. Raises InputError."""
+        """Return the failing nodes and their behaviour. Raises InputError."""
         event, inventory, verb = self.event, self.inventory, where.below(where.verb)
         how = STOPPED if event.how is None else read_behaviour(where.below("how"), event.how)
         if event.fail_zone is not None:
@@ -72,7 +72,7 @@ class NodeFailure:
 def outage_of(
     where: EventField, failure: NodeFailure, at: DurationNs, lasts: DurationNs | None
 ) -> Outage:
-    """The outage that starts at `at`; `lasts` None means permanently. Raises InputError."""
+    """Return the outage that starts at `at`; `lasts` None means permanently. Raises InputError."""
     nodes, how = failure.nodes(where)
     if lasts == 0:
         problem = "an outage of length 0 has no effect"

@@ -93,7 +93,7 @@ class Trace(StrictForm, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A pod or PodGroup of the trace and the time of its creation after the start."""
+    """A pod or PodGroup of the trace, and when it is created, relative to the start."""
 
     after: DurationNs
     pod: Json
@@ -117,7 +117,7 @@ class _Table:
 def read_trace(
     trace: Trace, *, scenario: str, folder: Path, seed: int, start: Instant
 ) -> TraceCluster:
-    """The cluster of `trace`, whose files are relative to `folder`. Raises InputError.
+    """Return the cluster of `trace`, whose files are relative to `folder`. Raises InputError.
 
     `scenario` is the file that messages about fields of `trace` name.
     """
@@ -170,7 +170,7 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 
 
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
-    """Each row repeated by its count column, with its line and a running number."""
+    """Yield each row as often as its count column says, with its line and a running number."""
     number = 0
     for line, row in enumerate(table.rows, start=2):
         count = _amount(table, line, row, count_column) if count_column in table.header else 1
@@ -237,7 +237,7 @@ def _pods(table: _Table, trace: Trace, seed: int) -> list[Json]:
 
 
 def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]]:
-    """The rows of pods with their lines, repeated by their count."""
+    """Yield the rows of pods with their lines, each as often as its count column says."""
     return [
         (line, row)
         for line, _, row in _repeated(table, "pods")
@@ -272,7 +272,7 @@ def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: s
 
 
 def _annotations(table: _Table, line: int, row: Mapping[str, str], trace: Trace) -> dict[str, str]:
-    """Annotations for run duration and usage, if configured and known."""
+    """Return the annotations for run duration and usage, if configured and known."""
     annotations = {}
     if trace.durations == "recorded" and (seconds := _run_seconds(table, line, row)) is not None:
         annotations[RUN_DURATION] = f"{seconds}s"
@@ -319,7 +319,7 @@ def _gpu_model_affinity(models: list[str]) -> Json:
 
 
 def _run_seconds(table: _Table, line: int, row: Mapping[str, str]) -> int | None:
-    """The recorded run time of the pod, None if unknown."""
+    """Return the recorded run time of the pod, None if unknown."""
     if not row.get("deletion_time") or not row.get("scheduled_time"):
         return None
     deleted = _amount(table, line, row, "deletion_time")

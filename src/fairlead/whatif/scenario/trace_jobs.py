@@ -36,7 +36,7 @@ _FIELD: Final = "cluster.trace.jobs"
 
 
 class JobQueue(StrictForm, frozen=True, kw_only=True):
-    """One queue and its gangs, which arrive over the time `over` (default: `arrivals`)."""
+    """One queue and its gangs, which arrive during the time `over` (default: `arrivals`)."""
 
     name: str
     jobs: int
@@ -75,7 +75,7 @@ def queue_objects(jobs: TraceJobs, start: Instant) -> list[Json]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSource:
-    """The rows of the pod table; `make_pod(row, name)` makes a pod of one of them."""
+    """The rows of the pod table; `make_pod(row, name)` creates a pod from a row."""
 
     rows: Sequence[Row]
     make_pod: MakePod
@@ -117,7 +117,7 @@ class _Gang:
     runtime: DurationNs
 
     def objects(self, row: Row, pod_source: PodSource, scheduler: str) -> Iterator[Json]:
-        """The PodGroup and its pods."""
+        """Yield the PodGroup and its pods."""
         yield {
             "apiVersion": API,
             "kind": "PodGroup",

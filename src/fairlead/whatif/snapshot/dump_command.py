@@ -1,4 +1,4 @@
-"""The kubectl command that dumps the built-in kinds which answers depend on."""
+"""The kubectl command that dumps the built-in kinds on which answers depend."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ RESOURCES: Final = (
 
 
 def dump_command(file: str) -> str:
-    """The command, as one line, that writes the dump to `file`."""
+    """Return the command, as one line, that writes the dump to `file`."""
     return f"kubectl get -A -o json {','.join(RESOURCES)} > {file}"

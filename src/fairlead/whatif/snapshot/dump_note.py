@@ -1,8 +1,8 @@
-"""What a reader of an answer must know about the dump: kinds that it lacks, and other versions.
+"""Notes about a dump that a reader of the answer needs: missing kinds, and other versions.
 
-That a kind is missing is recognized by what refers to it: a pod by its owner, its claims, its
-PriorityClass, or the annotation that LimitRanger left on it. Every node has a Lease. Budgets and
-quotas leave no trace; they are mentioned if a dump lacks other kinds, too.
+A missing kind is recognised by references to it: a pod's owner, claims, PriorityClass, or
+LimitRanger's annotation. Every node has a Lease. Nothing refers to budgets and quotas; they are
+mentioned if the dump also lacks other kinds.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -39,7 +39,7 @@ from fairlead.apiserver.kind import (
 from fairlead.whatif.snapshot.manifest import Manifest
 
 NEWEST: Final = (1, 36)
-# Rules that were different before a version, newest first.
+# Rules that changed in a version, newest first.
 DIFFERENCES: Final[Sequence[tuple[tuple[int, int], str]]] = (
     ((1, 33), "preemption deletes its victims within the scheduling cycle"),
     ((1, 32), "a node is Unknown after 40 s without heartbeats (--node-monitor-grace-period 40s)"),
@@ -63,7 +63,7 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
 def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """The notes about a dump of a server, each a sentence; none about hand-written objects."""
+    """Return notes about a dump of a server, each a sentence; none for hand-written objects."""
     if any(one.ref.uid for one in manifests):
         yield from _missing(manifests)
         yield from _other_versions(manifests)
@@ -81,7 +81,7 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
-    """The kinds that pods refer to, repeatedly."""
+    """Yield the kinds that pods refer to, with repetitions."""
     for manifest in manifests:
         pod = _pod(manifest)
         if pod is None:
@@ -99,7 +99,10 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
 
 
 def _pod(manifest: Manifest) -> Pod | None:
-    """The view of a pod; None for others, and for a pod that is refused later."""
+    """Return the view of a pod.
+
+    None for other kinds, and for an invalid pod, which is reported later.
+    """
     if manifest.kind is not POD:
         return None
     view = manifest.view
@@ -132,7 +135,7 @@ def _other_versions(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
-    """The versions of the static pods of kube-apiserver, by the tags of their images."""
+    """Return the versions of the static pods of kube-apiserver, from the tags of their images."""
     for one in manifests:
         if (
             one.kind is POD
@@ -146,7 +149,7 @@ def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
 
 
 def _at(manifest: Manifest, *path: str) -> Json:
-    """The mapping at `path`; empty if there is none."""
+    """Return the mapping at `path`; {} if there is none."""
     found: Any = manifest.value
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None

@@ -1,7 +1,7 @@
 """Validates `fairlead.dev/` annotations, which control simulated kubelets.
 
 A Node's annotations describe how its kubelet misbehaves and what the system uses; annotations of a
-Pod or pod template describe how long it starts, runs and stops, and what it uses.
+Pod or pod template set how long it takes to start, run and stop, and its resource usage.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ FIELD: Final = f"metadata.annotations[{KUBELET}]"
 
 
 def node_annotation_problem(value: Any) -> str:
-    """What is wrong with the kubelet annotation of a Node or of a patch; "" if nothing is."""
+    """Return the problem with the kubelet annotation of a Node or of a patch; "" if it is valid."""
     text = _below(_below(_below(value, "metadata"), "annotations"), KUBELET)
     if not isinstance(text, str):
-        return ""  # missing, or malformed and refused when the object is loaded
+        return ""  # missing, or malformed and therefore reported when the object is loaded
     try:
         parse_kubelet_behaviour(text)
     except ValueError as cause:
@@ -31,7 +31,10 @@ def node_annotation_problem(value: Any) -> str:
 
 
 def pod_annotation_problem(value: Any) -> str:
-    """The first problem with annotations of a Pod or a pod template, with its path; else ""."""
+    """Return the first problem with annotations of a Pod or pod template, with its path.
+
+    Else "".
+    """
     template = _below(_below(value, "spec"), "template")
     for path, pod in (("", value), ("spec.template.", template)):
         for problem in _pod_problems(pod):

@@ -25,7 +25,7 @@ class Inventory:
     """The objects that exist when a change or an event takes effect."""
 
     def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
-        """Start with `manifests`."""
+        """Start with the objects in `manifests`."""
         self._by_resource: dict[str, dict[tuple[str, str], Manifest]] = {}
         self._kinds: dict[str, Kind] = {}
         for manifest in manifests:
@@ -43,15 +43,15 @@ class Inventory:
         del self._by_resource[manifest.kind.resource][(ref.namespace, ref.name)]
 
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        """The object of that identity, None if there is none."""
+        """Return the object with that identity, None if there is none."""
         return self._by_resource.get(kind.resource, {}).get((namespace, name))
 
     def of_kind(self, kind: Kind) -> list[Manifest]:
-        """All objects of `kind` in the order of addition."""
+        """Return all objects of `kind` in the order of addition."""
         return list(self._by_resource.get(kind.resource, {}).values())
 
     def in_namespace(self, namespace: str) -> list[Manifest]:
-        """All objects in `namespace`, kind by kind, in the order of addition."""
+        """Return all objects in `namespace`, kind by kind, in the order of addition."""
         return [
             manifest
             for objects in self._by_resource.values()
@@ -62,11 +62,11 @@ class Inventory:
     def find(
         self, source: str, text: str, namespace: str = "", expected: Sequence[Kind] = ()
     ) -> Manifest:
-        """The object that `text` (`kind/name` or `kind/namespace/name`) names.
+        """Return the object that `text` (`kind/name` or `kind/namespace/name`) names.
 
-        `namespace` limits the first form to one namespace; `expected` are the kinds to suggest for
-        an unknown one. Raises InputError, naming `source`, for an unknown kind, a missing object,
-        or an ambiguous name.
+        `namespace` limits the first form to one namespace; `expected` are the kinds to suggest if
+        the kind is unknown. Raises InputError, naming `source`, for an unknown kind, a missing
+        object, or an ambiguous name.
         """
         kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
@@ -86,7 +86,7 @@ class Inventory:
         raise InputError(source, problem)
 
     def nodes(self, source: str, text: str) -> list[str]:
-        """The names of the nodes that `text`, a name or a selector, matches; at least one.
+        """Return the names of the nodes that `text`, a name or a selector, matches; at least one.
 
         Raises InputError, naming `source`.
         """
@@ -135,7 +135,7 @@ class Inventory:
         return None
 
     def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
-        """A suggestion for `text`, which starts with an unknown kind, such as NAMESPACE/NAME."""
+        """Return a suggestion for `text`, whose kind is unknown, such as NAMESPACE/NAME."""
         first, _, rest = text.partition("/")
         for kind in expected or self._kinds.values():
             if self.get(kind, first, rest) is not None:
@@ -146,7 +146,7 @@ class Inventory:
         return known
 
     def _similar(self, kind: Kind, name: str) -> str:
-        """The objects with the nearest names, or all if they are few."""
+        """Return the objects with the most similar names, or all if there are few."""
         objects = self.of_kind(kind)
         if not objects:
             return f" (the cluster has no {kind.kind})"

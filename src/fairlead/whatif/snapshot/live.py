@@ -1,7 +1,7 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
-Objects stay JSON text until the snapshot is parsed as any other. What the user may not read is left
-out, and every answer says what that means for it.
+Objects stay JSON text until the snapshot is parsed. Resources that the user may not read are left
+out, and every answer states the consequences.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 @dataclass(frozen=True, slots=True)
 class LiveObjects:
-    """What was read of a cluster: JSON texts by kind, and what could not be read."""
+    """The objects read from a cluster, as JSON texts by kind, and what could not be read."""
 
     name: str
     taken_at: Instant
@@ -39,17 +39,17 @@ class LiveObjects:
     unreadable: tuple[LiveResource, ...]
 
     def count(self) -> int:
-        """The number of objects."""
+        """Return the number of objects."""
         return sum(len(items) for _, items in self.objects)
 
     def encoded(self) -> bytes:
-        """All objects as one JSON List, as kubectl prints them."""
+        """Return all objects as one JSON List, as kubectl prints them."""
         metadata = {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
         head = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "metadata": metadata})
         return b"".join((head[:-1], b',"items":[', b",\n".join(self._items()), b"]}\n"))
 
     def unreadable_resources(self) -> list[str]:
-        """The names of resources that the user may not read."""
+        """Return the names of resources that the user may not read."""
         return [resource.kind.resource for resource in self.unreadable]
 
     def _items(self) -> Iterator[bytes]:
@@ -57,18 +57,18 @@ class LiveObjects:
             if kind.is_custom:
                 yield from map(bytes, items)
                 continue
-            # Items of a typed list do not state their kind.
+            # Items of a typed list do not contain their kind.
             start = f'{{"apiVersion":"{kind.api_version}","kind":"{kind.kind}",'.encode()
             for item in items:
                 yield start + bytes(item)[1:]
 
 
-# Called with the number of objects that were read since the last call.
+# called with the number of objects read since the last call
 OnRead = Callable[[int], None]
 
 
 def read_live(config: ConnectionConfig, on_read: OnRead | None = None) -> LiveObjects:
-    """Read the cluster behind `config`. Raises InputError."""
+    """Read the cluster that `config` describes. Raises InputError."""
     try:
         return asyncio.run(_read(config, on_read))
     except ConnectionConfigError as cause:
@@ -79,7 +79,7 @@ def read_live(config: ConnectionConfig, on_read: OnRead | None = None) -> LiveOb
 
 async def _read(config: ConnectionConfig, on_read: OnRead | None) -> LiveObjects:
     async with RestClient(config) as client:
-        # The first answer shows whether the server can be reached and takes the credentials.
+        # The first response shows whether the server is reachable and accepts the credentials.
         first, *others = LIVE_RESOURCES
         found = [await _list(client, first, on_read)]
         found += await asyncio.gather(*(_list(client, one, on_read) for one in others))
@@ -98,12 +98,15 @@ async def _read(config: ConnectionConfig, on_read: OnRead | None) -> LiveObjects
 async def _list(
     client: RestClient, resource: LiveResource, on_read: OnRead | None
 ) -> tuple[Raw, ...] | None:
-    """The objects of one resource, None if the user may not read them. Raises RequestError."""
+    """Return the objects of one resource, None if the user may not read them.
+
+    Raises RequestError.
+    """
     try:
         items = tuple(await list_objects(client, resource.path))
     except RequestError as refusal:
         if refusal.code == _NOT_FOUND and resource.consequence:
-            return ()  # not served, so there are none
+            return ()  # the resource is not served, so there are no objects
         if refusal.code == _FORBIDDEN and resource.consequence:
             return None
         raise
@@ -123,7 +126,7 @@ def _hint(refusal: RequestError) -> str:
 
 
 def _instant(date: str) -> Instant:
-    """The time of an HTTP Date header."""
+    """Return the time of an HTTP Date header."""
     try:
         return round(parsedate_to_datetime(date).timestamp()) * _NS_PER_S
     except ValueError:

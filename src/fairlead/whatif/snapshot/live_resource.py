@@ -1,4 +1,4 @@
-"""The resources that Fairlead reads of a cluster, and what it means if one is unreadable."""
+"""The resources that Fairlead reads from a cluster, and the consequence if one is unreadable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.apiserver.kind import KINDS, Kind
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
-# Resource and what its absence means for an answer; "" if an answer is impossible without it.
+# Resource and the consequence of its absence; "" if no answer is possible without it.
 _RESOURCES: Final = """
 nodes
 pods
@@ -64,14 +64,14 @@ nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted
 
 @dataclass(frozen=True, slots=True)
 class LiveResource:
-    """A resource to read; `consequence` is what its absence means, "" if it is required."""
+    """A resource to read; `consequence` is the effect of its absence, "" if it is required."""
 
     kind: Kind
     consequence: str
 
     @property
     def path(self) -> str:
-        """The path of its collection, over all namespaces (Leases: those of nodes only)."""
+        """The path of its collection, for all namespaces (Leases: only those of nodes)."""
         kind = self.kind
         group, _, version = kind.api_version.rpartition("/")
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -80,7 +80,7 @@ class LiveResource:
         return f"{root}/{kind.plural}"
 
 
-# Kinds that the API server does not know without their definitions.
+# Kinds that the API server serves only if they are defined.
 _KARPENTER: Final = (
     Kind("karpenter.sh", "v1", "NodePool", "nodepools", is_custom=True),
     Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims", is_custom=True),
@@ -98,7 +98,7 @@ LIVE_RESOURCES: Final = _resources(_RESOURCES)
 
 
 def unreadable_lines(resources: Iterable[str]) -> list[str]:
-    """What it means for an answer that `resources` could not be read, one line per meaning."""
+    """Return the consequences of unreadable `resources` for an answer, one line per consequence."""
     consequences = {each.kind.resource: each for each in LIVE_RESOURCES}
     by_meaning: dict[str, list[str]] = {}
     for name in resources:
@@ -115,7 +115,7 @@ def _joined(words: list[str]) -> str:
 
 
 def rbac_manifest(name: str = "fairlead-reader") -> str:
-    """A ClusterRole that may read what a snapshot needs, and a Role for the Leases of nodes."""
+    """Return a ClusterRole that may read the objects of a snapshot, and a Role for node Leases."""
     groups: dict[str, list[str]] = {}
     for resource in LIVE_RESOURCES:
         kind = resource.kind

@@ -1,8 +1,8 @@
 """Manifest: one Kubernetes object from a user's file, in the form the API server stores.
 
 Lists are expanded, nulls and managedFields removed, old apiVersions replaced and missing namespaces
-filled in. Unusable objects are refused here with file and name; kinds unknown to Fairlead are kept.
-Most objects of a dump need none of that: they remain texts with typed views (`DumpDecoder`).
+filled in. Unusable objects are reported here with file and name; kinds unknown to Fairlead are
+kept. Most objects of a dump need no such change and remain texts with typed views (`DumpDecoder`).
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ _RENAMED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An object and its file; `content` is JSON without nulls, or a text with its view.
+    """An object and its file.
 
-    `newest` is the newest timestamp of an object with a text, "" for others.
+    `content` is JSON without nulls, or the text of the object with its view.
+
+    `newest` is the newest timestamp if `content` is a text, else "".
     """
 
     source: str
@@ -62,7 +64,7 @@ class Manifest:
 
     @property
     def value(self) -> Json:
-        """The object as JSON without nulls; decoded anew from a text."""
+        """The object as JSON without nulls; a text is decoded each time."""
         content = self.content
         return content if isinstance(content, dict) else content.value
 
@@ -74,14 +76,14 @@ class Manifest:
 
     @property
     def labels(self) -> Any:
-        """The labels, as they are in the file if the object is not in stored form."""
+        """The labels; if the object is not in stored form, as written in the file."""
         if self.view is not None:
             return self.view.metadata.labels
         return self.value["metadata"].get("labels", {})
 
     @property
     def timestamps(self) -> Iterable[str]:
-        """The timestamps of what happened to the object; of a text only the newest."""
+        """The timestamps of past changes of the object; for a text only the newest."""
         if self.newest:
             return (self.newest,)
         return dict.fromkeys(timestamps(self.kind, self.value))
@@ -97,12 +99,12 @@ class Manifest:
         return (self.kind.resource, self.ref.namespace, self.ref.name)
 
     def refuse(self, problem: str, field: str = "") -> InputError:
-        """An InputError about this object."""
+        """Return an InputError about this object."""
         return InputError(self.source, problem, object_name=self.title, field=field)
 
 
 def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE) -> list[Manifest]:
-    """All objects in `documents`; namespaced ones without a namespace get `namespace`.
+    """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
     Raises InputError, also for an object that appears twice.
     """
@@ -110,7 +112,7 @@ def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE)
     refuse_duplicates(found)
     for manifest in found:
         if manifest.view is not None:
-            continue  # has no annotations of ours
+            continue  # the object has none of Fairlead's annotations
         if manifest.kind is NODE and (problem := node_annotation_problem(manifest.value)):
             raise manifest.refuse(problem, field=FIELD)
         if problem := pod_annotation_problem(manifest.value):
@@ -121,7 +123,7 @@ def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE)
 def manifests_to_apply(
     documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
 ) -> list[tuple[Manifest, Json]]:
-    """All objects in `documents`, each also as it was written, with its nulls.
+    """Return all objects in `documents`, each also as written in the file, with nulls.
 
     Raises InputError.
     """
@@ -152,12 +154,15 @@ def _manifests(document: Document, namespace: str) -> list[Manifest]:
         return [_manifest(source, value, namespace) for source, value in values]
     try:
         return _listed(source, document.listing, namespace)
-    except msgspec.DecodeError:  # an item holds what is no value, such as 1e999
+    except msgspec.DecodeError:  # an item that is not a valid value, such as 1e999
         return [one for whole in document.parsed() for one in _manifests(whole, namespace)]
 
 
 def _listed(source: str, listing: Listing, namespace: str) -> list[Manifest]:
-    """The objects in `listing`. Raises msgspec.DecodeError for an item without a value."""
+    """Return the objects in `listing`.
+
+    Raises msgspec.DecodeError for an item that is no valid value.
+    """
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     found: list[Manifest] = []
     for text in listing.items:
@@ -175,7 +180,7 @@ def _listed(source: str, listing: Listing, namespace: str) -> list[Manifest]:
 
 
 def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the objects in `value`: its items if it is a list, otherwise `value` itself."""
+    """Yield the objects in `value`: its items if it is a list, otherwise `value` itself."""
     if isinstance(value, list):
         for item in value:
             yield from _opened(source, item)
@@ -199,7 +204,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _item_defaults(value: Json) -> Json:
-    """apiVersion and kind for items of a typed list (PodList), which may omit them."""
+    """Return apiVersion and kind for items of a typed list (PodList), which may omit them."""
     kind = str(value["kind"]).removesuffix("List")
     return {"apiVersion": value.get("apiVersion"), "kind": kind} if kind else {}
 
@@ -228,7 +233,7 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
 
 
 def _clean(source: str, value: Json) -> Json:
-    """Checks the identity of `value` and returns it in the form that the store accepts."""
+    """Check the identity of `value` and return it in the form that the store accepts."""
     kind = value["kind"]
     metadata = value.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name"):
@@ -252,7 +257,7 @@ def _clean(source: str, value: Json) -> Json:
 
 
 def _current_api_version(source: str, value: Json) -> str:
-    """The API version that Fairlead reads for this kind; unknown kinds keep theirs."""
+    """Return the API version that Fairlead reads for this kind; unknown kinds keep theirs."""
     version, kind = value["apiVersion"], value["kind"]
     if kind in _RENAMED:
         version = _FORMER_API_VERSIONS.get(version, version)
@@ -265,7 +270,7 @@ def _current_api_version(source: str, value: Json) -> str:
 
 
 def _storable(source: str, title: str, value: Json) -> Json:
-    """`value` without nulls and managedFields. Raises InputError if it cannot be stored."""
+    """Return `value` without nulls and managedFields. Raises InputError if it cannot be stored."""
     metadata = _without_managed_fields(value["metadata"])
     try:
         clean: Json = _without_nulls({**value, "metadata": metadata})
@@ -279,7 +284,7 @@ def _storable(source: str, title: str, value: Json) -> Json:
 
 
 def _without_nulls(value: Any) -> Any:
-    """`value` without nulls. Raises OverflowError for an integer over 64 bits."""
+    """Return `value` without nulls. Raises OverflowError for an integer over 64 bits."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -290,7 +295,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _long_integers(value: Any, path: str) -> Iterator[tuple[str, int]]:
-    """Path and value of every integer over 64 bits."""
+    """Yield the path and value of every integer over 64 bits."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _long_integers(item, f"{path}.{key}" if path else key)
@@ -306,7 +311,7 @@ def _without_managed_fields(metadata: Json) -> Json:
 
 
 def type_name(value: Any) -> str:
-    """The JSON type of `value` in words."""
+    """Return the JSON type of `value` in words."""
     match value:
         case None:
             return "nothing"

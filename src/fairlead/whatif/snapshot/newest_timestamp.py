@@ -1,7 +1,8 @@
 """The newest timestamp in an object: the latest instant at which it is known to have changed.
 
 deletionTimestamp is left out: it is in the future by the grace period. An object is searched as
-JSON, or typed (`NewestTimestamp`), which finds the same in the kinds that have typed statuses.
+JSON or, for kinds with typed statuses, in typed form (`NewestTimestamp`); both give the same
+result.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import Kind
 from fairlead.engine.core.instant import Instant
 
-# Plausible times of a dump: earlier ones are Go's zero time and the like, and later ones leave no
-# room for simulated time before instants overflow.
+# Plausible times of a dump: earlier times are Go's zero time and the like; later times leave too
+# little room for simulated time before instants overflow.
 EARLIEST: Final[Instant] = 0
 LATEST: Final[Instant] = parse_timestamp("2250-01-01T00:00:00Z")
 _TIME_KEYS: Final = frozenset(
@@ -40,7 +41,7 @@ _LENGTH: Final = len("2026-01-01T00:00:00Z")
 
 
 def plausible_instant(text: str) -> Instant | None:
-    """The instant of `text`; None for implausibly early times. Raises ValueError."""
+    """Return the instant of `text`; None for implausibly early times. Raises ValueError."""
     instant = parse_timestamp(text)
     if instant > LATEST:
         raise ValueError(f"{text!r} is later than {format_timestamp(LATEST)}")
@@ -48,7 +49,7 @@ def plausible_instant(text: str) -> Instant | None:
 
 
 def timestamps(kind: Kind, value: Any) -> Iterator[str]:
-    """Every timestamp in `value`, an object as JSON, of something that happened."""
+    """Yield every timestamp of a past event in `value`, an object as JSON."""
     created = value["metadata"].get("creationTimestamp")
     if isinstance(created, str):
         yield created
@@ -114,11 +115,11 @@ class NewestTimestamp:
         self._plausible: set[str] = set()
 
     def of(self, created: str, status: msgspec.Raw) -> str:
-        """The newest of `created` and the timestamps in `status`.
+        """Return the newest of `created` and the timestamps in `status`.
 
-        Texts of the usual form (`2026-01-01T00:00:00Z`) are ordered like their instants. If one has
-        another form, or is not plausible, the result is "", and the object must be searched as
-        JSON. Raises msgspec.ValidationError for a status of another form.
+        Texts of the usual form (`2026-01-01T00:00:00Z`) sort like their instants. If a timestamp
+        has another form or is not plausible, the result is "", and the object must be searched as
+        JSON. Raises msgspec.ValidationError for a status of another type.
         """
         times = [time for time in _times(_decode_status(status)) if time is not None]
         times.append(created)
@@ -150,7 +151,7 @@ def _times(status: _Status) -> Iterator[str | None]:
 
 
 def _is_usual(text: str) -> bool:
-    """Whether `text` is a plausible timestamp in UTC and whole seconds."""
+    """Return whether `text` is a plausible timestamp in UTC and whole seconds."""
     try:
         is_plausible = plausible_instant(text) is not None
     except ValueError:

@@ -1,8 +1,8 @@
 """Checks that the PriorityClasses of new objects exist.
 
-Pods of a dump keep their priority, whether or not the dump contains their class, and so do their
-replacements. New pods are resolved by admission. What admission would refuse during the run is
-refused here before it, pod templates included, because their pods could never be created.
+Pods of a dump and their replacements keep their priority, whether or not the dump contains their
+class. Admission resolves the classes of new pods. A missing class is reported here, before the run;
+this includes the classes of pod templates, whose pods could never be created.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None
 
 
 def _pod_spec(manifest: Manifest) -> tuple[str, Json]:
-    """Path and value of the pod spec of a pod or workload; {} for other kinds."""
+    """Return the path and value of the pod spec of a pod or workload; {} for other kinds."""
     spec = manifest.value.get("spec")
     if manifest.kind is POD:
         return "spec", spec if isinstance(spec, dict) else {}

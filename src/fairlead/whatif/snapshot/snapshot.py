@@ -37,9 +37,9 @@ UNREADABLE: Final = "fairlead.dev/unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A cluster at an instant; `source` is the path as the user gave it.
+    """A cluster at an instant; `source` is the path as the user wrote it.
 
-    `unreadable` are resources that the user who took it could not read (`pods`, `jobs.batch`).
+    `unreadable` are the resources that could not be read (`pods`, `jobs.batch`).
     """
 
     source: str
@@ -49,12 +49,18 @@ class Snapshot:
 
 
 def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
-    """The snapshot at `path` (a file, a directory, `-` for standard input). Raises InputError."""
+    """Return the snapshot at `path` (a file, a directory, `-` for standard input).
+
+    Raises InputError.
+    """
     return _snapshot(STDIN if path == "-" else path, read_listings(path, stdin))
 
 
 def parse_snapshot(source: str, data: bytes) -> Snapshot:
-    """The snapshot in `data`, a document that is called `source` in messages. Raises InputError."""
+    """Return the snapshot in `data`, a document that is called `source` in messages.
+
+    Raises InputError.
+    """
     return _snapshot(source, parse_listings(source, data))
 
 
@@ -68,7 +74,7 @@ def _snapshot(source: str, documents: list[Document]) -> Snapshot:
 
 
 def _without_nodes(found: list[Manifest]) -> str:
-    """Says what a dump without a Node contains, and how to take one with all that is needed."""
+    """Return the error for a dump without Nodes; it says how to take a complete dump."""
     counts = Counter(manifest.kind.kind for manifest in found)
     contents = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common(3))
     contained = f"contains {contents}, but no Node" if contents else "contains no Node"
@@ -76,14 +82,14 @@ def _without_nodes(found: list[Manifest]) -> str:
 
 
 def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> dict[str, str]:
-    """The annotations of a List that say when and how completely a cluster was read."""
+    """Return the annotations of a List: when the cluster was read, and what could not be read."""
     annotations = {TAKEN_AT: format_micro_time(taken_at)}
     names = ",".join(unreadable)
     return {**annotations, UNREADABLE: names} if names else annotations
 
 
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
-    """`objects` as one JSON List, as kubectl prints them; `read_snapshot` can read it."""
+    """Return `objects` as one JSON List, as kubectl prints them; `read_snapshot` can read it."""
     metadata = {"annotations": snapshot_annotations(taken_at)}
     whole = {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": metadata}
     return msgspec.json.encode(whole) + b"\n"
@@ -101,13 +107,13 @@ def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
 
 
 def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> Instant:
-    """When `documents`, which contain the objects `found`, were taken. Raises InputError."""
+    """Return when `documents`, which contain the objects `found`, were taken. Raises InputError."""
     known = (newest_instant(found), *map(_taken_at, documents))
     return max((instant for instant in known if instant is not None), default=DEFAULT_START)
 
 
 def _taken_at(document: Document) -> Instant | None:
-    """The time in the annotation of a List that Fairlead wrote, else None."""
+    """Return the time in the annotation of a List that Fairlead wrote, or None."""
     match document.value:
         case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/taken-at": str(text)}}}:
             try:
@@ -119,7 +125,7 @@ def _taken_at(document: Document) -> Instant | None:
 
 
 def _unreadable(document: Document) -> list[str]:
-    """The resources that the writer of a List could not read."""
+    """Return the resources that the writer of a List could not read."""
     match document.value:
         case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/unreadable": str(text)}}}:
             return text.split(",")
@@ -127,7 +133,7 @@ def _unreadable(document: Document) -> list[str]:
 
 
 def newest_instant(found: Iterable[Manifest]) -> Instant | None:
-    """The newest timestamp in metadata and status of `found`; None without timestamps.
+    """Return the newest timestamp in metadata and status of `found`; None without timestamps.
 
     Raises InputError for a malformed timestamp.
     """

@@ -123,7 +123,7 @@ class Answers:
         return name
 
     def _object(self, view: type[View], value: Json) -> View:
-        """`value` as `view`; Go omits apiVersion and kind. Raises ProtocolError."""
+        """Return `value` as `view`; Go omits apiVersion and kind. Raises ProtocolError."""
         whole = {**value, "apiVersion": "v1", "kind": view.__name__}
         try:
             _, stored = as_stored(whole, 0, self._ids, SIMULATION)

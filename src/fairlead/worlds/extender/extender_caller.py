@@ -19,7 +19,7 @@ class ExtenderCaller(Protocol):
     """Calls the extenders of a configuration."""
 
     def call(self, call: CallExtender, body: bytes) -> Answer:
-        """The extender's answer to `body`; CommandFailed if it does not answer in time."""
+        """Return the extender's answer to `body`; CommandFailed if it does not answer in time."""
         ...
 
 
@@ -32,7 +32,10 @@ class NoExtenders:
 
 
 def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
-    """An HTTP client for `extenders`; its connections are closed at the end of the context."""
+    """Return an HTTP client for `extenders`.
+
+    Its connections are closed at the end of the context.
+    """
     if not extenders:
         return nullcontext(NoExtenders())
     # Imported only where there are extenders: loading aiohttp takes time.
@@ -42,7 +45,7 @@ def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCa
 
 
 def has_bound(answer: Answer) -> bool:
-    """Whether an extender's answer to bind reports success."""
+    """Return whether an extender's answer to bind reports success."""
     if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
         return False
     try:

@@ -91,7 +91,7 @@ class AdmissionGateway:
     def write_of(
         self, issuer: Issuer, now: Instant, user: User | None = None
     ) -> Callable[[Kind, str], Write]:
-        """How `issuer` writes a kind, or a subresource of it."""
+        """Return how `issuer` writes a kind, or a subresource of it."""
 
         def write(kind: Kind, subresource: str) -> Write:
             track = self._field_managers.of(issuer.component, kind, subresource, now)

@@ -54,7 +54,7 @@ def restore_backup(source: Path, directory: Path) -> None:
 
 
 def _content(backup: tarfile.TarFile, name: str) -> bytes:
-    """The content of a regular file in the tar file. Raises KeyError."""
+    """Return the content of a regular file in the tar file. Raises KeyError."""
     member = backup.extractfile(name)
     if member is None:
         raise KeyError(name)

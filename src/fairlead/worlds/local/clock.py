@@ -38,7 +38,7 @@ class LocalClock:
         return self._paused
 
     def now(self) -> Instant:
-        """The current time."""
+        """Return the current time."""
         if self._paused:
             return self._base
         return self._base + int((self._monotonic() - self._since) * self._speed)

@@ -72,7 +72,7 @@ def _registry(storage: Storage, without: Collection[str]) -> Registry:
 
 
 def _is_scaled(storage: Storage) -> bool:
-    """Whether a stock kube-controller-manager has ever led here, or one has set a status."""
+    """Return whether a stock kube-controller-manager has ever led here, or one has set a status."""
     lease = storage.find(LEASE, "kube-system", "kube-controller-manager")
     kind = find_kind(_AUTOSCALERS)
     stored = () if kind is None else storage.unsorted(kind)
@@ -250,7 +250,7 @@ def config_in(release: Release, config: EngineConfig) -> EngineConfig:
 
 
 def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:
-    """The signer, unless the controllers are left out."""
+    """Return the signer, unless the controllers are left out."""
     if not options.authority_key or _CONTROLLERS in options.without:
         return ()
     authority = CertificateKeyPair(options.authority, options.authority_key)

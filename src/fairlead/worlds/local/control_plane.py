@@ -113,7 +113,7 @@ class ControlPlane:
         self._world.resume(pending, answer, now)
 
     def next_due(self) -> Instant | None:
-        """When the engine has something due next; None when only a change can cause work."""
+        """Return when the engine has something due next; None when only a change can cause work."""
         return self._driver.next_due()
 
     @property
@@ -135,7 +135,7 @@ class ControlPlane:
 
 
 def _views(store: Store, excluding: Kind | None = None) -> list[ApiObject]:
-    """The typed views of all objects that can be decoded, kind by kind."""
+    """Return the typed views of all objects that can be decoded, kind by kind."""
     kinds = (kind for kind in store.storage.kinds() if is_watched(kind) and kind is not excluding)
     objects = [obj for kind in kinds for obj in store.list(kind)]
     return [view for obj in objects if (view := _view(obj)) is not None]

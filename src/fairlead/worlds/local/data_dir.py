@@ -58,12 +58,12 @@ class DataDir:
         return self.token_of(ADMIN.name)
 
     def token_of(self, name: str) -> str:
-        """The token of a known user."""
+        """Return the token of a known user."""
         return next(token for token, user in self.users.items() if user.name == name)
 
 
 def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
-    """A DataDir in memory only, for the administrator and `users`."""
+    """Return a DataDir in memory only, for the administrator and `users`."""
     return DataDir(
         authority=new_authority(now),
         account_key=new_authority(now).key,
@@ -72,7 +72,7 @@ def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
 
 
 def read_data_dir(directory: Path) -> DataDir:
-    """The contents of an existing data directory. Raises OSError, ValueError."""
+    """Return the contents of an existing data directory. Raises OSError, ValueError."""
     found = _read(directory)
     if found is None:
         raise ValueError(f"{directory / _TOKENS}: is missing")
@@ -97,7 +97,9 @@ def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> Data
 
 
 def objects_file(directory: Path) -> Path:
-    """The path of the write-ahead log, readable by the user only; `directory` is created if needed.
+    """Return the path of the write-ahead log, readable by the user only.
+
+    `directory` is created if needed.
 
     Raises OSError.
     """
@@ -108,19 +110,19 @@ def objects_file(directory: Path) -> Path:
 
 
 def backup_files() -> tuple[str, ...]:
-    """The names of the files that make up a cluster, without its objects."""
+    """Return the names of the files that make up a cluster, without its objects."""
     return (*_AUTHORITY, _ACCOUNTS, _TOKENS)
 
 
 def missing_credentials(directory: Path) -> str:
-    """Which credentials a directory lacks in which a cluster has run, "" for none."""
+    """Return which credentials a directory lacks in which a cluster has run, "" for none."""
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():
         return ""
     return f"{directory / _TOKENS}: is missing, and with it all users' credentials"
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
-    """The existing and the newly given users, by token."""
+    """Return the existing and the newly given users, by token."""
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}
     regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}

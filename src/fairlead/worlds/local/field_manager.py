@@ -85,7 +85,7 @@ def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
 
 
 def _nameless(obj: Json) -> Json:
-    """`obj` without its name, which no set of fields contains."""
+    """Return `obj` without its name, which no set of fields contains."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "name"}
     return {**obj, "metadata": meta}
 

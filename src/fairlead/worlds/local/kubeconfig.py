@@ -27,7 +27,7 @@ def kubeconfig(
     others: Mapping[str, str] = NO_OTHERS,
     pairs: Mapping[str, CertificateKeyPair] = NO_PAIRS,
 ) -> str:
-    """The kubeconfig for `server` (a URL); `authority` is the CA's PEM text, "" without TLS.
+    """Return the kubeconfig for `server` (a URL); `authority` is the CA's PEM text, "" without TLS.
 
     The administrator has `token`; `others` are the tokens of further users by name, each with a
     context of that name. Users in `pairs` (by context name) authenticate by client certificate
@@ -62,7 +62,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Whether `text` is a kubeconfig with local clusters only, as `kubeconfig` writes it."""
+    """Return whether `text` is a kubeconfig with local clusters only, as `kubeconfig` writes it."""
     try:
         config = yaml.safe_load(text)
         return [cluster["name"] for cluster in config["clusters"]] == [NAME]

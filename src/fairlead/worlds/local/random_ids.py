@@ -17,7 +17,7 @@ _FAIR: Final = 256 - 256 % len(SUFFIX_ALPHABET)
 
 
 def new_token() -> str:
-    """A random bearer token."""
+    """Return a random bearer token."""
     return token_urlsafe(TOKEN_BYTES)
 
 
@@ -32,11 +32,11 @@ class RandomIds:
         self._left = b""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """A random uid (RFC 4122, version 4)."""
+        """Return a random uid (RFC 4122, version 4)."""
         return str(uuid.UUID(bytes=self._bytes(UID_BYTES), version=4))
 
     def new_suffix(self) -> str:
-        """A random suffix for a generated name."""
+        """Return a random suffix for a generated name."""
         letters = ""
         while len(letters) < SUFFIX_LENGTH:
             (number,) = self._bytes(1)

@@ -89,7 +89,7 @@ _FIELDS: Final = (
 
 
 def measured(storage: Storage) -> Mapping[Kind, ComputedObjects]:
-    """The kinds that a metrics server adds to the API, computed from `storage`."""
+    """Return the kinds that a metrics server adds to the API, computed from `storage`."""
     return {NODE_METRICS: _Nodes(storage), POD_METRICS: _Pods(storage)}
 
 
@@ -151,13 +151,13 @@ def _nodes(storage: Storage) -> Iterator[Json]:
 
 
 def _is_silent(node: Json) -> bool:
-    """Whether the node's kubelet is unreachable."""
+    """Return whether the node's kubelet is unreachable."""
     rows = node.get("status", {}).get("conditions") or ()
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in rows)
 
 
 def container_usage(pod: Json) -> dict[str, Amounts]:
-    """The usage of each running container of `pod`, in the order of its spec."""
+    """Return the usage of each running container of `pod`, in the order of its spec."""
     if pod.get("status", {}).get("phase") != "Running":
         return {}
     used = {container["name"]: _default_usage(container) for container in _running(pod)}
@@ -215,7 +215,7 @@ def _written(used: Mapping[str, int]) -> Json:
 
 
 def _metrics_head(subject: Json, now: Instant) -> Json:
-    """The head of the metrics of `subject`, taken at `now`."""
+    """Return the head of the metrics of `subject`, taken at `now`."""
     meta, timestamp = subject["metadata"], format_timestamp(now)
     copied = {key: meta[key] for key in ("name", "namespace", "labels") if meta.get(key)}
     return {

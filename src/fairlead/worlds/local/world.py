@@ -152,7 +152,7 @@ class LocalWorld:
         self._pending_stimuli.append(outcome)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """The pending stimuli, in order."""
+        """Return the pending stimuli, in order."""
         self._queue_changes(now)
         stimuli, self._pending_stimuli = self._pending_stimuli, []
         return stimuli
@@ -174,7 +174,7 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Whether the command writes a Deployment's annotations, with or without its status."""
+    """Return whether the command writes a Deployment's annotations, with or without its status."""
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False
@@ -203,7 +203,7 @@ _KINDS: Final = {one.kind: one for one in (ENDPOINTS, ENDPOINT_SLICE)}
 
 
 def is_own_endpoints(issued: Issued) -> bool:
-    """Whether the command is the API server's write to its own endpoints."""
+    """Return whether the command is the API server's write to its own endpoints."""
     command = issued.command
     return (
         issued.issuer.component is Component.API_SERVER

@@ -220,7 +220,7 @@ def _is_heartbeat(change: StoredChange) -> bool:
 
 
 def _without_heartbeats(node: Json) -> Json:
-    """`node` without the fields that a heartbeat changes."""
+    """Return `node` without the fields that a heartbeat changes."""
     status = node.get("status", {})
     conditions = [{**one, "lastHeartbeatTime": None} for one in status.get("conditions", ())]
     metadata = {**node["metadata"], "resourceVersion": None, "managedFields": None}
@@ -240,5 +240,5 @@ def command_line(command: Command, now: Instant) -> str:
 
 
 def _completed(kind: Kind, obj: Json) -> Json:
-    """`obj` as a server stores it: decoded by its type, with all defaults."""
+    """Return `obj` as a server stores it: decoded by its type, with all defaults."""
     return api_server.default(kind, api_server.decode(kind, obj))

@@ -105,7 +105,7 @@ class ExpressionContext:
         return ExpressionResult(answer.value, answer.problem)
 
     def _variable_problem(self, expression: str) -> str:
-        """Why the first failed variable of `expression` has no value; "" if none failed."""
+        """Return why the first failed variable of `expression` has no value; "" if none failed."""
         for name in _VARIABLE.findall(expression):
             result = self._values.get(name)
             if result is not None and result.problem:
@@ -123,7 +123,10 @@ class ExpressionContext:
 
 
 def _is_too_large(value: Any) -> bool:
-    """Whether a value exceeds the maximal size; a list counts wherever it occurs in the value."""
+    """Return whether a value exceeds the maximal size.
+
+    A list counts wherever it occurs in the value.
+    """
     remaining, characters = [value], 0
     while remaining and characters <= VALUE_CHARACTERS_MAX:
         here = remaining.pop()

@@ -56,7 +56,7 @@ class DefaultTolerationSeconds:
 
 
 def _covers(toleration: Json, key: str) -> bool:
-    """Whether a toleration has that key (or any), and the effect NoExecute (or any)."""
+    """Return whether a toleration has that key (or any), and the effect NoExecute (or any)."""
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in (
         NO_EXECUTE,
         "",

@@ -69,7 +69,7 @@ class NodeRestriction:
 
 
 def _problem(node: str, attributes: AdmissionAttributes, storage: Storage) -> str:
-    """Why the kubelet of `node` may not do this; "" if it may."""
+    """Return why the kubelet of `node` may not do this; "" if it may."""
     match attributes.kind, attributes.subresource:
         case kind, "eviction" if kind is POD:
             pod = storage.find(POD, attributes.namespace, attributes.name)
@@ -174,7 +174,7 @@ def _is_in_domain(key: str, *domains: str) -> bool:
 
 
 def _is_restricted(key: str) -> bool:
-    """Whether kubelets may not set this label."""
+    """Return whether kubelets may not set this label."""
     is_kubelets = key in _KUBELET_LABELS or _is_in_domain(key, *_KUBELET_DOMAINS)
     return _is_in_domain(key, _RESTRICTED) or (
         _is_in_domain(key, *_KUBERNETES_DOMAINS) and not is_kubelets

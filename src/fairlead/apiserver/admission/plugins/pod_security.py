@@ -145,7 +145,7 @@ def _pod_spec(kind: Kind, obj: Json) -> Json | None:
 
 @cache
 def _pod_spec_path(kind: Kind) -> tuple[str, ...] | None:
-    """Where the objects of a built-in kind have a pod spec; None if they have none."""
+    """Return where the objects of a built-in kind have a pod spec; None if they have none."""
     # upstream: k8s.io/pod-security-admission/admission/admission.go:DefaultPodSpecExtractor
     seen: set[str] = set()
 

@@ -140,7 +140,7 @@ def _ca_source(config_map: str, key: str) -> Json:
 
 
 def _mirror_pod_problem(spec: Json) -> str:
-    """Why a mirror pod cannot have this spec; "" if it can."""
+    """Return why a mirror pod cannot have this spec; "" if it can."""
     if spec.get("serviceAccountName"):
         return "a mirror pod may not reference service accounts"
     if any(_referenced_secrets(spec)):
@@ -151,7 +151,7 @@ def _mirror_pod_problem(spec: Json) -> str:
 
 
 def _secret_reference_problem(spec: Json, account: Json) -> str:
-    """Why a pod of `account` may not use its secrets; "" if it may."""
+    """Return why a pod of `account` may not use its secrets; "" if it may."""
     if (account["metadata"].get("annotations") or {}).get(ENFORCED) not in _TRUE_VALUES:
         return ""
     name = account["metadata"]["name"]

@@ -68,7 +68,7 @@ class MutatingAdmissionPolicy:
 
 
 def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) -> bool:
-    """Whether the policy runs in this round; notes those that may run again."""
+    """Return whether the policy runs in this round; notes those that may run again."""
     if reinvocation is None:
         return True
     binding_name = match.binding["metadata"]["name"] if match.binding else ""

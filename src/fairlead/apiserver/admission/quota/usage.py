@@ -47,12 +47,12 @@ def usage(kind: Kind, obj: Json) -> Amounts:
 
 
 def is_terminal(pod: Json) -> bool:
-    """Whether a pod has terminated."""
+    """Return whether a pod has terminated."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_counted(kind: Kind, resource: str) -> bool:
-    """Whether objects of `kind` use the quota resource `resource`."""
+    """Return whether objects of `kind` use the quota resource `resource`."""
     if resource == f"count/{kind.resource}":
         return True
     if kind is POD:
@@ -85,7 +85,7 @@ def missing_resources(spec: Json, required: Iterable[str]) -> str:
 
 
 def is_in_scopes(kind: Kind, obj: Json, spec: Json) -> bool:
-    """Whether an object matches all of a quota's `scopes` and its `scopeSelector`."""
+    """Return whether an object matches all of a quota's `scopes` and its `scopeSelector`."""
     return all(_matches_scope(kind, obj, requirement) for requirement in scope_requirements(spec))
 
 
@@ -97,7 +97,7 @@ def scope_requirements(spec: Json) -> Iterator[Json]:
 
 
 def _matches_scope(kind: Kind, obj: Json, requirement: Json) -> bool:
-    """Whether an object matches a scope; except for one, scopes only match pods."""
+    """Return whether an object matches a scope; except for one, scopes only match pods."""
     if kind is PERSISTENT_VOLUME_CLAIM and requirement.get("scopeName") == "VolumeAttributesClass":
         return _selects(requirement, obj["spec"].get("volumeAttributesClassName", ""))
     if kind is not POD:

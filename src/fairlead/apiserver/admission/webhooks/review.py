@@ -60,7 +60,9 @@ class _Answer(msgspec.Struct):
 def admission_review(
     attributes: AdmissionAttributes, matched: Kind, key: str, versions: Sequence[str]
 ) -> tuple[Json, str]:
-    """The review to send, and its uid; `versions` are the review versions the webhook accepts.
+    """Return the review to send, and its uid.
+
+    `versions` are the review versions the webhook accepts.
 
     The uid is derived from `key` and the object. Raises ValueError if the webhook accepts no known
     version.

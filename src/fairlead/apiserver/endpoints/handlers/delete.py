@@ -182,7 +182,7 @@ def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
 
 
 def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
-    """Everything that the store needs to know about a deletion besides the object."""
+    """Return everything that the store needs to know about a deletion besides the object."""
     return Write(
         dry_run=options.dry_run,
         user=scope.request.user,

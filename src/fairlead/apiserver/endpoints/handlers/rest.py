@@ -156,7 +156,7 @@ def require_same_uid(kind: Kind, old: Json, new: Json) -> None:
 def write_of(
     scope: RequestScope, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
-    """Everything that the store needs to know about a request besides the object."""
+    """Return everything that the store needs to know about a request besides the object."""
     track_fields = track(scope.kind, scope.manager(options), operation, subresource, scope.now)
 
     def tracked(old: Json | None, new: Json) -> Json:

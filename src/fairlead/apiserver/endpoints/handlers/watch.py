@@ -105,7 +105,7 @@ def _timeout_s(requested_s: int) -> float:
 
 
 def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
-    """When to send the last bookmark; None for a watch too short to need one."""
+    """Return when to send the last bookmark; None for a watch too short to need one."""
     if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
         return None
     return max(timeout_s - BOOKMARK_LEAD_S, BOOKMARK_EARLIEST_S)

@@ -264,7 +264,7 @@ def _go_kind_of(schema: Schema | None) -> str:
 def _follow_list_directives(
     original: list[Json], patch: list[Json], key: str
 ) -> tuple[list[Json], list[Json]]:
-    """Both lists after the items of `patch` that are directives have been followed."""
+    """Return both lists after the items of `patch` that are directives have been followed."""
     plain = []
     deleted: set[str | bytes] = set()
     replaces = False

@@ -96,7 +96,7 @@ def _refuse(job: Json, causes: Causes) -> None:
 
 
 def _has_unpersisted_labels(sent: Json, stored: Json) -> bool:
-    """Whether the labels of a Job come from its template, which the server labelled."""
+    """Return whether the labels of a Job come from its template, which the server labelled."""
     had, has = (obj["metadata"].get("labels") for obj in (sent, stored))
     return bool(has) and not had
 

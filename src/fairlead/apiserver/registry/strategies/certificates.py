@@ -90,7 +90,7 @@ def _check_signer(field: str, name: str) -> Causes:
 
 
 def _csr_problem(text: str) -> str:
-    """Why a PEM certificate request is invalid; "" if it is valid."""
+    """Return why a PEM certificate request is invalid; "" if it is valid."""
     # upstream: validation.go:validateCSR, pkg/apis/certificates/helpers.go:ParseCSR
     content = _decoded(text)
     if _HEAD not in content:

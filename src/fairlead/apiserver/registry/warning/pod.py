@@ -281,7 +281,7 @@ def _zero(name: str) -> str:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """How two definitions of the same container port conflict, "" if they do not."""
+    """Return how two definitions of the same container port conflict, "" if they do not."""
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
     if ips[0] == ips[1] and numbers[0] == numbers[1]:
@@ -372,7 +372,10 @@ def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> W
 
 
 def _are_apart(paths: list[str]) -> bool:
-    """Whether no path is a prefix of another; in sorted order, two such would be neighbours."""
+    """Return whether no path is a prefix of another.
+
+    In sorted order, two such would be neighbours.
+    """
     ordered = sorted(filter(None, paths))
     return not any(map(str.startswith, ordered[1:], ordered))
 

@@ -101,7 +101,7 @@ def parse_plain(text: bytes) -> Any:
 
 
 def may_have_surrogates(text: str) -> bool:
-    """Whether `text` may contain escaped surrogates."""
+    """Return whether `text` may contain escaped surrogates."""
     return _HALF.search(text) is not None
 
 
@@ -266,7 +266,7 @@ class _Scanner:
             self._at = start
 
     def _is_within_number(self) -> bool:
-        """Whether the decoder stopped inside a number."""
+        """Return whether the decoder stopped inside a number."""
         start = self._at
         while start and self._text[start - 1] in _OF_NUMBERS:
             start -= 1
@@ -309,7 +309,7 @@ class _Scanner:
         return self._text[self._at]
 
     def _container(self) -> str:
-        """Whether the innermost list or object is still open."""
+        """Return whether the innermost list or object is still open."""
         depth: list[str] = []
         for found in _STRUCTURE.finditer(self._text, 0, self._at):
             match found[0]:

@@ -204,7 +204,7 @@ def _check_url(field: str, text: str) -> Causes:
 
 
 def _not_url(text: str) -> str:
-    """Why Go's net/url cannot parse a text, in its words."""
+    """Return why Go's net/url cannot parse a text, in its words."""
     if text.startswith(":"):
         why = "missing protocol scheme"
     elif "://" not in text:

@@ -48,7 +48,7 @@ class _StatusChange:
         return self.is_finished != any(end in self.had for end in _ENDS)
 
     def changes(self, *names: str) -> bool:
-        """Whether one of these fields or conditions differs from before."""
+        """Return whether one of these fields or conditions differs from before."""
         return any(
             (name in self.had) != (name in self.has)
             if name[0].isupper()

@@ -30,7 +30,7 @@ _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
 
 
 def schedule_problem(text: str) -> str:
-    """Why `text` is no cron expression; "" if it is one."""
+    """Return why `text` is no cron expression; "" if it is one."""
     if text.startswith("@"):
         if text.startswith("@every "):
             problem = _duration_problem(text.removeprefix("@every "))
@@ -49,7 +49,7 @@ def schedule_problem(text: str) -> str:
 
 
 def _duration_problem(text: str) -> str:
-    """Why `text` is no Go duration such as `1h30m`; "" if it is one."""
+    """Return why `text` is no Go duration such as `1h30m`; "" if it is one."""
     # Go: time/format.go:ParseDuration
     amounts = text[1:] if text[:1] in ("-", "+") else text
     if amounts == "0":
@@ -67,7 +67,7 @@ def _duration_problem(text: str) -> str:
 
 
 def time_zone_problem(name: str) -> str:
-    """Why `name` is no time zone; "" if it is one."""
+    """Return why `name` is no time zone; "" if it is one."""
     # upstream: pkg/apis/batch/validation/validation.go:validateTimeZone
     if not name:
         return "timeZone must be nil or non-empty string"
@@ -83,7 +83,10 @@ def time_zone_problem(name: str) -> str:
 
 
 def _range_problem(expression: str, least: int, most: int, names: dict[str, int]) -> str:
-    """Why `expression` (`*`, `5`, `1-5`, `*/2`, `mon-fri/2`) is no range; "" if it is one."""
+    """Return why `expression` (`*`, `5`, `1-5`, `*/2`, `mon-fri/2`) is no range.
+
+    "" if it is one.
+    """
     bounds, _, step_text = expression.partition("/")
     if expression.count("/") > 1:
         return f"too many slashes: {expression}"

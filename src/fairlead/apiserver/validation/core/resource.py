@@ -207,10 +207,10 @@ _STANDARD_ELSEWHERE: Final = frozenset(
 
 
 def _is_integral(name: str) -> bool:
-    """Whether amounts of the resource must be integers."""
+    """Return whether amounts of the resource must be integers."""
     return not is_native_resource(name) or name in ("pods", "services", "resourcequotas")
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Whether requests and limits of the resource may differ."""
+    """Return whether requests and limits of the resource may differ."""
     return is_native_resource(name) and not name.startswith(HUGEPAGES_PREFIX)

@@ -70,7 +70,7 @@ def check_service(obj: Json) -> Causes:
 
 
 def is_headless(spec: Json) -> bool:
-    """Whether the service is headless (clusterIP: None)."""
+    """Return whether the service is headless (clusterIP: None)."""
     return _sent_ips(spec) == [NONE]
 
 

@@ -79,7 +79,7 @@ _PERCENT_RULE: Final = (
 
 
 def dns_label_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no DNS label (RFC 1123)."""
+    """Return why `name` is no DNS label (RFC 1123)."""
     problems = _too_long(name, DNS_LABEL_MAX)
     if _DNS_LABEL.fullmatch(name):
         return problems
@@ -88,7 +88,7 @@ def dns_label_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_subdomain_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no DNS subdomain."""
+    """Return why `name` is no DNS subdomain."""
     problems = subdomain_problems(name)
     if not problems:
         return ()
@@ -97,13 +97,13 @@ def dns_subdomain_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_1035_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no DNS-1035 label, which begins with a letter."""
+    """Return why `name` is no DNS-1035 label, which begins with a letter."""
     problems = _too_long(name, DNS_LABEL_MAX)
     return problems if _DNS_1035.fullmatch(name) else (*problems, _DNS_1035_RULE)
 
 
 def path_segment_problems(name: str) -> tuple[str, ...]:
-    """Why `name` cannot be a segment of a URL's path."""
+    """Return why `name` cannot be a segment of a URL's path."""
     # upstream: apimachinery/pkg/api/validation/path/name.go:IsValidPathSegmentName
     if name in (".", ".."):
         return (f"may not be '{name}'",)
@@ -167,7 +167,7 @@ def check_port_number(field: str, number: int) -> Causes:
 
 
 def port_name_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no port name (RFC 6335)."""
+    """Return why `name` is no port name (RFC 6335)."""
     # upstream: validation.go:IsValidPortName
     problems = []
     if len(name.encode()) > 15:
@@ -193,7 +193,7 @@ def check_port(field: str, port: int | str) -> Causes:
 
 
 def config_key_problems(key: str) -> tuple[str, ...]:
-    """Why `key` cannot be a key of a ConfigMap or Secret."""
+    """Return why `key` cannot be a key of a ConfigMap or Secret."""
     # upstream: validation.go:IsConfigMapKey
     problems = []
     if len(key.encode()) > 253:
@@ -254,7 +254,7 @@ def check_not_beyond_all(field: str, amount: int | str) -> Causes:
 
 
 def is_nothing(amount: int | str | None) -> bool:
-    """Whether a number or percentage is zero or absent."""
+    """Return whether a number or percentage is zero or absent."""
     return amount in (0, "0%", None)
 
 

@@ -98,7 +98,7 @@ def parse_cidr(text: str) -> ParsedCIDR | None:
 
 
 def is_ip(text: str) -> bool:
-    """Whether `text` is an IPv4 or IPv6 address."""
+    """Return whether `text` is an IPv4 or IPv6 address."""
     return parse_ip(text) is not None
 
 

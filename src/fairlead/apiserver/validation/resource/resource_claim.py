@@ -289,7 +289,7 @@ def _check_expression(field: str, expression: str) -> Causes:
 
 @lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
 def _judged(expression: str) -> tuple[str, int]:
-    """Why an expression does not compile, or its estimated cost."""
+    """Return why an expression does not compile, or its estimated cost."""
     try:
         asked = read_selector(expression)
     except ExpressionError as cause:

@@ -109,7 +109,7 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
 
 
 def _decision(found: Evaluation) -> str:
-    """The scheduling decision in one line."""
+    """Return the scheduling decision in one line."""
     if found.gated is not None:
         return f"Kept out of the queue by {found.gated.plugin}: {found.gated.message}"
     if found.fit_error:
@@ -130,7 +130,7 @@ def _decision(found: Evaluation) -> str:
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Whether some nodes are not listed individually."""
+    """Return whether some nodes are not listed individually."""
     if rows_max is None:
         return False
     refused = sum(status is not None for status in found.verdicts.values())
@@ -182,7 +182,10 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
-    """The smallest change that makes the node feasible, verified by a trial; "" if unknown."""
+    """Return the smallest change that makes the node feasible, verified by a trial.
+
+    "" if unknown.
+    """
     remedy = explanation.remedies.get(node)
     return "" if remedy is None else remedy.what
 

@@ -117,7 +117,10 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
 
 
 def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
-    """Whether a displaced pod matches one of `conditions`; None is a repeated displacement."""
+    """Return whether a displaced pod matches one of `conditions`.
+
+    None is a repeated displacement.
+    """
     displaced = [one.pod for one in (*outcome.preempted, *outcome.evicted)]
     return any(
         bool(outcome.recurrences) if one is None else any(map(one.matches, displaced))
@@ -136,7 +139,10 @@ class _Files:
 
 
 def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
-    """The scenario's outputs, overridden by options. Raises InputError for unwritable files."""
+    """Return the scenario's outputs, overridden by options.
+
+    Raises InputError for unwritable files.
+    """
     report = options.report or _path(named.report)
     files = _Files(
         report=options.report_path(DEFAULT_REPORT) if report is None else report,

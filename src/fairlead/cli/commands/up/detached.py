@@ -119,7 +119,7 @@ def _is_locked_by_us(state: int) -> bool:
 
 
 def _read(state: int) -> DetachedCluster | None:
-    """The content of the state file, None before the cluster is ready."""
+    """Return the content of the state file, None before the cluster is ready."""
     try:
         return msgspec.json.decode(os.pread(state, 1 << 16, 0), type=DetachedCluster)
     except (msgspec.DecodeError, UnicodeDecodeError):

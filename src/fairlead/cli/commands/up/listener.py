@@ -23,7 +23,7 @@ _ABOUT_PORTS: Final = (errno.EADDRINUSE, errno.EACCES)
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises InputError for a port in use or an unavailable address."""
+    """Return a listening socket. Raises InputError for a port in use or an unavailable address."""
     address = Address(host, port)
     try:
         listening = address.open()
@@ -37,12 +37,12 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def client_address(host: str, listening: socket.socket) -> Address:
-    """The address for clients on this machine."""
+    """Return the address for clients on this machine."""
     return Address(_ANY.get(host, host), listening.getsockname()[1])
 
 
 def host_names(host: str) -> tuple[str, ...]:
-    """The names and addresses by which clients can reach a server that listens on `host`."""
+    """Return the names and addresses by which clients can reach a server that listens on `host`."""
     if host not in _ANY:
         return (host,)
     name = socket.gethostname()

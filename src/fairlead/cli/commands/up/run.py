@@ -135,7 +135,7 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
 
 
 def _data_dir(options: UpOptions, now: datetime) -> DataDir:
-    """The users and their credentials. Raises InputError."""
+    """Return the users and their credentials. Raises InputError."""
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)
     try:
@@ -151,7 +151,7 @@ def _cluster(
     clock: LocalClock,
     log: WriteAheadLog | None,
 ) -> LocalCluster:
-    """The cluster with the objects of the log. Raises InputError."""
+    """Return the cluster with the objects of the log. Raises InputError."""
     local_options = LocalOptions(
         nodes=options.nodes,
         zones=options.zones,
@@ -191,7 +191,7 @@ def _kubeconfig(url: str, data_dir: DataDir, pairs: Mapping[str, CertificateKeyP
 
 
 def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
-    """A client certificate for every user, by the user's name in the kubeconfig."""
+    """Return a client certificate for every user, by the user's name in the kubeconfig."""
     return {
         NAME if user.name == ADMIN.name else user.name: new_client(
             data_dir.authority,
@@ -204,7 +204,7 @@ def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
 
 
 def _about(cluster: LocalCluster) -> str:
-    """The size of the cluster, for the first line of output."""
+    """Return the size of the cluster, for the first line of output."""
     nodes = cluster.store.list(NODE)
     zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes}
 

@@ -52,7 +52,7 @@ _FORMS: Final = (
 
 
 def user_of(text: str) -> User:
-    """The user that `text` names. Raises InputError."""
+    """Return the user that `text` names. Raises InputError."""
     form = next(one for one in _FORMS if text.startswith(one.prefix))
     parts = text.split(":", form.parts)
     name = ":".join(parts[: form.parts])

@@ -108,7 +108,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
 
 
 def _cluster_autoscaler(options: RunOptions) -> AutoscaleOptions:
-    """Whether Cluster Autoscaler takes part, and its node groups."""
+    """Return whether Cluster Autoscaler takes part, and its node groups."""
     choice = OFF if options.autoscale == "karpenter" else options.autoscale
     return AutoscaleOptions(choice, options.node_groups)
 

@@ -98,7 +98,7 @@ class Agreement:
         return ".cells[" in path and self.bindings.names_another(recorded, str(found))
 
     def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
-        """Whether both are equal in any order: addresses are assigned randomly."""
+        """Return whether both are equal in any order: addresses are assigned randomly."""
         left = list(found)
         for one in recorded:
             same = next((other for other in left if self.bindings.matches(one, other)), None)
@@ -145,7 +145,7 @@ class Agreement:
         return self.mismatch(value, other, path)
 
     def _name_in(self, found: Json, key: str) -> str:
-        """The key in `found` for the recorded `key`, which may contain placeholders."""
+        """Return the key in `found` for the recorded `key`, which may contain placeholders."""
         if key in found or not has_placeholder(key):
             return key
         for name in found:
@@ -200,7 +200,7 @@ class Agreement:
 
 
 def _is_place(path: str) -> bool:
-    """Whether the field names a node or zone."""
+    """Return whether the field names a node or zone."""
     return (
         path.endswith((".zone", "nodeName", "nominatedNodeName", "topology.kubernetes.io/zone"))
         or ".cells[" in path
@@ -208,12 +208,12 @@ def _is_place(path: str) -> bool:
 
 
 def _is_of_list(path: str) -> bool:
-    """Whether the field is the version of a list, table or bookmark."""
+    """Return whether the field is the version of a list, table or bookmark."""
     return path.startswith(("list.metadata.", "bookmark.metadata."))
 
 
 def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
-    """Both without build information, column descriptions and truncated items."""
+    """Return both without build information, column descriptions and truncated items."""
     if _COLUMNS in path:
         return _without(recorded, "description"), _without(found, "description")
     if "gitVersion" in recorded:

@@ -27,7 +27,7 @@ _NAMED_FREELY: Final = ("properties", "schemas", "paths", "definitions")
 
 
 def as_published(value: Any) -> Any:
-    """A recorded document as other builds of the same server publish it."""
+    """Return a recorded document as other builds of the same server publish it."""
     if isinstance(value, list):
         return [as_published(item) for item in value]
     if not isinstance(value, dict):
@@ -42,7 +42,7 @@ def as_published(value: Any) -> Any:
 
 
 def without_words(value: Any, *, is_named_freely: bool = False) -> Any:
-    """A document without descriptions; properties named `description` are kept."""
+    """Return a document without descriptions; properties named `description` are kept."""
     if isinstance(value, list):
         return [without_words(item) for item in value]
     if not isinstance(value, dict):

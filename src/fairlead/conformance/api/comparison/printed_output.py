@@ -38,7 +38,7 @@ _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 def mismatch(
     recorded: str, found: str, bindings: PlaceholderValues, called: str, *, in_order: bool = True
 ) -> Mismatch | None:
-    """The first mismatching line; `called` is the name of the output.
+    """Return the first mismatching line; `called` is the name of the output.
 
     A single JSON or YAML object is compared as a value. With `in_order` False lines may be in any
     order.
@@ -57,7 +57,7 @@ def mismatch(
 
 
 def drain_messages(text: str) -> str:
-    """The distinct messages of a drain, without pod names: their placement is random."""
+    """Return the distinct messages of a drain, without pod names: their placement is random."""
     said = {_PODS.sub("<pods>", line): None for line in text.splitlines()}
     return "".join(f"{line}\n" for line in said)
 
@@ -72,7 +72,7 @@ def _in_order(
 
 
 def _lines(text: str, recorded: str) -> list[str]:
-    """The lines of an output without parts that differ between runs."""
+    """Return the lines of an output without parts that differ between runs."""
     text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)
@@ -98,7 +98,7 @@ def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[
 
 
 def _less(lines: list[str], taken: list[str]) -> list[str]:
-    """`lines` without those `taken`."""
+    """Return `lines` without those `taken`."""
     left = list(lines)
     for line in taken:
         left.remove(line)
@@ -134,7 +134,7 @@ _CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The object in JSON or YAML text; None if it is anything else or several documents."""
+    """Return the object in JSON or YAML text; None if it is anything else or several documents."""
     with suppress(ValueError, yaml.YAMLError):
         if text.startswith(_YAML):
             found = yaml.CSafeLoader(text).get_single_data()

@@ -38,7 +38,7 @@ _LISTS: Final = ("items", "rows", "$names")
 
 
 def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
-    """The first mismatch of a step's response; setup steps only have to succeed."""
+    """Return the first mismatch of a step's response; setup steps only have to succeed."""
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
         return None  # no response, or one that came too early
@@ -61,7 +61,7 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
 
 
 def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
-    """Whether the recorded server was not yet ready; ours may be ready at once."""
+    """Return whether the recorded server was not yet ready; ours may be ready at once."""
     is_starting = recorded["status"] == 429 and _message(recorded.get("body")) == _STARTING
     return is_starting or exchange.step.get("note") == _TOO_EARLY
 
@@ -88,7 +88,7 @@ def _first_cell(row: Json) -> str:
 
 
 def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """The mismatch of status class or kind; 404 and 409 depend on other objects: ignored."""
+    """Return the mismatch of status class or kind; 404 and 409 depend on other objects: ignored."""
     depends = {recorded["status"], answer.status} & {404, 409}
     if answer.status // 100 != recorded["status"] // 100:
         return (
@@ -105,7 +105,7 @@ def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch 
 
 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
-    """The first mismatch of a body; JSON is accepted where protobuf was recorded."""
+    """Return the first mismatch of a body; JSON is accepted where protobuf was recorded."""
     match recorded:
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:
             shown = found if isinstance(found, dict) else {}
@@ -137,12 +137,12 @@ def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None
 
 
 def _json_lines(text: str) -> list[Any]:
-    """Each line as a JSON value without versions. Raises ValueError."""
+    """Return each line as a JSON value without versions. Raises ValueError."""
     return [json.loads(_VERSION_MEMBER.sub("", line)) for line in text.splitlines()]
 
 
 def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
-    """The body as JSON value, else as text; None if it is empty."""
+    """Return the body as JSON value, else as text; None if it is empty."""
     body = answer.body
     if "gzip" in answer.values("content-encoding"):
         body = gzip.decompress(body)
@@ -181,7 +181,7 @@ def _recorded_status(recorded: Json) -> list[object]:
 
 
 def _message(body: object) -> object:
-    """The message or kind of a body, for reports of an unexpected status."""
+    """Return the message or kind of a body, for reports of an unexpected status."""
     match body:
         case {"message": str(message)}:
             return message

@@ -44,12 +44,12 @@ def is_generated(path: str, recorded: str, found: str) -> bool:
 
 
 def without_absent_pods(recorded: str) -> str:
-    """A text with placeholders for names of pods that were never created."""
+    """Return a text with placeholders for names of pods that were never created."""
     return _ABSENT_POD.sub("<gen>", recorded)
 
 
 def without_generated(recorded: str, found: str) -> tuple[str, str]:
-    """Both texts without hashes and minutes in names, if the recording has any."""
+    """Return both texts without hashes and minutes in names, if the recording has any."""
     for chance in _VARIABLE:
         if chance.search(recorded):
             recorded, found = chance.sub("any", recorded), chance.sub("any", found)
@@ -65,7 +65,7 @@ def with_nodes_of(recorded: str, found: str) -> str:
 
 
 def same_typed_errors(recorded: str, found: str) -> bool:
-    """Whether both are typed-patch errors, one listing a subset of the fields of the other.
+    """Return whether both are typed-patch errors, one listing a subset of the fields of the other.
 
     Upstream visits fields in random order and stops at the first unknown one.
     """
@@ -94,7 +94,7 @@ def with_generated_values_of(recorded: Json, found: Json) -> Json:
 
 
 def as_generated(recorded: str, found: str) -> str:
-    """`found` if both differ only in a generated suffix, else `recorded`."""
+    """Return `found` if both differ only in a generated suffix, else `recorded`."""
     prefix = recorded[:-SUFFIX_LENGTH]
     suffixes = recorded[len(prefix) :] + found[len(prefix) :]
     alike = len(recorded) == len(found) and found.startswith(prefix) and bool(prefix)

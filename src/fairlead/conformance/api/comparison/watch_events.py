@@ -28,7 +28,7 @@ def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch 
 
 
 def _event(shown: Json) -> Json:
-    """What was shown as an event; a watch of one name is none, and shows just the object."""
+    """Return what was shown as an event; a watch of one name is none, and shows just the object."""
     return shown if "type" in shown else {"type": "", "object": shown}
 
 

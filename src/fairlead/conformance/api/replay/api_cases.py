@@ -36,11 +36,11 @@ class ApiCases:
         return ()
 
     def recognizes(self, line: Json) -> bool:
-        """Whether the line has a theme, and steps or a command."""
+        """Return whether the line has a theme, and steps or a command."""
         return "theme" in line and ("argv" in line or isinstance(line.get("steps"), list))
 
     def name_of(self, line: Json) -> str | None:
-        """The id of the line."""
+        """Return the id of the line."""
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
@@ -68,7 +68,7 @@ class ApiCases:
 
 
 def _is_second_attempt(line: Json) -> bool:
-    """Whether the recording was a second attempt, with the namespace of the first one.
+    """Return whether the recording was a second attempt, with the namespace of the first one.
 
     Normally every case starts by creating a new namespace.
     """

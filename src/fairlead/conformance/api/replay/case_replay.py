@@ -36,7 +36,7 @@ class _Open:
 def mismatches(
     case: Json, transport: Transport, kept: Validators | None = None
 ) -> Iterator[Mismatch]:
-    """The first mismatch of each mismatching step in order, watches last.
+    """Yield the first mismatch of each mismatching step in order, watches last.
 
     `kept` are validators from earlier cases. A mismatch with path NOT_SERVED means that the server
     does not support the request.
@@ -77,7 +77,7 @@ def mismatches(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """The recorded time of a watch's last event, in ms of its case."""
+    """Return the recorded time of a watch's last event, in ms of its case."""
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 

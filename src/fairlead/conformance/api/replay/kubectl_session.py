@@ -118,7 +118,7 @@ class KubectlSession:
         return list(_compared(line, ran, str(self._work)))
 
     def _can_run(self, line: Json) -> bool:
-        """Whether the installed kubectl can replace the recorded one.
+        """Return whether the installed kubectl can replace the recorded one.
 
         Most commands were recorded with one version and run with any: an older kubectl prints some
         texts differently, but an HTTP replay would miss protobuf bodies.
@@ -216,7 +216,7 @@ class KubectlSession:
         return text.replace(_WORK, str(self._work))
 
     def _config_of(self, user: str) -> str:
-        """A kubeconfig for another user with the administrator's current namespace."""
+        """Return a kubeconfig for another user with the administrator's current namespace."""
         text = (self._work / "admin.config").read_text()
         config = yaml.CSafeLoader(text).get_single_data()
         config["users"] = _config(self._socket, user)["users"]
@@ -231,7 +231,7 @@ class KubectlSession:
 
 
 def minor_of(program: str) -> int:
-    """The minor version of a kubectl. Raises ValueError if it is unknown."""
+    """Return the minor version of a kubectl. Raises ValueError if it is unknown."""
     asked = [program, "version", "--client", "--output=json"]
     said = subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - as above
     try:

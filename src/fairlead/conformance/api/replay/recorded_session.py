@@ -59,7 +59,7 @@ LEFT_BEHIND: Final[Json] = {
 
 
 def session_start() -> Instant:
-    """The start of the session: always the same minute of an hour, because of CronJobs.
+    """Return the start of the session: always the same minute of an hour, because of CronJobs.
 
     kubectl computes ages with the machine's clock and the session's clock runs faster, so the
     session starts in the past.
@@ -68,5 +68,5 @@ def session_start() -> Instant:
 
 
 def namespace_of(number: int) -> str:
-    """The context's namespace, "" if none is set."""
+    """Return the context's namespace, "" if none is set."""
     return next((name for first, name in _NAMESPACES if number >= first), "")

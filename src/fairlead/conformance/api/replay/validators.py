@@ -54,7 +54,7 @@ def _is_hash(name: str, value: str) -> bool:
 
 
 def _hash_of(request: ReplayRequest, transport: Transport) -> str:
-    """The hash of a document from our server's index; "" if it is not there."""
+    """Return the hash of a document from our server's index; "" if it is not there."""
     index = json.loads(transport.ask(replace(request, path=_INDEX, query=())).body)
     entry = index.get("paths", {}).get(request.path.removeprefix(f"{_INDEX}/"), {})
     return str(entry.get("serverRelativeURL", "")).rpartition("=")[2]

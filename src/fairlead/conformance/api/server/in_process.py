@@ -40,7 +40,7 @@ class InProcess:
         return self.own.has_controllers
 
     def holds(self, name: str) -> bool:
-        """Whether an object has this name, or controllers could create one."""
+        """Return whether an object has this name, or controllers could create one."""
         storage = self.own.store.storage
         every = (obj for kind in storage.kinds() for obj in storage.unsorted(kind))
         return self.acts_by_itself or any(obj["metadata"]["name"] == name for obj in every)

@@ -128,7 +128,7 @@ class OnSocket:
 
 
 def _certified(directory: Path) -> tuple[Path, Certificate]:
-    """The file of a new authority, and a server certificate that it signed."""
+    """Return the file of a new authority, and a server certificate that it signed."""
     # Clients check certificates with the machine's clock.
     now = datetime.now(UTC)  # noqa: TID251
     authority = new_authority(now)

@@ -127,7 +127,7 @@ class HttpWatching:
     _lines: list[bytes] = field(default_factory=list)
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """All events; without `until_end` a short silence after `events` ends the watch."""
+        """Return all events; without `until_end` a short silence after `events` ends the watch."""
         headers, status = _lower(self._response), self._response.status
         if status != 200:
             return WatchEnd(HttpAnswer(status, headers, self._response.read()), ended=True)

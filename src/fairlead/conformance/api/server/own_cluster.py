@@ -125,7 +125,7 @@ class OwnCluster(OwnServer):
 
 
 def _lease(name: str, now: int) -> dict[str, Any]:
-    """The leader election Lease of a component."""
+    """Return the leader election Lease of a component."""
     renewed = format_micro_time(now)
     spec = {
         "holderIdentity": f"{_HOST}_{_HOLDER}",

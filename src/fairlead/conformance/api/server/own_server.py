@@ -31,7 +31,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 
 
 def _refused(port: int) -> str:
-    """The health message of an unreachable component."""
+    """Return the health message of an unreachable component."""
     place = f"127.0.0.1:{port}"
     return f'Get "https://{place}/healthz": dial tcp {place}: connect: connection refused'
 
@@ -146,5 +146,5 @@ def _of_the_distribution() -> tuple[Json, ...]:
 
 
 def token_of(user: str) -> str:
-    """The token of a recorded user."""
+    """Return the token of a recorded user."""
     return f"{user}token"

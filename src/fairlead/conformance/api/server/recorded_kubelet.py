@@ -74,7 +74,7 @@ class RecordedKubelet:
             self._due.add(self._free_at, _Step(pod, first))
 
     def next_due(self) -> int | None:
-        """When `run` is due."""
+        """Return when `run` is due."""
         return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:
@@ -104,7 +104,7 @@ class RecordedKubelet:
 
 
 def behavior_of(pod: Json) -> str:
-    """The behavior of a pod."""
+    """Return the behavior of a pod."""
     asked: str = (pod["metadata"].get("annotations") or {}).get(BEHAVIOR, "")
     if asked:
         return asked
@@ -188,7 +188,7 @@ def _terminated(code: int, reason: str, timestamp: str) -> Json:
 
 
 def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
-    """The conditions of the script, which has a not-ready reason even for ready pods."""
+    """Return the conditions of the script, which has a not-ready reason even for ready pods."""
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}
     return [

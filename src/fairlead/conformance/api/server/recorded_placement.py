@@ -46,12 +46,12 @@ class RecordedPlaces:
     locality = Locality.CLUSTER
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The maximum for the recorded node."""
+        """Return the maximum for the recorded node."""
         return _BEST * (node.name == _place_of(pod.pod.metadata.name))
 
 
 def as_recorded() -> SchedulerConfig:
-    """The default scheduler with the recorded choices among equal nodes."""
+    """Return the default scheduler with the recorded choices among equal nodes."""
     weighted = tuple((name, weight * _MORE) for name, weight in DEFAULT_PLUGINS)
     profile = Profile(plugins=(*weighted, (RecordedPlaces.name, 1)))
     return SchedulerConfig(
@@ -60,5 +60,5 @@ def as_recorded() -> SchedulerConfig:
 
 
 def _place_of(pod: str) -> str | None:
-    """The recorded node of a pod; entries that end in a dash are for generated names."""
+    """Return the recorded node of a pod; entries that end in a dash are for generated names."""
     return PLACES.get(pod) or PLACES.get(f"{pod.split('-', maxsplit=1)[0]}-")

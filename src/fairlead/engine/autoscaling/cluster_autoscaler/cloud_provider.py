@@ -70,7 +70,7 @@ class NodeGroup(Protocol):
         ...
 
     def target_size(self) -> int:
-        """How many nodes the provider is to have."""
+        """Return how many nodes the provider is to have."""
         ...
 
     def template_node(self) -> Node | None:
@@ -78,7 +78,7 @@ class NodeGroup(Protocol):
         ...
 
     def instances(self) -> Sequence[Instance]:
-        """The machines of the group, oldest first."""
+        """Return the machines of the group, oldest first."""
         ...
 
     def increase_size(self, delta: int, now: Instant) -> None:
@@ -108,11 +108,11 @@ class CloudProvider(Protocol):
         ...
 
     def node_groups(self) -> Sequence[NodeGroup]:
-        """The groups, in the provider's order."""
+        """Return the groups, in the provider's order."""
         ...
 
     def node_group_for(self, provider_id: str) -> NodeGroup | None:
-        """The group of a machine, None if it is not autoscaled."""
+        """Return the group of a machine, None if it is not autoscaled."""
         ...
 
     def has_instance(self, provider_id: str) -> bool:
@@ -120,9 +120,9 @@ class CloudProvider(Protocol):
         ...
 
     def node_price(self, node: Node) -> float | None:
-        """Price of an hour of `node`, None if unknown."""
+        """Return the price of an hour of `node`, None if unknown."""
         ...
 
     def pod_price(self, pod: Pod) -> float:
-        """Price of an hour of what `pod` requests."""
+        """Return the price of an hour of what `pod` requests."""
         ...

@@ -48,15 +48,15 @@ class AutoscalingContext:
     placeholders: dict[str, str] = field(default_factory=dict)
 
     def group_of(self, node: Node) -> NodeGroup | None:
-        """The node group of `node`, None if it is not autoscaled."""
+        """Return the node group of `node`, None if it is not autoscaled."""
         return self.provider.node_group_for(node.spec.provider_id)
 
     def groups_by_id(self) -> Mapping[str, NodeGroup]:
-        """All node groups, in the provider's order."""
+        """Return all node groups, in the provider's order."""
         return {group.id: group for group in self.provider.node_groups()}
 
     def group_options(self, group: NodeGroup | None) -> NodeGroupOptions:
-        """The options of `group`, the defaults for None."""
+        """Return the options of `group`, the defaults for None."""
         return self.options.defaults if group is None else self.registry.group_options(group)
 
     def nodes_with_group(self) -> list[tuple[Node, str | None]]:

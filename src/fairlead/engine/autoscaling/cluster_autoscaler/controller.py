@@ -114,14 +114,14 @@ class ClusterAutoscaler:
         self._changed_at = now
 
     def _on_grid(self, at: Instant) -> Instant:
-        """The first loop at or after `at`."""
+        """Return the first loop at or after `at`."""
         interval = self._options.scan_interval
         return self._start + max(-(-(at - self._start) // interval), 1) * interval
 
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """When a loop, a deletion or a machine is due."""
+        """Return when a loop, a deletion or a machine is due."""
         dues = (self._next_loop, self.autoscaler.actuator.next_due(), self._provider.next_due())
         return min(due for due in dues if due is not None)
 
@@ -158,7 +158,7 @@ class ClusterAutoscaler:
             self._next_loop = max(self._on_grid(due), self._next_loop)
 
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
-        """What a loop came to; equal results mean that it changed nothing."""
+        """Return what a loop came to; equal results mean that it changed nothing."""
         planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
         unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())
         reasons = tuple((name, one.reason) for name, one in planner.unremovable.reasons.items())
@@ -217,7 +217,7 @@ class ClusterAutoscaler:
         return [group.spec for group in self._provider.node_groups()]
 
     def group_sizes(self) -> dict[str, int]:
-        """How many nodes each group has now."""
+        """Return how many nodes each group has now."""
         sizes: dict[str, int] = {}
         for node in self.autoscaler.context.listers.nodes.values():
             group = self.autoscaler.context.group_of(node)
@@ -246,7 +246,7 @@ class ClusterAutoscaler:
 
 
 def _without_heartbeat(node: Node) -> tuple[object, ...]:
-    """What the autoscaler reads of a node."""
+    """Return what the autoscaler reads of a node."""
     conditions = tuple(
         (one.type, one.status, one.last_transition_time) for one in node.status.conditions
     )

@@ -25,7 +25,7 @@ class EventLog:
         self._status = ObjectRef("ConfigMap", namespace, status_config_map)
 
     def about(self, config_map: str) -> EventLog:
-        """A log whose events regard another ConfigMap."""
+        """Return a log whose events regard another ConfigMap."""
         return EventLog(self._commands, self._namespace, config_map)
 
     def on_pod(self, pod: Pod, type_: str, reason: str, message: str) -> None:

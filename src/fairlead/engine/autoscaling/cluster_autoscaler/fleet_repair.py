@@ -79,7 +79,7 @@ class FleetRepair:
             context.registry.recalculate()
 
     def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
-        """All instances of a group that has no or all nodes."""
+        """Return all instances of a group that has no or all nodes."""
         if self._context.group_options(group).zero_or_max_node_scaling:
             return [instance.id for instance in group.instances()]
         return list(provider_ids)

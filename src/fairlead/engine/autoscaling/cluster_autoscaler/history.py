@@ -98,7 +98,7 @@ class AutoscalerHistory:
 
 
 def _staying(autoscaler: StaticAutoscaler) -> dict[str, str]:
-    """Why each examined node stays, by upstream's reasons."""
+    """Return why each examined node stays, by upstream's reasons."""
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():
         text = str(why.reason)

@@ -89,12 +89,12 @@ class Listers:
     # --- reading ---------------------------------------------------------------------------
 
     def get(self, kind: type[View], key: str) -> View | None:
-        """The object of `kind` with key `namespace/name`."""
+        """Return the object of `kind` with key `namespace/name`."""
         found = self._by_kind[kind].get(key)
         return found if isinstance(found, kind) else None
 
     def all_of(self, kind: type[View]) -> list[View]:
-        """All objects of `kind`, in order of creation."""
+        """Return all objects of `kind`, in order of creation."""
         return [one for one in self._by_kind[kind].values() if isinstance(one, kind)]
 
     def unschedulable_pods(self) -> list[Pod]:
@@ -136,7 +136,7 @@ class Listers:
 
 
 def _reason(pod: Pod) -> str:
-    """The reason of PodScheduled=False; "" if there is none."""
+    """Return the reason of PodScheduled=False; "" if there is none."""
     scheduled = condition(pod, "PodScheduled")
     if scheduled is None:
         return ""

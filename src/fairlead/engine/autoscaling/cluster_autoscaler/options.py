@@ -122,7 +122,9 @@ class AutoscalingOptions:
 
 
 def parse_options(flags: Mapping[str, Any]) -> AutoscalingOptions:
-    """The options that `flags` (by flag name, values as text or JSON) set; others are defaults.
+    """Return the options that `flags` (by flag name, values as text or JSON) set.
+
+    Others are defaults.
 
     Raises OptionError for an unknown flag, a bad value, and the expander grpc.
     """

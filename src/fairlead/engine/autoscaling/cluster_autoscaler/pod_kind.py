@@ -19,7 +19,7 @@ _EXTRA_GRACE_S: Final = 30
 
 
 def controller(pod: Pod) -> OwnerReference | None:
-    """The owner that manages `pod`, None if there is none."""
+    """Return the owner that manages `pod`, None if there is none."""
     return controller_of(pod.metadata)
 
 
@@ -61,6 +61,6 @@ def is_expendable(pod: Pod, cutoff: int) -> bool:
 
 
 def created_at(pod: Pod) -> Instant:
-    """When the pod was created; 0 if it does not say."""
+    """Return when the pod was created; 0 if it does not say."""
     text = pod.metadata.creation_timestamp
     return parse_timestamp(text) if text else 0

@@ -42,7 +42,7 @@ class PodList:
         self._simulator = HintingSimulator(context.snapshot)
 
     def process(self, pods: Sequence[Pod], drained: Iterable[str]) -> list[PodInfo]:
-        """The pods that need a new node, by descending priority.
+        """Return the pods that need a new node, by descending priority.
 
         Adds the pods of `drained` nodes. Pods that fit the snapshot are placed there and stay for
         the loop: they take room, raise utilization, and travel with their node in scale-down.
@@ -59,7 +59,7 @@ class PodList:
         return [pod for pod in left if not is_daemon_set_pod(pod.pod)]
 
     def _pods_of(self, nodes: Iterable[str]) -> list[Pod]:
-        """Pods that come back when their node is gone, without the node.
+        """Return the pods that come back when their node is gone, without the node.
 
         upstream: podlistprocessor/currently_drained_nodes.go
         """

@@ -25,7 +25,7 @@ Amounts = dict[str, int]
 
 
 def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
-    """All limits by resource; GPUs by the value of the GPU label."""
+    """Return all limits by resource; GPUs by the value of the GPU label."""
     return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
 
 
@@ -81,14 +81,14 @@ class QuotaTracker:
                     self._left[name] -= amount
 
     def allowed(self, group: str, template: Node, wanted: int) -> int:
-        """How many of `wanted` nodes the limits allow."""
+        """Return how many of `wanted` nodes the limits allow."""
         for name, amount in self._resources.of(template, group).items():
             if amount > 0 and name in self._left:
                 wanted = min(wanted, max(self._left[name], 0) // amount)
         return wanted
 
     def exceeded(self, group: str, template: Node, wanted: int) -> list[str]:
-        """The resources of which `wanted` nodes would exceed the limit, sorted."""
+        """Return the resources of which `wanted` nodes would exceed the limit, sorted."""
         amounts = self._resources.of(template, group)
         return sorted(
             name

@@ -113,11 +113,11 @@ class SimulatedNodeGroup:
         return self.target
 
     def template_node(self) -> Node | None:
-        """A node as the group creates it."""
+        """Return a node as the group creates it."""
         return self._template
 
     def instances(self) -> Sequence[Instance]:
-        """All machines, oldest first."""
+        """Return all machines, oldest first."""
         return list(self.machines.values())
 
     def increase_size(self, delta: int, now: Instant) -> None:
@@ -175,11 +175,11 @@ class SimulatedProvider:
     # --- the port --------------------------------------------------------------------------
 
     def node_groups(self) -> Sequence[SimulatedNodeGroup]:
-        """All groups."""
+        """Return all groups."""
         return list(self._groups.values())
 
     def node_group_for(self, provider_id: str) -> SimulatedNodeGroup | None:
-        """The group of a machine."""
+        """Return the group of a machine."""
         group = self._of_machine.get(provider_id)
         return None if group is None else self._groups[group]
 
@@ -188,7 +188,7 @@ class SimulatedProvider:
         return provider_id not in self._gone
 
     def node_price(self, node: Node) -> float | None:
-        """The price of the group that `node` belongs to."""
+        """Return the price of the group that `node` belongs to."""
         found = next((one.spec for one in self._groups.values() if one.spec.owns(node)), None)
         return None if found is None else found.price
 
@@ -298,7 +298,7 @@ class SimulatedProvider:
     # --- time ------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """When a machine changes next."""
+        """Return when a machine changes next."""
         return self._timers.next_due()
 
     def run_due(self, now: Instant) -> None:

@@ -73,17 +73,17 @@ def has_taint(node: Node, key: str) -> bool:
 
 
 def to_be_deleted_taint(now: Instant) -> Taint:
-    """The taint of a node whose deletion starts `now`."""
+    """Return the taint of a node whose deletion starts `now`."""
     return Taint(key=TO_BE_DELETED, effect=NO_SCHEDULE, value=_unix(now))
 
 
 def deletion_candidate_taint(now: Instant) -> Taint:
-    """The taint of a node that is unneeded `now`."""
+    """Return the taint of a node that is unneeded `now`."""
     return Taint(key=DELETION_CANDIDATE, effect=PREFER_NO_SCHEDULE, value=_unix(now))
 
 
 def with_taint(node: Node, taint: Taint) -> Node:
-    """A copy of `node` with `taint` added."""
+    """Return a copy of `node` with `taint` added."""
     return replace(node, spec=replace(node.spec, taints=(*node.spec.taints, taint)))
 
 

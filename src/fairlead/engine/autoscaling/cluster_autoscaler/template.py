@@ -71,7 +71,7 @@ class Template:
     pods: tuple[PodInfo, ...]
 
     def fresh(self, name: str) -> Node:
-        """A copy of the node under another name."""
+        """Return a copy of the node under another name."""
         return _renamed(self.node, name)
 
 
@@ -95,7 +95,7 @@ class TemplateProvider:
     def process(
         self, nodes: Sequence[Node], daemon_sets: Sequence[DaemonSet], now: Instant
     ) -> dict[str, Template]:
-        """The template of each group that has one; `nodes` in list order."""
+        """Return the template of each group that has one; `nodes` in list order."""
         found: dict[str, Template] = {}
         good = [node for node in nodes if _is_good(node, now)]
         for name, node in self._first_by_group(good).items():
@@ -136,7 +136,7 @@ class TemplateProvider:
         return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)))
 
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
-        """All DaemonSets that match the provider's node."""
+        """Return all DaemonSets that match the provider's node."""
         node = group.template_node()
         if node is None:
             return None
@@ -190,7 +190,10 @@ def _is_critical(daemon_set: DaemonSet) -> bool:
 
 
 def _daemon_pod(daemon_set: DaemonSet, node: Node) -> Pod | None:
-    """The pod that the DaemonSet would create on `node`; None if its template cannot be read."""
+    """Return the pod that the DaemonSet would create on `node`.
+
+    None if its template cannot be read.
+    """
     meta, template = daemon_set.metadata, daemon_set.spec.template
     owner = {
         "apiVersion": "apps/v1",

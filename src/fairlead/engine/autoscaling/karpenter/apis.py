@@ -103,11 +103,11 @@ class NodeClaim(_KarpenterKind, frozen=True):
         return self.metadata.labels.get(NODE_POOL, "")
 
     def condition(self, kind: str) -> PodCondition | None:
-        """The condition of that type."""
+        """Return the condition of that type."""
         return next((one for one in self.status.conditions if one.type == kind), None)
 
     def is_true(self, kind: str) -> bool:
-        """Whether the condition of that type is True."""
+        """Return whether the condition of that type is True."""
         found = self.condition(kind)
         return found is not None and found.status == "True"
 
@@ -194,5 +194,5 @@ class NodeOverlay(_KarpenterKind, frozen=True):
 
 
 def duration_or_never(text: str) -> int | None:
-    """A duration in ns, None for Never."""
+    """Return a duration in ns, None for Never."""
     return None if text == NEVER else parse_duration(text)

@@ -237,7 +237,7 @@ class Karpenter:
     # --- when ----------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """When the next of the parts has work."""
+        """Return when the next of the parts has work."""
         return min(self._deadlines(), default=None)
 
     def _deadlines(self) -> Iterator[Instant]:
@@ -253,7 +253,7 @@ class Karpenter:
                 yield due
 
     def _batch_due(self) -> Instant | None:
-        """When the window closes, or pods that are still pending are tried again."""
+        """Return when the window closes, or pods that are still pending are tried again."""
         if self._batch is None:
             return self._retry_at
         first, last = self._batch
@@ -261,7 +261,7 @@ class Karpenter:
         return min(last + seconds(options.batch_idle_s), first + seconds(options.batch_max_s))
 
     def is_waiting(self) -> bool:
-        """Whether something is under way that will change the cluster."""
+        """Return whether something is under way that will change the cluster."""
         return (
             self._machines.is_waiting()
             or self._batch is not None
@@ -429,7 +429,7 @@ class Karpenter:
         self._change(now)
 
     def price_of(self, claim: NodeClaim) -> float:
-        """What the NodeClaim's machine costs per hour; 0 if its offering is not known."""
+        """Return what the NodeClaim's machine costs per hour; 0 if its offering is not known."""
         pool = self.cluster.node_pools.get(claim.node_pool)
         labels = claim.metadata.labels
         table = self._types_of(pool) if pool is not None else None

@@ -18,7 +18,7 @@ _COST_LIMIT: Final = 10.0
 
 
 def eviction_cost(pod: Pod) -> float:
-    """How much it costs to evict the pod: 1, changed by deletion cost and priority."""
+    """Return how much it costs to evict the pod: 1, changed by deletion cost and priority."""
     # upstream: pkg/utils/disruption/disruption.go:EvictionCost
     cost = 1.0
     text = pod.metadata.annotations.get(POD_DELETION_COST)

@@ -83,7 +83,7 @@ class _Sort:
                 b = middle
 
     def choose_pivot(self, a: int, b: int) -> tuple[int, int]:
-        """The index of a pivot, and whether the samples are in order or reversed."""
+        """Return the index of a pivot, and whether the samples are in order or reversed."""
         length = b - a
         swaps = 0
         i, j, k = (a + length // 4 * n for n in (1, 2, 3))
@@ -227,7 +227,7 @@ class _Sort:
 
 
 def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
-    """`go_sorted` for a list in which at most one element is out of place.
+    """Return `go_sorted` for a list in which at most one element is out of place.
 
     Such a list is sorted by insertion, which is stable, unless the pivot's samples meet the element
     or the list is too short for the shortcut.

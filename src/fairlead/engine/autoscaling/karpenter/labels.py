@@ -56,7 +56,7 @@ CORE_WELL_KNOWN_LABELS: Final = frozenset(
 
 
 def normalized_label(key: str) -> str:
-    """The stable name of a label that has a beta name."""
+    """Return the stable name of a label that has a beta name."""
     return _ALIASES.get(key, key)
 
 
@@ -69,6 +69,6 @@ def is_restricted(key: str, well_known: frozenset[str]) -> bool:
 
 
 def has_restricted_domain(key: str) -> bool:
-    """Whether the label's domain is karpenter.sh or below it."""
+    """Return whether the label's domain is karpenter.sh or below it."""
     domain = key.partition("/")[0] if "/" in key else ""
     return domain == GROUP or domain.endswith(f".{GROUP}")

@@ -83,11 +83,11 @@ class Machines:
         return f"{pool}-{suffix}"
 
     def next_due(self) -> Instant | None:
-        """When the next Node appears."""
+        """Return when the next Node appears."""
         return min(self._due.values(), default=None)
 
     def is_waiting(self) -> bool:
-        """Whether a machine is starting."""
+        """Return whether a machine is starting."""
         return bool(self._due)
 
     def forget(self, name: str) -> None:
@@ -183,7 +183,7 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str | int | float]:
 
 
 def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
-    """A NodeClaim for a node of a pool whose NodeClaim is not known: as old as the node."""
+    """Return a NodeClaim for a node of a pool whose NodeClaim is not known: as old as the node."""
     created = node.metadata.creation_timestamp or format_timestamp(now)
     template = pool.spec.template.spec
     claim = NodeClaim(
@@ -209,7 +209,7 @@ def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
 
 
 def initialized(claim: NodeClaim, node_name: str, now: Instant) -> NodeClaim:
-    """The NodeClaim once its Node is there and ready for pods."""
+    """Return the NodeClaim once its Node is there and ready for pods."""
     for kind in (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION):
         claim = with_condition(claim, kind, kind, now)
     return replace(claim, status=replace(claim.status, node_name=node_name))

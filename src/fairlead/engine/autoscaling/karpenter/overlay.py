@@ -80,7 +80,7 @@ class OverlaidTypes:
         return dict(self._status)
 
     def table(self, pool: NodePool) -> InstanceTypeTable:
-        """What the provider sells to `pool`, with overlays applied."""
+        """Return what the provider sells to `pool`, with overlays applied."""
         plain = self._types_of(pool)
         if not self._options.node_overlay or not self._cluster.overlays:
             return plain
@@ -121,7 +121,7 @@ class OverlaidTypes:
     def _selected(
         self, overlay: NodeOverlay
     ) -> Iterator[tuple[NodePool, InstanceType, list[Offering]]]:
-        """The types that an overlay is about, with the offerings that it is about."""
+        """Yield the types that an overlay is about, with the offerings that it is about."""
         # upstream: controller.go:getOverlaidOfferings
         asked = combined(
             requirement(one.key, one.operator, one.values) for one in overlay.spec.requirements

@@ -35,7 +35,7 @@ class PodBudgets:
         return self._blocking(pod, _allows_none, now)
 
     def is_fully_blocked(self, pod: Pod, now: Instant) -> bool:
-        """Whether the budgets never allow a disruption of the pod, whatever their status."""
+        """Return whether the budgets never allow a disruption of the pod, whatever their status."""
         # upstream: pdb.go:IsFullyBlocked
         return self._blocking(pod, _never_allows_any, now) is not None
 

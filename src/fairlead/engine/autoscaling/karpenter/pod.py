@@ -21,7 +21,7 @@ _DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """Whether the scheduler has given up on the pod and no node is under way for it."""
+    """Return whether the scheduler has given up on the pod and no node is under way for it."""
     found = condition(pod, "PodScheduled")
     return (
         found is not None
@@ -34,23 +34,23 @@ def is_provisionable(pod: Pod) -> bool:
 
 
 def is_owned_by(pod: Pod, kind: str) -> bool:
-    """Whether an owner of that kind is among the pod's owners."""
+    """Return whether an owner of that kind is among the pod's owners."""
     return any(owner.kind == kind for owner in pod.metadata.owner_references)
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether the pod neither has terminated nor is terminating."""
+    """Return whether the pod neither has terminated nor is terminating."""
     return not is_terminal(pod) and not is_terminating(pod)
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """Whether the pod comes back elsewhere when its node goes away."""
+    """Return whether the pod comes back elsewhere when its node goes away."""
     moves = is_active(pod) or (is_owned_by(pod, "StatefulSet") and is_terminating(pod))
     return moves and not is_owned_by(pod, "DaemonSet") and not is_owned_by(pod, "Node")
 
 
 def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
-    """Whether the annotation protects the pod now: `true`, or a duration since its start.
+    """Return whether the annotation protects the pod now: `true`, or a duration since its start.
 
     A duration that cannot be read or is not positive protects nothing.
     """
@@ -70,12 +70,12 @@ def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
 
 
 def is_disruptable(pod: Pod, now: Instant) -> bool:
-    """Whether the annotation do-not-disrupt does not block the disruption of its node."""
+    """Return whether the annotation do-not-disrupt does not block the disruption of its node."""
     return not (is_active(pod) and has_do_not_disrupt(pod, now))
 
 
 def is_evictable(pod: Pod, now: Instant) -> bool:
-    """Whether a drain would evict the pod, so that budgets matter."""
+    """Return whether a drain would evict the pod, so that budgets matter."""
     return (
         is_active(pod)
         and not tolerates_disruption(pod)
@@ -85,17 +85,17 @@ def is_evictable(pod: Pod, now: Instant) -> bool:
 
 
 def tolerates_disruption(pod: Pod) -> bool:
-    """Whether the pod stays on a node that is being removed."""
+    """Return whether the pod stays on a node that is being removed."""
     return any(tolerates(one, _DISRUPTED) for one in pod.spec.tolerations)
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Whether the kubelet made the pod from a file, so that its Node owns it."""
+    """Return whether the kubelet made the pod from a file, so that its Node owns it."""
     return is_owned_by(pod, "Node") or MIRROR_ANNOTATION in pod.metadata.annotations
 
 
 def has_required_anti_affinity(pod: Pod) -> bool:
-    """Whether the pod must not share a domain with some others."""
+    """Return whether the pod must not share a domain with some others."""
     affinity = pod.spec.affinity
     return (
         affinity is not None
@@ -105,6 +105,6 @@ def has_required_anti_affinity(pod: Pod) -> bool:
 
 
 def has_resource_claims(pod: Pod) -> bool:
-    """Whether a container uses a ResourceClaim."""
+    """Return whether a container uses a ResourceClaim."""
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     return any(one.resources.claims for one in containers)

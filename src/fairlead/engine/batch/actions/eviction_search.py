@@ -256,7 +256,7 @@ def _ask(
 
 
 def without_gang_protection(voters: Voters) -> Voters:
-    """`voters` without the plugins that only protect a gang from losing single members."""
+    """Return `voters` without the plugins that only protect a gang from losing single members."""
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
         for tier in voters

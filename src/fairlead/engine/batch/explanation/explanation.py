@@ -240,7 +240,7 @@ class _Trial:
 
 
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
-    """One fact per node: nodes that lack only resources first, the smallest gap first."""
+    """Return one fact per node: nodes that lack only resources first, the smallest gap first."""
     facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
     facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))
     return tuple(facts[:_NODES_SHOWN])

@@ -125,7 +125,7 @@ class TaintEviction:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Time of the next expiring toleration or retry."""
+        """Return the time of the next expiring toleration or retry."""
         dues = (self._due.next_due(), self._retries.next_due())
         return min((due for due in dues if due is not None), default=None)
 

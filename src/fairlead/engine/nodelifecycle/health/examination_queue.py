@@ -47,7 +47,7 @@ class ExaminationQueue:
         self._timers.add(due, name)
 
     def next_pass(self) -> Instant | None:
-        """Time of the next pass with nodes to examine."""
+        """Return the time of the next pass with nodes to examine."""
         planned = self._timers.next_due()
         if planned is None or self._noted_for is None:
             return planned if self._noted_for is None else self._noted_for

@@ -150,7 +150,7 @@ def _unknown_conditions(node: Node) -> list[Condition]:
 def caught_up(
     health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
 ) -> NodeHealth | None:
-    """`health` after passes up to `last_pass` that noticed only regular lease renewals."""
+    """Return `health` after passes up to `last_pass` that noticed only regular lease renewals."""
     if health is None or health.lease is None or renewals is None:
         return health
     renewed = renewals.last(last_pass)
@@ -166,7 +166,7 @@ def next_examination(
     passes: Period,
     config: NodeLifecycleConfig,
 ) -> Instant | None:
-    """Time of the first pass that could find a change if nothing is written meanwhile.
+    """Return the time of the first pass that could find a change if nothing is written meanwhile.
 
     `health` includes the last pass. A node that is Unknown stays Unknown. A lease renewed within
     every grace period never expires; a slower one may be found renewed or expired, so the pass must

@@ -40,7 +40,7 @@ class NodeHealthMap:
         self._records: dict[str, NodeRecord] = {}
 
     def __getitem__(self, name: str) -> NodeRecord:
-        """The record of `name`, created if missing."""
+        """Return the record of `name`, created if missing."""
         record = self._records.get(name)
         if record is None:
             begin = self._passes.first - self._passes.period
@@ -58,7 +58,7 @@ class NodeHealthMap:
         return None if record is None else record.health
 
     def existing(self) -> Iterator[tuple[str, NodeRecord, Node]]:
-        """Existing nodes, ordered by name."""
+        """Yield the existing nodes, ordered by name."""
         for name in sorted(self._records):
             record = self._records[name]
             if record.node is not None:

@@ -106,7 +106,7 @@ class LateBoundPods:
         return self._marking.mark([pod]) if health.ready not in ("", TRUE) else []
 
     def next_due(self) -> Instant | None:
-        """Time of the next retry."""
+        """Return the time of the next retry."""
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> list[Command]:

@@ -174,7 +174,7 @@ class RateLimitedQueue:
         self._put_in(name, due)
 
     def due_of(self, name: str) -> Instant | None:
-        """Time of a timed entry, None for a requeued one."""
+        """Return the time of a timed entry, None for a requeued one."""
         return self._due[name]
 
     def _put_in(self, name: str, due: Instant) -> None:

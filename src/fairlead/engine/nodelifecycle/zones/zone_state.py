@@ -38,7 +38,7 @@ class ZoneCount:
 
 
 def zone_key(node: Node, config: NodeLifecycleConfig) -> str:
-    """Region and zone joined; "" for a node that has neither label."""
+    """Return the region and zone joined; "" for a node that has neither label."""
     labels, profile = node.metadata.labels, config.profile
     region = _first_label(labels, profile.region_labels)
     zone = _first_label(labels, profile.zone_labels)
@@ -46,7 +46,7 @@ def zone_key(node: Node, config: NodeLifecycleConfig) -> str:
 
 
 def _first_label(labels: dict[str, str], keys: tuple[str, ...]) -> str:
-    """Value of the first present label of `keys`, even if empty."""
+    """Return the value of the first present label of `keys`, even if empty."""
     return next((labels[key] for key in keys if key in labels), "")
 
 

@@ -128,7 +128,7 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Zones with nodes that are not tracked because none of their nodes counts."""
+        """Return the zones with nodes that are not tracked because none of their nodes counts."""
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:
@@ -178,7 +178,10 @@ _MASTER: Final = re.compile(r".*(master|master-...)", re.DOTALL)
 
 
 def is_excluded(node: Node, profile: VersionProfile) -> bool:
-    """Whether `node` is excluded from its zone's counts. It is marked and tainted like others."""
+    """Return whether `node` is excluded from its zone's counts.
+
+    It is marked and tainted like others.
+    """
     if profile.excludes_masters and _MASTER.fullmatch(node.metadata.name):
         return True
     return profile.excludes_labelled and EXCLUDE_DISRUPTION in node.metadata.labels

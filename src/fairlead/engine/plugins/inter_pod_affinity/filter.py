@@ -117,7 +117,10 @@ class AffinityState:
         )
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """The counts that this state was copied from; None once a hypothesis has changed it."""
+        """Return the counts that this state was copied from.
+
+        None once a hypothesis has changed it.
+        """
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:

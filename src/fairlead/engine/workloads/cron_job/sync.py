@@ -179,7 +179,7 @@ class CronJobState:
     # --- Jobs that have ended --------------------------------------------------------------------
 
     def _note_ended(self) -> list[Command]:
-        """Events about Jobs that have finished, and about unexpected Jobs."""
+        """Return the events about Jobs that have finished, and about unexpected Jobs."""
         commands: list[Command] = []
         for name, job in self.jobs.items():
             if not is_finished(job):

@@ -59,7 +59,7 @@ def daemon_template(template: Json) -> Json:
 
 
 def pinned(template: Json, node: str) -> Json:
-    """`template` for one node; other required terms are replaced, preferred ones stay."""
+    """Return `template` for one node; other required terms are replaced, preferred ones stay."""
     # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
     spec = template.get("spec", {})
     affinity = spec.get("affinity", {})

@@ -241,7 +241,7 @@ class Rollouts:
         self._retries.add(due, key)
 
     def next_retry(self) -> Instant | None:
-        """Time of the next retry."""
+        """Return the time of the next retry."""
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> None:

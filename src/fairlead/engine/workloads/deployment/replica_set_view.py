@@ -92,7 +92,7 @@ class CountedReplicaSets:
         return not rollout.has_no_old_pods(self.pod_sets.sets)
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Every pod that becomes available, or stops being so, counts."""
+        """Return every pod that becomes available, or stops being so, counts."""
         return True
 
     def watch(self, rollout: Rollout, now: Instant) -> None:

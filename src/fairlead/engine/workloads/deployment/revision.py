@@ -61,7 +61,7 @@ def copied_annotations(annotations: Annotations) -> dict[str, str]:
 def revised(
     current: ReplicaSet, others: Iterable[ReplicaSet], deployment: Annotations
 ) -> Annotations:
-    """Changes to the annotations of the `current` ReplicaSet."""
+    """Return the changes to the annotations of the `current` ReplicaSet."""
     before = current.metadata.annotations
     wanted = copied_annotations(deployment)
     own, revision = revision_of(current), next_revision(others)

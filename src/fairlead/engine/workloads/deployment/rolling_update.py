@@ -86,7 +86,7 @@ class Bounds:
 
 
 def rolled(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds) -> list[Sizes]:
-    """One step of a rolling update, as changes of size to apply one after the other."""
+    """Return one step of a rolling update, as changes of size to apply one after the other."""
     # upstream: rolling.go:rolloutRolling
     size = grown(new.replicas, sum(one.replicas for one in (*old, new)), bounds)
     if size != new.replicas:
@@ -130,7 +130,7 @@ def proportional(
     is_rolling: bool,
     reported: int,
 ) -> Sizes:
-    """Sizes after a change of `replicas`; `reported` is the status' number of replicas.
+    """Return the sizes after a change of `replicas`; `reported` is the status' number of replicas.
 
     All ReplicaSets that take part are included, even if their size stays: their annotations must
     get the new number of desired replicas.
@@ -204,7 +204,7 @@ def _is_saturated(new: ReplicaSetState, replicas: int) -> bool:
 
 
 def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int) -> Sizes:
-    """Size of every ReplicaSet when the difference is divided in proportion."""
+    """Return the size of every ReplicaSet when the difference is divided in proportion."""
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left:
         return {one.key: one.replicas for one in parts}

@@ -261,7 +261,7 @@ class Rollout:
         ]
 
     def _annotations(self) -> dict[str, str]:
-        """Annotations of a new ReplicaSet."""
+        """Return the annotations of a new ReplicaSet."""
         copied = copied_annotations(self.deployment.metadata.annotations)
         revision = next_revision(self.replica_sets.values())
         return copied | size_annotations(self.bounds) | {REVISION: str(revision)}

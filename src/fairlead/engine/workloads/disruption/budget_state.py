@@ -101,7 +101,10 @@ class NamespaceBudgets:
                 yield self.states[one]
 
     def _budgets_of(self, labels: Labels) -> tuple[str, ...]:
-        """Names of the budgets that select `labels`; cached, since replicas have equal labels."""
+        """Return the names of the budgets that select `labels`.
+
+        Cached, since replicas have equal labels.
+        """
         key = tuple(sorted(labels.items()))
         found = self._by_labels.get(key)
         if found is None:

@@ -41,7 +41,7 @@ class RollingDrainOptions:
     which: str = ""
 
     def __str__(self) -> str:
-        """The value of the annotation."""
+        """Return the value of the annotation."""
         return f"max-unavailable={self.at_once} away={self.away}ns {self.which}".rstrip()
 
 

@@ -117,7 +117,7 @@ def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlic
 
 
 def skipped(endpoints: Endpoints) -> int:
-    """Number of addresses over the limit."""
+    """Return the number of addresses over the limit."""
     counts = (len(list(_addresses(one, maximum=None))) for one in endpoints.subsets)
     return sum(max(0, count - ADDRESSES_MAX) for count in counts)
 

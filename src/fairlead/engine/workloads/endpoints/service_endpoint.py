@@ -118,7 +118,7 @@ def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
 
 
 def ports_json(ports: Ports) -> list[Json]:
-    """`ports` as both API objects have them."""
+    """Return `ports` as both API objects have them."""
     return [
         {"name": name, "port": number, "protocol": protocol}
         | ({"appProtocol": application} if application else {})

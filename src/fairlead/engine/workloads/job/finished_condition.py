@@ -37,7 +37,7 @@ SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 def finished_condition(
     job: Job, progress: JobProgress, *, is_idle: bool, now: Instant
 ) -> FinishedCondition | None:
-    """The reason why `job` is finished, None if it is not; `is_idle`: no pod is active."""
+    """Return the reason why `job` is finished, None if it is not; `is_idle`: no pod is active."""
     return (
         _reported(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
     )

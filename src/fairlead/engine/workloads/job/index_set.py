@@ -21,7 +21,7 @@ class IndexSet:
     intervals: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
-        """Number of indexes."""
+        """Return the number of indexes."""
         return sum(last - first + 1 for first, last in self.intervals)
 
     def __contains__(self, index: int) -> bool:
@@ -57,7 +57,7 @@ def parse_indexes(text: str, completions: int) -> list[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """`indexes` as numbers and intervals; two consecutive numbers are not an interval."""
+    """Return `indexes` as numbers and intervals; two consecutive numbers are not an interval."""
     # upstream: pkg/controller/job/indexed_job_utils.go:orderedIntervals.String
     intervals: list[list[int]] = []
     for index in sorted(indexes):

@@ -40,7 +40,7 @@ COUNTED = FailureDecision(Consequence.COUNT)
 
 
 def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
-    """The decision of `policy` about the failed `pod`."""
+    """Return the decision of `policy` about the failed `pod`."""
     for index, rule in enumerate(policy.rules if policy is not None else ()):
         if rule.on_exit_codes is not None:
             found = _exit_code(rule.on_exit_codes, pod)

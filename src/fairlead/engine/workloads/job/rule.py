@@ -162,7 +162,10 @@ class JobRule:
         return self._creations(pods, missing - awaited, now)
 
     def _wanted(self, running: int) -> int:
-        """Number of pods to keep active; without completions, none are added after a success."""
+        """Return the number of pods to keep active.
+
+        Without completions, none are added after a success.
+        """
         spec, succeeded = self.spec, self.progress.succeeded
         if spec.completions is None:
             return running if succeeded else spec.parallelism
@@ -170,7 +173,7 @@ class JobRule:
         return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
-        """Pods to delete: of finished or duplicate indexes, and those over `excess`."""
+        """Return the pods to delete: of finished or duplicate indexes, and those over `excess`."""
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):
             seen: set[int | None] = set()  # never iterated

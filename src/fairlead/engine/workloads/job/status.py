@@ -57,7 +57,7 @@ def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> J
 
 
 def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
-    """Uids of ended pods that are not part of the counts yet, ordered by name."""
+    """Return the uids of ended pods that are not part of the counts yet, ordered by name."""
     ended: dict[str, list[str]] = {"succeeded": [], "failed": []}
     for _, pod in sorted(pods.pods.items()):
         is_success = progress.uncounted.get(pod.metadata.uid)
@@ -78,7 +78,7 @@ def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
-    """Events for conditions in `status` that `job` does not have yet."""
+    """Return the events for conditions in `status` that `job` does not have yet."""
     known = {(one.type, one.status) for one in job.status.conditions}
     events: list[Command] = []
     for one in status.get("conditions", ()):

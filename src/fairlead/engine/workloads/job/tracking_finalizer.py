@@ -76,7 +76,7 @@ def release_counted(progress: JobProgress, pods: PodSet) -> None:
 
 
 def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]:
-    """Commands that remove the finalizers of pods that the written status lists.
+    """Yield the commands that remove the finalizers of pods that the written status lists.
 
     A finished or deleted Job removes all of them.
     """

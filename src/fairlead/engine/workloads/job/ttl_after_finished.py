@@ -44,7 +44,7 @@ class TtlAfterFinished:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Time of the next deletion."""
+        """Return the time of the next deletion."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

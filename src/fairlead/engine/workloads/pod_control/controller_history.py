@@ -84,14 +84,14 @@ class History:
             self.first = self.current
 
     def revision_of(self, pod: Pod) -> str:
-        """Name of the revision that `pod` was created from."""
+        """Return the name of the revision that `pod` was created from."""
         label = pod.metadata.labels.get(REVISION_LABEL)
         if label is None:
             return self.first
         return label if isinstance(self.owner, StatefulSet) else f"{self._prefix}{label}"
 
     def label_of(self, name: str) -> str:
-        """Value of the revision label of pods of the revision `name`."""
+        """Return the value of the revision label of pods of the revision `name`."""
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def keep(self, live: Iterable[str]) -> list[Command]:

@@ -235,7 +235,7 @@ class PodSet:
         ]
 
     def available(self, min_ready: DurationNs, now: Instant) -> int:
-        """Number of active pods that have been ready for `min_ready`."""
+        """Return the number of active pods that have been ready for `min_ready`."""
         # upstream: pkg/api/v1/pod/util.go:IsPodAvailable
         if not min_ready:
             return len(self.ready)

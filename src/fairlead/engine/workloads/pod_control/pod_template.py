@@ -96,7 +96,7 @@ def pod_manifest(
 
 
 def controller_reference(owner: OwnerReference) -> Json:
-    """`owner` as the ownerReferences entry of the managing controller."""
+    """Return `owner` as the ownerReferences entry of the managing controller."""
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,
@@ -167,7 +167,7 @@ def resembles(template: Json, pod: Pod) -> bool:
 
 
 def read_template(template: Json) -> Pod | None:
-    """`template` as a Pod, None if it does not describe one."""
+    """Return `template` as a Pod, None if it does not describe one."""
     try:
         return decode_as(
             Pod, {key: template[key] for key in ("metadata", "spec") if key in template}
@@ -185,7 +185,7 @@ def _without_restart_default(template: Json) -> Json:
 
 
 def _essence(value: Any) -> Any:
-    """`value` without nulls, defaults and ignored fields, recursively."""
+    """Return `value` without nulls, defaults and ignored fields, recursively."""
     match value:
         case dict():
             return {

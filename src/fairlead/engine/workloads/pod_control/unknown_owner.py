@@ -41,13 +41,16 @@ class UnknownOwnerRule:
         return pod.metadata.name if self.keeps_names else ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """A deleted pod is replaced; a failed one only if every owner of the kind would do so."""
+        """Return a deleted pod is replaced.
+
+        A failed one only if every owner of the kind would do so.
+        """
         return after in (None, PodState.TERMINATING) or (
             after is PodState.FAILED and self.kind in REPLICA_KINDS
         )
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """One successor for each replacement, as soon as the name is free if it is kept."""
+        """Return one successor for each replacement, as soon as the name is free if it is kept."""
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 

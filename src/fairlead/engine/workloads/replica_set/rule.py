@@ -35,7 +35,7 @@ class ReplicaSetRule:
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Every replica that stops being active is replaced, even if it succeeded."""
+        """Return every replica that stops being active is replaced, even if it succeeded."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:

@@ -104,7 +104,7 @@ class ClaimCreator:
                 yield one
 
     def _not_retained(self, pod: Pod) -> Iterator[str]:
-        """Keys of the claims that a StatefulSet deletes together with `pod`."""
+        """Yield the keys of the claims that a StatefulSet deletes together with `pod`."""
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
             if owner is None or not is_superfluous(owner, pod):

@@ -41,12 +41,12 @@ _DIRECTORY: Final = "/var/lib/fairlead"
 
 
 def volume_ref(volume: PersistentVolume) -> ObjectRef:
-    """Object reference of the volume."""
+    """Return the object reference of the volume."""
     return ObjectRef("PersistentVolume", "", volume.key, volume.metadata.uid)
 
 
 def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
-    """Object reference of the claim."""
+    """Return the object reference of the claim."""
     meta = claim.metadata
     return ObjectRef("PersistentVolumeClaim", meta.namespace, meta.name, meta.uid)
 

@@ -71,11 +71,11 @@ class ExternalProvisioner:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When the next volume is ready."""
+        """Return when the next volume is ready."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """The volumes that are ready."""
+        """Return the volumes that are ready."""
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
@@ -121,7 +121,7 @@ def _is_asking(claim: PersistentVolumeClaim) -> bool:
 
 
 def _is_left(volume: PersistentVolume) -> bool:
-    """Whether a provisioned volume was released, and is not to be kept."""
+    """Return whether a provisioned volume was released, and is not to be kept."""
     is_free = volume.status.phase == RELEASED and not volume.metadata.deletion_timestamp
     is_ours = PROVISIONED_BY in volume.metadata.annotations
     return is_free and is_ours and volume.spec.persistent_volume_reclaim_policy == "Delete"

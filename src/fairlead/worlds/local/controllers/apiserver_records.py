@@ -45,7 +45,7 @@ _HASH: Final = 16
 
 
 def server_name(host: str) -> str:
-    """The identity of an API server on `host`."""
+    """Return the identity of an API server on `host`."""
     parts = (text.encode() for text in (host, PROGRAM))
     digest = sha256(b"".join(len(part).to_bytes(2, "big") + part for part in parts)).digest()
     return f"apiserver-{b32encode(digest[:_HASH]).decode().rstrip('=').lower()}"

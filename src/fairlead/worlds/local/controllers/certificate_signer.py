@@ -62,7 +62,7 @@ class CertificateSigner(ReactiveController):
         return commands
 
     def _answer(self, obj: Json, now: Instant) -> Json:
-        """The status of a request: the certificate, or the reason why there is none."""
+        """Return the status of a request: the certificate, or the reason why there is none."""
         spec = obj["spec"]
         usages: Sequence[str] = spec.get("usages") or ()
         request = request_of(b64decode(spec["request"]))

@@ -27,7 +27,7 @@ class ReactiveController:
 
 
 def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
-    """The objects of `stimulus`, each with whether it was deleted."""
+    """Yield the objects of `stimulus`, each with whether it was deleted."""
     match stimulus:
         case ObjectChanged(one):
             yield one, False
@@ -41,5 +41,5 @@ def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
 
 
 def kind_name(one: ApiObject) -> str:
-    """The kind of an object, whether or not it has a typed view."""
+    """Return the kind of an object, whether or not it has a typed view."""
     return one.kind if isinstance(one, Unstructured) else type(one).__name__

@@ -64,7 +64,7 @@ class ServiceCidrs:
         return [command for name in names for command in self._sync(name, now)]
 
     def next_deadline(self) -> Instant | None:
-        """When a terminating ServiceCIDR's waiting time ends."""
+        """Return when a terminating ServiceCIDR's waiting time ends."""
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -95,7 +95,7 @@ class ServiceCidrs:
         return [meta["name"] for meta in metas if meta.get("deletionTimestamp")]
 
     def _is_needed(self, obj: Json) -> bool:
-        """Whether a Service has an address that no other ServiceCIDR contains."""
+        """Return whether a Service has an address that no other ServiceCIDR contains."""
         others = [
             ip_network(text)
             for one in self._storage.items(SERVICE_CIDR)
@@ -110,7 +110,7 @@ class ServiceCidrs:
         )
 
     def _allocated(self) -> Iterator[str]:
-        """The addresses of all Services."""
+        """Yield the addresses of all Services."""
         for obj in self._storage.unsorted(IP_ADDRESS):
             meta = obj["metadata"]
             if (meta.get("labels") or {}).get(MANAGED_BY) == ALLOCATOR:

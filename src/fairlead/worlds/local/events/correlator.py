@@ -80,7 +80,7 @@ class EventCorrelator:
         self._spam_filters: _LruCache[_SpamFilter] = _LruCache()
 
     def of(self, event: RecordEvent, now: Instant) -> CorrelatedEvent | None:
-        """The event to write for `event`; None if it is dropped."""
+        """Return the event to write for `event`; None if it is dropped."""
         correlated = self._aggregated(event, now)
         return correlated if self._is_allowed(event, now) else None
 

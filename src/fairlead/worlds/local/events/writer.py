@@ -130,7 +130,7 @@ class EventWriter:
         self._written.append((now, key, meta["namespace"], meta["name"]))
 
     def _node(self, event: RecordEvent) -> str:
-        """The node whose kubelet reports the event."""
+        """Return the node whose kubelet reports the event."""
         ref = event.regarding
         if ref.kind != POD.kind:
             return ref.name
@@ -172,7 +172,7 @@ def _api_version(kind: Kind | None) -> str:
 
 
 def _series_of(event: RecordEvent) -> Key:
-    """The key of an event series, which does not include the note."""
+    """Return the key of an event series, which does not include the note."""
     # upstream: client-go/tools/events/event_broadcaster.go:getKey
     ref = event.regarding
     who = (event.reporting_controller, event.action, event.reason, event.type)

@@ -50,7 +50,7 @@ class ContainerEvents:
 
 
 def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
-    """The field path, reason and note of each event."""
+    """Yield the field path, reason and note of each event."""
     is_stopping = _is_to_go(pod) and not _is_to_go(before)
     old, new = before.get("status", {}), pod.get("status", {})
     for statuses, containers in _LISTS:
@@ -73,7 +73,7 @@ def _is_to_go(pod: Json) -> bool:
 
 
 def _started_at(status: Json) -> str:
-    """When the container last started, "" if it has not."""
+    """Return when the container last started, "" if it has not."""
     state = status.get("state", {})
     latest = state.get("running") or state.get("terminated") or {}
     return str(latest.get("startedAt") or "")
@@ -84,6 +84,6 @@ def _restarts(status: Json) -> int:
 
 
 def _is_silent(node: Json | None) -> bool:
-    """Whether the pod's node has become unreachable, so its kubelet reports nothing."""
+    """Return whether the pod's node has become unreachable, so its kubelet reports nothing."""
     conditions = (node or {}).get("status", {}).get("conditions") or ()
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in conditions)

@@ -124,7 +124,7 @@ class PodDetails:
 
 
 def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A controller's new pod with the generateName that its name begins with."""
+    """Return a controller's new pod with the generateName that its name begins with."""
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     meta = manifest.get("metadata", {})
     owner = next((ref for ref in meta.get("ownerReferences", ()) if ref.get("controller")), None)
@@ -134,7 +134,7 @@ def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json]:
-    """The conditions of `pod` updated by `rows`, which get its current generation."""
+    """Return the conditions of `pod` updated by `rows`, which get its current generation."""
     seen = {"observedGeneration": pod["metadata"].get("generation", 0)}
     changes = ({**condition_json(row), **seen} for row in rows)
     before = pod["status"].get("conditions", ())
@@ -149,7 +149,7 @@ def _of_kubelet(conditions: list[Json]) -> list[Json]:
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:
-    """Whether the containers are ready, whether or not readiness gates are."""
+    """Return whether the containers are ready, whether or not readiness gates are."""
     for condition in command.conditions:
         if condition.type == _CONTAINERS_READY:
             return condition.status == "True"
@@ -181,7 +181,10 @@ _COMPLETED: Final = "Completed"
 
 
 def container_statuses(pod: Json, phase: Any, *, is_ready: bool, now: Instant) -> Json:
-    """The container status lists of `pod` in `phase`; `is_ready` means its containers are ready."""
+    """Return the container status lists of `pod` in `phase`.
+
+    `is_ready` means its containers are ready.
+    """
     return _Report(pod, phase, is_ready, format_timestamp(now), _known(pod)).lists()
 
 
@@ -218,7 +221,7 @@ class _Report:
         return self._status(container, self._state(container, waiting)) | up
 
     def _initial(self, container: Json) -> Json:
-        """An init container: completed, or running if it is a sidecar."""
+        """Return an init container: completed, or running if it is a sidecar."""
         if container.get("restartPolicy") == "Always":
             is_up = self.phase == "Running"
             state = self._state(container, "PodInitializing")
@@ -233,7 +236,7 @@ class _Report:
         return self._status(container, state) | {"ready": True, "started": False}
 
     def _ephemeral(self, container: Json) -> Json:
-        """An ephemeral container's status, which is never ready."""
+        """Return an ephemeral container's status, which is never ready."""
         known = self.before.get(container["name"], {}).get("state", {})
         if "terminated" in known:
             state: Json = dict(known)
@@ -291,7 +294,7 @@ class _Report:
 
 
 def _runs_another(before: Json, image: str) -> bool:
-    """Whether the container runs with another image than `image`."""
+    """Return whether the container runs with another image than `image`."""
     return "running" in before.get("state", {}) and before.get("image") != image
 
 

@@ -30,7 +30,7 @@ class BackupEndpoint:
         self._log = log
 
     async def __call__(self, request: Request) -> Response:
-        """A backup. Raises ApiError: 404 for a cluster in memory, 405."""
+        """Return a backup. Raises ApiError: 404 for a cluster in memory, 405."""
         if request.method != "GET":
             raise no_method()
         if self._directory is None or self._log is None:
@@ -42,7 +42,7 @@ class BackupEndpoint:
 
 
 def _parts(scratch: TemporaryDirectory[str], path: Path) -> Iterator[bytes]:
-    """The parts of the file, which is removed after the last one."""
+    """Yield the parts of the file, which is removed after the last one."""
     with scratch, path.open("rb") as file:
         while part := file.read(_PART_BYTES):
             yield part

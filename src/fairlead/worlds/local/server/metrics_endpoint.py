@@ -55,7 +55,7 @@ class MetricsEndpoint:
         ProcessCollector(registry=self._registry)
 
     async def __call__(self, request: Request) -> Response:
-        """The metrics page. Raises ApiError 405."""
+        """Return the metrics page. Raises ApiError 405."""
         if request.method != "GET":
             raise no_method()
         pages = (generate_latest(self._registry), self._controllers())

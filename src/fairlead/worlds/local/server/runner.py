@@ -51,7 +51,7 @@ class Runner:
         self.wake()
 
     def next_due(self) -> Instant | None:
-        """When the cluster has something due next, None when nothing is."""
+        """Return when the cluster has something due next, None when nothing is."""
         return self._cluster.control_plane.next_due()
 
     def start(self) -> None:

@@ -52,7 +52,7 @@ def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
 
 
 def has_content_finalizers(namespace: Json) -> bool:
-    """Whether a controller must still confirm that the namespace is empty."""
+    """Return whether a controller must still confirm that the namespace is empty."""
     return bool(namespace.get("spec", {}).get("finalizers"))
 
 

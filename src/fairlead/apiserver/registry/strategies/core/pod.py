@@ -71,7 +71,7 @@ def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
 
 
 def holds_deleted(pod: Json) -> bool:
-    """Whether the kubelet has yet to confirm that the pod has stopped."""
+    """Return whether the kubelet has yet to confirm that the pod has stopped."""
     return bool(pod["metadata"].get("deletionGracePeriodSeconds"))
 
 

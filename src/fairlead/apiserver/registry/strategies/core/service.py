@@ -92,7 +92,7 @@ def _is_balanced(spec: Json) -> bool:
 
 
 def _is_reachable(spec: Json) -> bool:
-    """Whether a service can be reached from outside the cluster."""
+    """Return whether a service can be reached from outside the cluster."""
     # upstream: pkg/api/service/util.go:ExternallyAccessible
     if spec.get("type") == "ClusterIP":
         return bool(spec.get("externalIPs"))

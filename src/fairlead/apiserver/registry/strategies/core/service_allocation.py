@@ -141,7 +141,7 @@ def _unknown_families(policy: str, families: list[str]) -> Causes:
 
 
 def has_health_check(spec: Json) -> bool:
-    """Whether a service has a health check node port."""
+    """Return whether a service has a health check node port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
@@ -193,7 +193,10 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
 
 
 def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
-    """Why a dry run refuses `wanted`, "" if it does not; upstream then checks one range only."""
+    """Return why a dry run refuses `wanted`, "" if it does not.
+
+    Upstream then checks one range only.
+    """
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
         address, network = IPv4Address(wanted), ranges(storage)[0]

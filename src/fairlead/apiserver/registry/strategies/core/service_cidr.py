@@ -43,7 +43,7 @@ def _networks(known: Iterable[Json]) -> list[IPv4Network]:
 
 
 def holds(network: IPv4Network, address: IPv4Address) -> bool:
-    """Whether `address` is a host address of that range."""
+    """Return whether `address` is a host address of that range."""
     ends = (network.network_address, network.broadcast_address)
     return address in network and address not in ends
 

@@ -66,7 +66,7 @@ def _check_size(field: str, spec: Json) -> Causes:
 
 
 def is_kept_source(source: Json | None) -> bool:
-    """Whether a claim's dataSource is one of those that are not silently dropped."""
+    """Return whether a claim's dataSource is one of those that are not silently dropped."""
     # upstream: pkg/api/persistentvolumeclaim/util.go:dataSourceIsPvcOrSnapshot
     named = source or {}
     return (named.get("apiGroup") or "", named.get("kind")) in _SOURCES

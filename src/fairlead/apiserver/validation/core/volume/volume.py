@@ -68,7 +68,7 @@ def mountable(volumes: list[Json]) -> dict[str, Json]:
 
 
 def _is_sound(volume: Json) -> bool:
-    """Whether the source is valid; cached, because similar pods have equal sources."""
+    """Return whether the source is valid; cached, because similar pods have equal sources."""
     text = _encode({key: value for key, value in volume.items() if key != "name"})
     return len(text) <= SOURCE_BYTES_MAX and _is_known_sound(text)
 

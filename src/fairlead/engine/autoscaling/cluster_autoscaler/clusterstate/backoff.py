@@ -55,5 +55,5 @@ class ExponentialBackoff:
         }
 
     def ends(self) -> list[Instant]:
-        """When the current backoffs end."""
+        """Return when the current backoffs end."""
         return [failure.until for failure in self._failures.values()]

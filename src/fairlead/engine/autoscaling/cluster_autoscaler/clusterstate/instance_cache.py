@@ -39,7 +39,7 @@ class InstanceCache:
         self._by_group.pop(group, None)
 
     def by_group(self) -> dict[str, Sequence[Instance]]:
-        """The instances of all groups; reads groups that are not in the cache."""
+        """Return the instances of all groups; reads groups that are not in the cache."""
         for group in self._provider.node_groups():
             if group.id not in self._by_group:
                 self._by_group[group.id] = tuple(group.instances())

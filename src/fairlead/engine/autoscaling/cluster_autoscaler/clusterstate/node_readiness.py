@@ -42,7 +42,7 @@ class NodeReadiness:
 
 
 def node_readiness(node: Node) -> NodeReadiness:
-    """The readiness of `node`; a node without a Ready condition is not ready.
+    """Return the readiness of `node`; a node without a Ready condition is not ready.
 
     Ready must not be False or Unknown; memory pressure and the unreachable taint do not matter.
     """

@@ -109,7 +109,7 @@ class ClusterStateRegistry:
         self._now: Instant = 0
 
     def group_options(self, group: NodeGroup) -> NodeGroupOptions:
-        """The options of `group`."""
+        """Return the options of `group`."""
         return self._options.defaults.overridden(group.overrides)
 
     # --- requests --------------------------------------------------------------------------
@@ -319,7 +319,7 @@ class ClusterStateRegistry:
         return self._missing(group) > 0
 
     def _missing(self, group: str) -> int:
-        """How many nodes the group still lacks; below 0 if it has too many."""
+        """Return how many nodes the group still lacks; below 0 if it has too many."""
         acceptable = self.ranges.get(group)
         if acceptable is None:
             return 0
@@ -328,7 +328,10 @@ class ClusterStateRegistry:
         return acceptable.target - present - len(readiness.long_unregistered)
 
     def upcoming_nodes(self, now: Instant) -> dict[str, int]:
-        """How many nodes are to come, by group; only groups that grow and are not backed off."""
+        """Return how many nodes are to come, by group.
+
+        Only groups that grow and are not backed off.
+        """
         return {
             group.id: self._missing(group.id)
             for group in self._provider.node_groups()
@@ -336,11 +339,11 @@ class ClusterStateRegistry:
         }
 
     def not_started(self, group: str) -> list[str]:
-        """Names of the group's nodes that have not started."""
+        """Return the names of the group's nodes that have not started."""
         return self.readiness.get(group, _NONE).not_started
 
     def incorrect_size(self, group: str) -> IncorrectSize | None:
-        """How the group's target differs from its nodes, None if it does not."""
+        """Return how the group's target differs from its nodes, None if it does not."""
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:
@@ -348,7 +351,7 @@ class ClusterStateRegistry:
         return self._first_seen
 
     def instances_with_errors(self) -> dict[str, list[str]]:
-        """Instances that could not be created, by group."""
+        """Return the instances that could not be created, by group."""
         found: dict[str, list[str]] = {}
         for group, instances in sorted(self._instances.items()):
             failed = sorted(one.id for one in instances if _has_failed(one))

@@ -38,7 +38,7 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 
 
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
-    """The index of the group for which arithmetic saves most, the later one of equals.
+    """Return the index of the group for which arithmetic saves most, the later one of equals.
 
     None if no group qualifies. Only the requests of the first container count.
     """

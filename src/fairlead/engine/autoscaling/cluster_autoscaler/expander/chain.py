@@ -38,7 +38,7 @@ class Choice:
 def choose(
     names: Sequence[str], filters: Mapping[str, Filter], options: Sequence[Option], pick: Pick
 ) -> Choice:
-    """The best of `options` by the expanders in `names`; `pick(n)` chooses among n equals.
+    """Return the best of `options` by the expanders in `names`; `pick(n)` chooses among n equals.
 
     `filters` are those that depend on the loop (price, priority). `random` ends the chain.
     """

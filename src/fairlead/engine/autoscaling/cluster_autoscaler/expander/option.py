@@ -32,5 +32,5 @@ class Filter(Protocol):
     """Keeps the best of several options."""
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """The best of `options`, several if they are equal; empty if none is acceptable."""
+        """Return the best of `options`, several if they are equal; empty if none is acceptable."""
         ...

@@ -41,7 +41,7 @@ class Cheapest:
         self._preferred = _preferred_cores(cluster_nodes)
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """All options that share the lowest score."""
+        """Return all options that share the lowest score."""
         stabilization = self._provider.pod_price(_STABILIZATION_POD)
         best: list[Option] = []
         lowest = math.inf

@@ -41,7 +41,7 @@ class HighestPriority:
         self._events = events.about(CONFIG_MAP)
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """The options of the highest priority that matches."""
+        """Return the options of the highest priority that matches."""
         priorities = self._priorities()
         if priorities is None:
             return list(options)
@@ -82,7 +82,7 @@ class HighestPriority:
 
 
 def read_priorities(text: str) -> Priorities:
-    """The patterns by priority. Raises PriorityMapError."""
+    """Return the patterns by priority. Raises PriorityMapError."""
     if not text:
         raise PriorityMapError(_EMPTY)
     try:

@@ -21,14 +21,14 @@ class Lowest:
         self._cost = cost
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """All options that share the lowest cost."""
+        """Return all options that share the lowest cost."""
         costs = [self._cost(option) for option in options]
         lowest = min(costs)
         return [one for one, cost in zip(options, costs, strict=True) if cost == lowest]
 
 
 def wasted_share(option: Option) -> float:
-    """The unused shares of the new nodes' cpu and memory capacity, added."""
+    """Return the unused shares of the new nodes' cpu and memory capacity, added."""
     cpu, memory = _capacity(option.template.node)
     total_cpu, total_memory = cpu * option.nodes, memory * option.nodes
     used_cpu = used_memory = 0

@@ -26,7 +26,9 @@ class ScaleUpInfo:
 
 
 def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
-    """The new sizes of `groups`, in order of execution; groups that do not grow are left out.
+    """Return the new sizes of `groups`, in order of execution.
+
+    Groups that do not grow are left out.
 
     Nodes go one by one to the smallest group. Groups are sorted by size; those before `start` are
     full, those between `start` and `at` already have the size of their successor.

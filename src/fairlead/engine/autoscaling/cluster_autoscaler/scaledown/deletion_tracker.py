@@ -67,7 +67,7 @@ class NodeDeletionTracker:
             self._results[name] = result
 
     def in_progress(self) -> DeletionsInProgress:
-        """The deletions in progress now."""
+        """Return the deletions in progress now."""
         by_group: dict[str, int] = {}
         for group in (*self._empty.values(), *self._drained.values()):
             by_group[group] = by_group.get(group, 0) + 1

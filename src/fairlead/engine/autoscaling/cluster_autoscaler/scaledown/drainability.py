@@ -80,7 +80,7 @@ class PodsToMove:
 
     @property
     def is_empty(self) -> bool:
-        """Return True if nothing has to move and nothing blocks."""
+        """Whether nothing has to move and nothing blocks."""
         return self.blocking is None and not self.pods
 
 
@@ -120,7 +120,7 @@ class _Question:
     budgets: RemainingBudgets
 
     def about(self, pod: Pod) -> Outcome:
-        """The outcome of the first rule with an opinion."""
+        """Return the outcome of the first rule with an opinion."""
         for rule in _RULES:
             outcome = rule(self, pod)
             if outcome is not None:

@@ -67,7 +67,7 @@ class EligibilityChecker:
         return eligible
 
     def utilization(self, info: NodeInfo, now: Instant) -> Utilization:
-        """The utilization of a node by the rules of its group. Raises UtilizationError."""
+        """Return the utilization of a node by the rules of its group. Raises UtilizationError."""
         options, context = self._context.options, self._context
         rules = UtilizationRules(
             context.group_options(context.group_of(info.node)).ignore_daemonsets_utilization,

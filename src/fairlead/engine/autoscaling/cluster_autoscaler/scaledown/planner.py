@@ -133,7 +133,7 @@ class ScaleDownPlanner:
         self.unneeded.update(found, now)
 
     def _unneeded_limit(self) -> int:
-        """How many unneeded nodes are searched for: as many as can be deleted soon.
+        """Return how many unneeded nodes are searched for: as many as can be deleted soon.
 
         upstream: planner.go: unneededNodesLimit
         """
@@ -145,7 +145,7 @@ class ScaleDownPlanner:
     # --- deletion --------------------------------------------------------------------------
 
     def nodes_to_delete(self, deletions: DeletionsInProgress, now: Instant) -> NodesToDelete:
-        """The unneeded nodes that may go now; reasons for the others are noted.
+        """Return the unneeded nodes that may go now; reasons for the others are noted.
 
         upstream: planner.go: NodesToDelete
         """

@@ -47,7 +47,7 @@ class NodeToBeRemoved:
 
     @property
     def is_empty(self) -> bool:
-        """Return True if no pod has to move."""
+        """Whether no pod has to move."""
         return not self.pods
 
 
@@ -68,7 +68,7 @@ class RemovalSimulator:
         self._simulator.drop_old_hints()
 
     def without_listers(self, name: str, now: Instant) -> PodsToMove:
-        """What the rules say about a node if controllers and budgets are not known."""
+        """Return what the rules say about a node if controllers and budgets are not known."""
         return self._rules.pods_to_move(self._pods(name), now)
 
     def simulate(
@@ -97,7 +97,7 @@ class RemovalSimulator:
     def _move(
         self, node: Node, moving: list[PodInfo], destinations: Collection[str], now: Instant
     ) -> bool:
-        """The node stays as an empty, tainted one meanwhile, since it still is a domain."""
+        """Return the node stays as an empty, tainted one meanwhile, since it still is a domain."""
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)
         assert info is not None

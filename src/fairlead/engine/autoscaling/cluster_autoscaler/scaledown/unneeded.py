@@ -51,7 +51,7 @@ class UnneededNodes:
         self.by_name = {}
 
     def threshold(self, node: Node) -> DurationNs:
-        """How long the node must be unneeded: a time of its own if it is not ready."""
+        """Return how long the node must be unneeded: a time of its own if it is not ready."""
         options = self._context.group_options(self._context.group_of(node))
         if node_readiness(node).is_ready:
             return options.scale_down_unneeded_time
@@ -60,7 +60,7 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """The nodes that may go, empty ones first, and why the others may not yet.
+        """Return the nodes that may go, empty ones first, and why the others may not yet.
 
         `deletions` is the number of deletions in progress by group. Each node that may go counts
         against the minimum of its group and of the cluster.

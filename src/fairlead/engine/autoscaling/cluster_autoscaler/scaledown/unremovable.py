@@ -93,5 +93,5 @@ class UnremovableNodes:
         return name in self._until
 
     def next_expiry(self) -> Instant | None:
-        """When the first remembered simulation is forgotten."""
+        """Return when the first remembered simulation is forgotten."""
         return min(self._until.values(), default=None)

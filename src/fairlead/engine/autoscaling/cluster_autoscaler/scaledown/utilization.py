@@ -66,7 +66,7 @@ def is_gpu_node(info: NodeInfo, gpu_label: str) -> bool:
 
 
 def gpu_resource(info: NodeInfo) -> str | None:
-    """The GPU resource that the node offers, None if it offers none."""
+    """Return the GPU resource that the node offers, None if it offers none."""
     allocatable = info.node.status.allocatable
     return next((name for name in GPU_RESOURCES if whole_value(allocatable.get(name, 0)) > 0), None)
 

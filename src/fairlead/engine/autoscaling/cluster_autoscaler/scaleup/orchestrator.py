@@ -173,7 +173,7 @@ class _Attempt:
     # --- options ---------------------------------------------------------------------------
 
     def options(self) -> list[Option]:
-        """What each group that may grow could do for the pods."""
+        """Return what each group that may grow could do for the pods."""
         for group in self._groups:
             reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
             if reason is not None:
@@ -185,7 +185,10 @@ class _Attempt:
         return [option for option in found if option.pods and option.nodes]
 
     def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
-        """The pod groups whose first pod fits a new node of `group`; notes why others do not."""
+        """Return the pod groups whose first pod fits a new node of `group`.
+
+        Notes why others do not.
+        """
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
         with snapshot.fork():
@@ -215,7 +218,7 @@ class _Attempt:
         return Option(group, nodes, found.pods, template, tuple(one.id for one in similar))
 
     def _node_limit(self, group: NodeGroup, similar: Sequence[NodeGroup]) -> int | None:
-        """How many nodes an estimation may add; None for any number.
+        """Return how many nodes an estimation may add; None for any number.
 
         upstream: estimator/{static,sng_capacity,cluster_capacity}_threshold.go
         """
@@ -283,7 +286,7 @@ class _Attempt:
         return status
 
     def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
-        """How `nodes` are distributed; what the quota cuts is not distributed again."""
+        """Return how `nodes` are distributed; what the quota cuts is not distributed again."""
         targets = [group]
         for similar in self._similar(group):
             template = self._templates[similar.id]
@@ -318,7 +321,7 @@ class _Attempt:
             pods.accepted = []
 
     def status(self, result: ScaleUpResult) -> ScaleUpStatus:
-        """The outcome `result`, with the pods that no group accepts."""
+        """Return the outcome `result`, with the pods that no group accepts."""
         return ScaleUpStatus(result, remain=self._remain(), considered=len(self._groups))
 
     def _remain(self) -> list[NoScaleUpInfo]:
@@ -335,7 +338,7 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """The skipped groups that would not take the pods anyway, with reasons."""
+        """Return the skipped groups that would not take the pods anyway, with reasons."""
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:
             template = self._templates.get(name)

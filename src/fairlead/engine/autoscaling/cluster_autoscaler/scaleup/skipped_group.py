@@ -34,7 +34,7 @@ def skip_reason(
     quota: QuotaTracker,
     now: Instant,
 ) -> str | None:
-    """Why `group` is not considered at all, None if it is."""
+    """Return why `group` is not considered at all, None if it is."""
     reason = unsafe_reason(context, group, now)
     if reason is not None:
         return reason
@@ -54,5 +54,5 @@ def skip_reason(
 
 
 def quota_reason(resources: list[str]) -> str:
-    """The text for cluster-wide limits that would be exceeded."""
+    """Return the text for cluster-wide limits that would be exceeded."""
     return f'exceeded quota: "cluster-wide", resources: {", ".join(resources)}'

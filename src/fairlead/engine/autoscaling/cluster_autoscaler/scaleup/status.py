@@ -74,7 +74,7 @@ def sends_not_triggered(status: ScaleUpStatus) -> bool:
 
 
 def not_triggered(status: ScaleUpStatus, info: NoScaleUpInfo) -> str:
-    """The text of NotTriggerScaleUp: each distinct reason with the number of groups."""
+    """Return the text of NotTriggerScaleUp: each distinct reason with the number of groups."""
     if status.result is ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL:
         return f"pod didn't trigger scale-up: {MAX_NODES_REACHED}"
     counts: dict[str, int] = {}

@@ -100,11 +100,11 @@ class ClusterSnapshot:
         return self._order
 
     def node(self, name: str) -> NodeInfo | None:
-        """The node called `name`, None if it is not in the snapshot."""
+        """Return the node called `name`, None if it is not in the snapshot."""
         return self.table.find(name)
 
     def nodes(self) -> list[NodeInfo]:
-        """All nodes, in order."""
+        """Return all nodes, in order."""
         found = (self.table.find(name) for name in self._order)
         return [info for info in found if info is not None]
 
@@ -221,7 +221,7 @@ class ClusterSnapshot:
     # --- predicates ------------------------------------------------------------------------
 
     def rejection(self, pod: PodInfo, name: str) -> Status | None:
-        """Why `pod` does not fit the node called `name`; None if it fits.
+        """Return why `pod` does not fit the node called `name`; None if it fits.
 
         upstream: plugin_runner.go: RunFiltersOnNode
         """
@@ -241,7 +241,7 @@ class ClusterSnapshot:
     def find_place(
         self, pod: PodInfo, among: Collection[str] | None = None, first: int = 0
     ) -> str | None:
-        """The first node after the last found one that takes `pod`; None if there is none.
+        """Return the first node after the last found one that takes `pod`; None if there is none.
 
         `among` limits the nodes by name, `first` to places in the order from there on. Cordoned
         nodes are never chosen, even if the pod tolerates the cordon.
@@ -278,7 +278,7 @@ class ClusterSnapshot:
 
 
 def _codes(found: Feasibility, rows: Positions) -> npt.NDArray[np.int32]:
-    """The verdicts by row for `rows`; rows outside the plan are not feasible."""
+    """Return the verdicts by row for `rows`; rows outside the plan are not feasible."""
     if found.plan.node_names is None:
         return found.codes[rows]
     by_row = np.full(found.plan.table.capacity, -1, np.int32)

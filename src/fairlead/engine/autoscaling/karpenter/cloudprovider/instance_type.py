@@ -79,7 +79,7 @@ class InstanceType:
     def compatible_offerings(
         self, requirements: Requirements, well_known: frozenset[str]
     ) -> list[Offering]:
-        """The offerings, available or not, that a node with `requirements` can be."""
+        """Return the offerings, available or not, that a node with `requirements` can be."""
         return [
             one for one in self.offerings if requirements.compatible(one.requirements, well_known)
         ]
@@ -94,7 +94,7 @@ class InstanceType:
         return min(prices, default=NO_PRICE)
 
     def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
-        """The most that a launch may cost: the dearest offering of the first capacity type.
+        """Return the most that a launch may cost: the dearest offering of the first capacity type.
 
         Providers take reserved capacity first, then spot, then on-demand.
         """
@@ -112,7 +112,7 @@ class InstanceType:
 def reserved_offerings(
     types: Iterable[InstanceType], requirements: Requirements, well_known: frozenset[str]
 ) -> list[Offering]:
-    """The available reserved offerings of `types` that `requirements` allow."""
+    """Return the available reserved offerings of `types` that `requirements` allow."""
     return [
         one
         for instance_type in types
@@ -124,7 +124,7 @@ def reserved_offerings(
 
 
 def fits(requests: Amounts, available: Amounts) -> bool:
-    """Whether `requests` fit; nothing fits where any amount is negative."""
+    """Return whether `requests` fit; nothing fits where any amount is negative."""
     # upstream: pkg/utils/resources/resources.go:Fits
     if any(amount < 0 for amount in available.values()):
         return False
@@ -132,7 +132,7 @@ def fits(requests: Amounts, available: Amounts) -> bool:
 
 
 def merged(*amounts: Amounts) -> dict[str, int]:
-    """The sum of `amounts`, resource by resource."""
+    """Return the sum of `amounts`, resource by resource."""
     total: dict[str, int] = {}
     for one in amounts:
         for name, amount in one.items():
@@ -143,7 +143,7 @@ def merged(*amounts: Amounts) -> dict[str, int]:
 def unmet_min_values(
     types: Sequence[InstanceType], requirements: Requirements
 ) -> tuple[int, dict[str, int]]:
-    """How many of `types`, from the first, meet all minValues; else the labels that fail.
+    """Return how many of `types`, from the first, meet all minValues; else the labels that fail.
 
     Returns (number of types needed, {}) or (all types, {label: values offered}). Values that the
     types list count, whether or not an offering has them.

@@ -96,7 +96,7 @@ class InstanceTypeTable:
         return self._resources.get(resource)
 
     def meeting(self, requirements: Requirements) -> Mask:
-        """The types whose own requirements intersect `requirements`."""
+        """Return the types whose own requirements intersect `requirements`."""
         found = self._met.get(requirements)
         if found is None:
             found = self.all.copy()
@@ -108,7 +108,7 @@ class InstanceTypeTable:
         return found
 
     def offered(self, requirements: Requirements) -> Mask:
-        """The types with an available offering that `requirements` allow as a whole."""
+        """Return the types with an available offering that `requirements` allow as a whole."""
         found = self._offered.get(requirements)
         if found is None:
             allowed = self.allowed_offerings(requirements) & self._offering_available
@@ -118,7 +118,7 @@ class InstanceTypeTable:
         return found
 
     def allowed_offerings(self, requirements: Requirements) -> Mask:
-        """The offerings, over all types in order, that a node with `requirements` can be."""
+        """Return the offerings, over all types in order, that a node with `requirements` can be."""
         allowed = np.ones(len(self._offerings), dtype=np.bool_)
         for key, column in self._offering_labels.items():
             asked = requirements.find(key)
@@ -128,7 +128,7 @@ class InstanceTypeTable:
         return allowed
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
-        """The types whose allocatable resources hold `requests`."""
+        """Return the types whose allocatable resources hold `requests`."""
         found = self._sound
         for name, amount in requests.items():
             column = self._resources.get(name)
@@ -139,7 +139,7 @@ class InstanceTypeTable:
         return found
 
     def within(self, remaining: Mapping[str, int]) -> Mask:
-        """The types whose capacity exceeds none of the `remaining` limits."""
+        """Return the types whose capacity exceeds none of the `remaining` limits."""
         found = self.all
         for name, amount in remaining.items():
             column = self._resources.get(name)
@@ -150,18 +150,18 @@ class InstanceTypeTable:
         return found
 
     def largest_capacity(self, options: Mask, resource: str) -> int:
-        """The largest capacity of `resource` among `options`; 0 if none has it."""
+        """Return the largest capacity of `resource` among `options`; 0 if none has it."""
         column = self._resources.get(resource)
         if column is None or not options.any():
             return 0
         return int(self.capacity[options, column].max())
 
     def chosen(self, options: Mask) -> list[InstanceType]:
-        """The types of a mask, in the provider's order."""
+        """Return the types of a mask, in the provider's order."""
         return [self.types[i] for i in np.flatnonzero(options)]
 
     def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
-        """The available reserved offerings of `options` that `requirements` allow."""
+        """Return the available reserved offerings of `options` that `requirements` allow."""
         if not self.has_reserved:
             return []
         allowed = self.allowed_offerings(requirements) & self._offering_available

@@ -61,7 +61,7 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 
 
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
-    """Whether the schedule's last hit is less than the duration ago."""
+    """Return whether the schedule's last hit is less than the duration ago."""
     # upstream: nodepool.go:Budget.IsActive
     if budget.schedule is None:
         return True

@@ -94,7 +94,7 @@ class Candidates:
     def all(
         self, disruption_class: DisruptionClass, now: Instant
     ) -> tuple[list[DisruptionCandidate], dict[str, str]]:
-        """The candidates by name, and for the other nodes why they are none."""
+        """Return the candidates by name, and for the other nodes why they are none."""
         budgets = PodBudgets(self._cluster.budgets.values())
         found: list[DisruptionCandidate] = []
         blocked: dict[str, str] = {}
@@ -173,7 +173,7 @@ class Candidates:
 
 
 def total_price(candidates: Iterable[DisruptionCandidate]) -> float:
-    """What the candidates cost together; 0 if a price is not known."""
+    """Return what the candidates cost together; 0 if a price is not known."""
     # upstream: consolidation.go:getCandidatePrices
     total = 0.0
     for one in candidates:

@@ -161,7 +161,7 @@ class Consolidation:
 
 
 def cheaper_than(request: NodeClaimRequest, price: float) -> NodeClaimRequest | str:
-    """The request with only the types whose launch costs less than `price` for sure."""
+    """Return the request with only the types whose launch costs less than `price` for sure."""
     # upstream: nodeclaim.go:RemoveInstanceTypeOptionsByPriceAndMinValues
     types = tuple(
         one

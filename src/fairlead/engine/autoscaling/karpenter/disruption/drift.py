@@ -61,7 +61,7 @@ class Drift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """What `compute` finds, at once."""
+        """Yield what `compute` finds, at once."""
         yield from ()
         return self.compute(candidates, allowed, now)
 

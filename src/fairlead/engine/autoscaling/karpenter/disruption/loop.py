@@ -79,7 +79,7 @@ class DisruptionLoop:
     def run(
         self, now: Instant, start: Callable[[DisruptionCommand, Instant], None]
     ) -> Generator[DurationNs, Instant, LoopResult]:
-        """One loop, beginning at `now`.
+        """Return one loop, beginning at `now`.
 
         It yields how long to wait, and continues with the time it is sent. `start` carries out a
         command.

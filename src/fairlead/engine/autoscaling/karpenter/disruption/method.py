@@ -50,11 +50,11 @@ class DisruptionMethod(Protocol):
     disruption_class: DisruptionClass
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Whether the method is about the candidate; False or upstream's text if not."""
+        """Return whether the method is about the candidate; False or upstream's text if not."""
         ...
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """What to do, validated; `allowed` is what budgets allow, by NodePool."""
+        """Return what to do, validated; `allowed` is what budgets allow, by NodePool."""
         ...

@@ -54,13 +54,16 @@ class MultiNodeConsolidation:
         self._consolidation = Consolidation(context, self.name, self.reason)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """The node may be consolidated."""
+        """Return the node may be consolidated."""
         return should_consolidate(candidate)
 
     def batch(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
     ) -> tuple[list[DisruptionCandidate], bool]:
-        """The candidates with pods within the budgets, by cost; and whether a budget held one."""
+        """Return the candidates with pods within the budgets, by cost.
+
+        And whether a budget held one.
+        """
         found: list[DisruptionCandidate] = []
         is_constrained = False
         for one in by_cost(candidates):
@@ -86,7 +89,7 @@ class MultiNodeConsolidation:
     def search(
         self, batch: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
-        """The last prefix that worked in a binary search over prefixes of two and more."""
+        """Return the last prefix that worked in a binary search over prefixes of two and more."""
         # upstream: multinodeconsolidation.go:firstNConsolidationOption
         low, high = 1, min(len(batch) - 1, _BATCH_MAX)
         found: DisruptionCommand | None = None
@@ -103,7 +106,7 @@ class MultiNodeConsolidation:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """The command found, if it holds after a wait."""
+        """Yield the command found, if it holds after a wait."""
         if self._memory.is_consolidated(self.name, now):
             return []
         batch, is_constrained = self.batch(candidates, allowed)

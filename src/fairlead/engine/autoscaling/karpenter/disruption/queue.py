@@ -53,7 +53,7 @@ class DisruptionQueue:
         self.keys: set[str] = set()
 
     def __len__(self) -> int:
-        """How many commands are under way."""
+        """Return how many commands are under way."""
         return len(self._commands)
 
     @property
@@ -62,7 +62,7 @@ class DisruptionQueue:
         return tuple(self._commands)
 
     def replaced_claims(self) -> frozenset[str]:
-        """The NodeClaims of static NodePools that are being replaced."""
+        """Return the NodeClaims of static NodePools that are being replaced."""
         return frozenset(
             one.claim.name
             for queued in self._commands
@@ -80,7 +80,7 @@ class DisruptionQueue:
             self._cluster.nominate(node.state.key, now)
 
     def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
-        """Whether the replacements are ready; a command that takes too long has failed.
+        """Return whether the replacements are ready; a command that takes too long has failed.
 
         The time is looked at last, so that even an attempt that finds them ready may be too late.
         """
@@ -94,7 +94,7 @@ class DisruptionQueue:
         return CommandProgress.COMPLETED if all(ready) else CommandProgress.WAITING
 
     def is_ready(self, queued: QueuedCommand) -> bool:
-        """Whether all replacements exist and are initialized."""
+        """Return whether all replacements exist and are initialized."""
         claims = self._cluster.node_claims
         return all(
             name in claims and claims[name].is_true(INITIALIZED_CONDITION)
@@ -102,7 +102,7 @@ class DisruptionQueue:
         )
 
     def times_out_at(self, queued: QueuedCommand) -> Instant:
-        """When the command fails if its replacements are not ready by then."""
+        """Return when the command fails if its replacements are not ready by then."""
         return queued.started + self._timeout() + 1
 
     def _timeout(self) -> DurationNs:

@@ -47,7 +47,7 @@ class SingleNodeConsolidation:
         self._consolidation = Consolidation(context, self.name, self.reason)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """The node may be consolidated."""
+        """Return the node may be consolidated."""
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
@@ -59,13 +59,13 @@ class SingleNodeConsolidation:
         return [one for turn in rounds for one in turn if one is not None]
 
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
-        """The command for one node, or upstream's text why there is none."""
+        """Return the command for one node, or upstream's text why there is none."""
         return self._consolidation.compute((candidate,), now)
 
     def first(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """The first candidate's command, and whether a budget held a candidate back."""
+        """Return the first candidate's command, and whether a budget held a candidate back."""
         is_constrained = False
         for one in self.order(candidates):
             if allowed[one.pool.name] == 0:
@@ -81,7 +81,7 @@ class SingleNodeConsolidation:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """The command found, if it holds after a wait; otherwise none in this loop."""
+        """Yield the command found, if it holds after a wait; otherwise none in this loop."""
         if self._memory.is_consolidated(self.name, now):
             return []
         command, is_constrained = self.first(candidates, allowed, now)

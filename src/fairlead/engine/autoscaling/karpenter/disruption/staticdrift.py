@@ -39,7 +39,7 @@ class StaticDrift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """The commands of all pools, in the order of their names."""
+        """Return the commands of all pools, in the order of their names."""
         found: list[DisruptionCommand] = []
         for name in sorted({one.pool.name for one in candidates}):
             mine = [one for one in candidates if one.pool.name == name]
@@ -68,6 +68,6 @@ class StaticDrift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """What `compute` finds, at once."""
+        """Yield what `compute` finds, at once."""
         yield from ()
         return self.compute(candidates, allowed, now)

@@ -31,7 +31,7 @@ def validate(
     should_disrupt: ShouldDisrupt,
     now: Instant,
 ) -> str | None:
-    """Why a consolidation must not be carried out any more, None if it still holds.
+    """Return why a consolidation must not be carried out any more, None if it still holds.
 
     All candidates must still be candidates within the budgets, and a new simulation must need the
     same number of nodes, with all the types of the command's replacement among its options.

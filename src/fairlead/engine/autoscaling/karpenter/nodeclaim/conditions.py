@@ -68,7 +68,7 @@ class ClaimConditions:
     def updated(
         self, claim: NodeClaim, pool: NodePool | None, now: Instant
     ) -> tuple[NodeClaim, DurationNs | None]:
-        """The NodeClaim with its conditions as they are now, and when to look again.
+        """Return the NodeClaim with its conditions as they are now, and when to look again.
 
         NodeClaims that are being deleted, or whose pool is gone, stay as they are.
         """
@@ -94,7 +94,7 @@ class ClaimConditions:
         return with_condition(claim, DRIFTED, reason, now), DRIFT_PERIOD_NS
 
     def _drift_reason(self, claim: NodeClaim, pool: NodePool, now: Instant) -> str:
-        """The first reason that applies, "" if none does."""
+        """Return the first reason that applies, "" if none does."""
         # upstream: drift.go:isDrifted
         if _has_other_hash(claim, pool):
             return "NodePoolDrifted"
@@ -132,7 +132,10 @@ class ClaimConditions:
 def _is_offered(
     instance_type: InstanceType, labels: Requirements, well_known: frozenset[str]
 ) -> bool:
-    """Whether an offering, available or not, matches; on-demand replaces reserved capacity."""
+    """Return whether an offering, available or not, matches.
+
+    On-demand replaces reserved capacity.
+    """
     asked = labels
     if CAPACITY_TYPE in labels and labels.get(CAPACITY_TYPE).has(RESERVED):
         either = LabelRequirement(CAPACITY_TYPE, values=frozenset((RESERVED, ON_DEMAND)))
@@ -142,7 +145,7 @@ def _is_offered(
 
 
 def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
-    """Whether both have a hash of the same version, and the hashes differ."""
+    """Return whether both have a hash of the same version, and the hashes differ."""
     mine, theirs = pool.metadata.annotations, claim.metadata.annotations
     keys = (NODE_POOL_HASH, NODE_POOL_HASH_VERSION)
     if any(key not in annotations for annotations in (mine, theirs) for key in keys):
@@ -173,7 +176,7 @@ def _with_consolidatable(
 
 
 def with_condition(claim: NodeClaim, kind: str, reason: str, now: Instant) -> NodeClaim:
-    """The NodeClaim with a True condition; its time changes only with its status."""
+    """Return the NodeClaim with a True condition; its time changes only with its status."""
     old = claim.condition(kind)
     if old is not None and old.status == "True":
         if old.reason == reason:
@@ -189,7 +192,7 @@ def with_condition(claim: NodeClaim, kind: str, reason: str, now: Instant) -> No
 
 
 def without_condition(claim: NodeClaim, kind: str) -> NodeClaim:
-    """The NodeClaim without a condition."""
+    """Return the NodeClaim without a condition."""
     if claim.condition(kind) is None:
         return claim
     kept = tuple(one for one in claim.status.conditions if one.type != kind)

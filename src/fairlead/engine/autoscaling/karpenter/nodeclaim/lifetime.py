@@ -20,7 +20,10 @@ _POD_EVENT_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 
 
 def expires_at(claim: NodeClaim) -> Instant | None:
-    """When the NodeClaim is deleted, whatever budgets say; None for never, or if it is already."""
+    """Return when the NodeClaim is deleted, whatever budgets say.
+
+    None for never, or if it is already.
+    """
     expire_after = duration_or_never(claim.spec.expire_after)
     if expire_after is None or claim.metadata.deletion_timestamp:
         return None
@@ -42,7 +45,7 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
 
 
 def with_pod_event(claim: NodeClaim, now: Instant) -> NodeClaim:
-    """The NodeClaim with the event noted, unless one was noted less than ten seconds ago."""
+    """Return the NodeClaim with the event noted, unless one was noted less than ten seconds ago."""
     last = claim.status.last_pod_event_time
     if last and now - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:
         return claim

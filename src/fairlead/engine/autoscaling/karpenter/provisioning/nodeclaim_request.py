@@ -96,7 +96,10 @@ class NodeClaimRequest:
         return found
 
     def launch(self) -> tuple[InstanceType, Offering] | None:
-        """What a provider launches: the cheapest offering; of equals the first type's, in order."""
+        """Return what a provider launches: the cheapest offering.
+
+        Of equals the first type's, in order.
+        """
         best: tuple[InstanceType, Offering] | None = None
         requirements = self.stored_requirements
         for one in sorted(self.instance_types, key=lambda one: one.name):
@@ -107,12 +110,12 @@ class NodeClaimRequest:
 
 
 def static_request(pool: NodePool, well_known: frozenset[str]) -> NodeClaimRequest:
-    """A NodeClaim of a static NodePool."""
+    """Return a NodeClaim of a static NodePool."""
     return NodeClaimRequest(pool, template_requirements(pool), (), {}, well_known=well_known)
 
 
 def is_custom(key: str, well_known: frozenset[str]) -> bool:
-    """Whether a label is neither well known nor restricted."""
+    """Return whether a label is neither well known nor restricted."""
     return key not in well_known and not is_restricted(key, well_known)
 
 
@@ -134,7 +137,7 @@ def ordered_by_price(
 
 
 def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
-    """The request for a NodeClaim of a pass, or why it cannot be made.
+    """Return the request for a NodeClaim of a pass, or why it cannot be made.
 
     The options are cut to the cheapest; the cut may leave too few values for minValues.
     """

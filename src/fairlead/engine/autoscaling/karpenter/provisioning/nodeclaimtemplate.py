@@ -45,7 +45,7 @@ class NodeClaimTemplate:
 
 
 def pool_requirements(pool: NodePool) -> Requirements:
-    """The requirements of a NodePool and the labels of its template."""
+    """Return the requirements of a NodePool and the labels of its template."""
     stated = pool.spec.template.spec.requirements
     labels = label_requirements(pool.spec.template.metadata.labels)
     return combined(
@@ -54,7 +54,7 @@ def pool_requirements(pool: NodePool) -> Requirements:
 
 
 def template_labels(pool: NodePool) -> dict[str, str]:
-    """The labels that every NodeClaim of the pool has."""
+    """Return the labels that every NodeClaim of the pool has."""
     reference = pool.spec.template.spec.node_class_ref
     labels = {**pool.spec.template.metadata.labels, NODE_POOL: pool.name}
     if reference.kind:
@@ -63,5 +63,5 @@ def template_labels(pool: NodePool) -> dict[str, str]:
 
 
 def template_requirements(pool: NodePool) -> Requirements:
-    """The requirements that every NodeClaim of the pool starts with."""
+    """Return the requirements that every NodeClaim of the pool starts with."""
     return pool_requirements(pool).with_added(label_requirements(template_labels(pool)))

@@ -229,14 +229,17 @@ class Provisioner:
     # --- daemons ---------------------------------------------------------------------------------
 
     def _daemons(self) -> list[Pod]:
-        """One pod for every DaemonSet."""
+        """Return one pod for every DaemonSet."""
         found = [self._daemon_pod(one) for one in self._cluster.daemon_sets.values()]
         if self._options.ignore_dra_requests:
             return [pod for pod in found if not has_resource_claims(pod)]
         return found
 
     def _daemon_pod(self, owner: DaemonSet) -> Pod:
-        """The newest pod of a DaemonSet, with its template's node affinity; else the template."""
+        """Return the newest pod of a DaemonSet, with its template's node affinity.
+
+        Else the template.
+        """
         template = without_nulls(owner.spec.template)
         from_template = decode_as(Pod, {"spec": template.get("spec", {})})
         pods = sorted(self._cluster.daemon_pods(owner), key=_pod_order)
@@ -275,14 +278,14 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 
 
 def _overhead(template: NodeClaimTemplate, daemons: Sequence[Pod]) -> DaemonOverhead:
-    """What the daemons take that will run on the pool's nodes."""
+    """Return what the daemons take that will run on the pool's nodes."""
     pods = tuple(pod for pod in daemons if _runs_on(template, pod))
     ports = tuple(port for pod in pods for port in host_ports(pod))
     return DaemonOverhead(pods, requests_of(pods), ports)
 
 
 def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
-    """Whether any alternative of the daemon's node affinity admits the pool's nodes."""
+    """Return whether any alternative of the daemon's node affinity admits the pool's nodes."""
     # upstream: scheduler.go:isDaemonPodCompatible
     pod: Pod = with_prefer_no_schedule_tolerated(daemon)
     if untolerated(template.taints, pod.spec.tolerations) is not None:
@@ -299,7 +302,7 @@ def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
 
 
 def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
-    """The pods of a node that will leave it as things are now.
+    """Return the pods of a node that will leave it as things are now.
 
     Pods with do-not-disrupt and pods behind a budget that allows no disruption ever stay.
     """

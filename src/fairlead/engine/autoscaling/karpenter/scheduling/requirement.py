@@ -67,7 +67,7 @@ class LabelRequirement:
         return next(iter(self.values))
 
     def has(self, value: str) -> bool:
-        """Whether `value` is allowed."""
+        """Return whether `value` is allowed."""
         if (value in self.values) == self.complement:
             return False
         return (self.gte is None and self.lte is None) or _within(value, self.gte, self.lte)
@@ -89,7 +89,10 @@ class LabelRequirement:
         return LabelRequirement(self.key, complement, values, gte, lte, min_values)
 
     def has_intersection(self, other: LabelRequirement) -> bool:
-        """Whether some value satisfies both. Two complements always do, unless bounds cross."""
+        """Return whether some value satisfies both.
+
+        Two complements always do, unless bounds cross.
+        """
         gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
         if gte is not None and lte is not None and gte > lte:
             return False
@@ -104,11 +107,11 @@ class LabelRequirement:
         return any(_within(value, gte, lte) for value in _combined(self, other))
 
     def with_min_values(self, min_values: int | None) -> LabelRequirement:
-        """The same values with another `min_values`."""
+        """Return the same values with another `min_values`."""
         return replace(self, min_values=min_values)
 
     def sorted_values(self) -> list[str]:
-        """The listed values in order."""
+        """Return the listed values in order."""
         return sorted(self.values)
 
     def __str__(self) -> str:
@@ -129,7 +132,9 @@ class LabelRequirement:
 def requirement(
     key: str, operator: str, values: Sequence[str] = (), min_values: int | None = None
 ) -> LabelRequirement:
-    """The requirement that an API object states; aliases of labels become their stable names.
+    """Return the requirement that an API object states.
+
+    Aliases of labels become their stable names.
 
     Gt, Gte, Lt and Lte take one integer. An unknown operator allows nothing.
     """
@@ -151,7 +156,7 @@ def requirement(
 def of_selector(
     stated: NodeSelectorRequirement | LabelSelectorRequirement,
 ) -> LabelRequirement:
-    """The requirement of a node selector term."""
+    """Return the requirement of a node selector term."""
     return requirement(stated.key, stated.operator, stated.values)
 
 
@@ -169,7 +174,7 @@ def _bounded(
 
 
 def _combined(a: LabelRequirement, b: LabelRequirement) -> frozenset[str]:
-    """The listed values of the intersection, before bounds."""
+    """Return the listed values of the intersection, before bounds."""
     if a.complement and b.complement:
         return a.values | b.values
     if a.complement:

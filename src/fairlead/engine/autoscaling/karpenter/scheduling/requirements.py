@@ -34,23 +34,23 @@ class Requirements:
         self._hash: int | None = None
 
     def __iter__(self) -> Iterator[LabelRequirement]:
-        """The requirements, in order of insertion."""
+        """Return the requirements, in order of insertion."""
         return iter(self._by_key.values())
 
     def __contains__(self, key: str) -> bool:
-        """Whether there is a requirement on the label `key`."""
+        """Return whether there is a requirement on the label `key`."""
         return key in self._by_key
 
     def __len__(self) -> int:
-        """How many labels have a requirement."""
+        """Return how many labels have a requirement."""
         return len(self._by_key)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same requirements."""
+        """Return whether both have the same requirements."""
         return isinstance(other, Requirements) and self._by_key == other._by_key
 
     def __hash__(self) -> int:
-        """A hash of the contents, computed once."""
+        """Return a hash of the contents, computed once."""
         if self._hash is None:
             self._hash = frozenset(self._by_key.values()).__hash__()
         return self._hash
@@ -61,12 +61,12 @@ class Requirements:
         return self._by_key.keys()
 
     def get(self, key: str) -> LabelRequirement:
-        """The requirement on `key`; Exists if there is none, because any value will do."""
+        """Return the requirement on `key`; Exists if there is none, because any value will do."""
         found = self._by_key.get(key)
         return LabelRequirement(key, complement=True) if found is None else found
 
     def find(self, key: str) -> LabelRequirement | None:
-        """The requirement on `key`, None if there is none."""
+        """Return the requirement on `key`, None if there is none."""
         return self._by_key.get(key)
 
     def with_added(self, more: Iterable[LabelRequirement]) -> Requirements:
@@ -88,7 +88,7 @@ class Requirements:
         return Requirements({k: one for k, one in self._by_key.items() if k != key})
 
     def with_min_values(self) -> list[LabelRequirement]:
-        """The requirements that have minValues."""
+        """Return the requirements that have minValues."""
         return [one for one in self._by_key.values() if one.min_values is not None]
 
     def conflict(self, other: Requirements) -> str | None:
@@ -162,7 +162,7 @@ class Requirements:
 
 
 def label_requirements(labels: Mapping[str, str]) -> Requirements:
-    """The requirements that a node with `labels` states about itself."""
+    """Return the requirements that a node with `labels` states about itself."""
     found: dict[str, LabelRequirement] = {}
     for name, value in labels.items():
         key = normalized_label(name)
@@ -173,12 +173,12 @@ def label_requirements(labels: Mapping[str, str]) -> Requirements:
 
 
 def combined(requirements: Iterable[LabelRequirement]) -> Requirements:
-    """The intersection of `requirements`, label by label."""
+    """Return the intersection of `requirements`, label by label."""
     return Requirements().with_added(requirements)
 
 
 def term_requirements(term: NodeSelectorTerm) -> Requirements:
-    """The requirements of the matchExpressions of a node selector term."""
+    """Return the requirements of the matchExpressions of a node selector term."""
     return combined(of_selector(one) for one in term.match_expressions)
 
 
@@ -205,7 +205,7 @@ def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
 
 
 def has_preferred_node_affinity(pod: Pod) -> bool:
-    """Whether the pod prefers some nodes."""
+    """Return whether the pod prefers some nodes."""
     affinity = pod.spec.affinity
     return (
         affinity is not None

@@ -167,7 +167,7 @@ class KarpenterCluster:
             self._daemon_pods.get(owner.uid, {}).pop(key, None)
 
     def pods_on(self, node_name: str) -> PodsOnNode:
-        """The pods bound to a node, ordered by namespace and name."""
+        """Return the pods bound to a node, ordered by namespace and name."""
         if not self._on_node.get(node_name):
             return _NO_PODS
         found = self._pods_on.get(node_name)
@@ -178,11 +178,11 @@ class KarpenterCluster:
         return found
 
     def daemon_pods(self, owner: DaemonSet) -> Iterator[Pod]:
-        """The existing pods of a DaemonSet."""
+        """Return the existing pods of a DaemonSet."""
         return iter(self._daemon_pods.get(owner.metadata.uid, {}).values())
 
     def nodes(self, now: Instant) -> list[StateNode]:
-        """Every NodeClaim that has a provider id and every Node, joined by provider id."""
+        """Return every NodeClaim that has a provider id and every Node, joined by provider id."""
         by_provider = {
             node.spec.provider_id: node
             for node in self.node_objects.values()
@@ -219,7 +219,7 @@ class KarpenterCluster:
         return found
 
     def is_synced(self) -> bool:
-        """Whether every NodeClaim has a provider id, so that usage is complete."""
+        """Return whether every NodeClaim has a provider id, so that usage is complete."""
         # upstream: cluster.go:Synced
         return all(one.status.provider_id for one in self.node_claims.values())
 

@@ -27,13 +27,13 @@ class ConsolidationMemory:
         self._changes += 1
 
     def _state(self, now: Instant) -> tuple[int, Instant]:
-        """What identifies the state; it changes by itself after five minutes."""
+        """Return what identifies the state; it changes by itself after five minutes."""
         if now - self._changed_at >= _FORGET_AFTER_NS:
             self.change(now)
         return self._changes, self._changed_at
 
     def is_consolidated(self, method: str, now: Instant) -> bool:
-        """Whether the method has found nothing in the present state."""
+        """Return whether the method has found nothing in the present state."""
         return self._seen.get(method) == self._state(now)
 
     def mark(self, method: str, now: Instant) -> None:
@@ -41,5 +41,5 @@ class ConsolidationMemory:
         self._seen[method] = self._state(now)
 
     def looks_again_at(self) -> Instant:
-        """When all methods look again although nothing has changed."""
+        """Return when all methods look again although nothing has changed."""
         return self._changed_at + _FORGET_AFTER_NS

@@ -37,5 +37,5 @@ def pool_count(
 
 
 def node_limit(pool: NodePool) -> int | None:
-    """The pool's limit on nodes, None if it has none."""
+    """Return the pool's limit on nodes, None if it has none."""
     return amounts(pool.spec.limits).get(NODES)

@@ -161,7 +161,7 @@ class StateNode:
         return self._amounts("capacity")
 
     def _amounts(self, field: str) -> dict[str, int]:
-        """A field of the status; before initialization zeros come from the NodeClaim."""
+        """Return a field of the status; before initialization zeros come from the NodeClaim."""
         reported = amounts(getattr(self.node.status, field)) if self.node is not None else {}
         if self.claim is None or self.initialized:
             return reported
@@ -170,13 +170,13 @@ class StateNode:
 
 
 def is_ephemeral(taint: Taint) -> bool:
-    """Whether the taint goes away by itself while a node starts."""
+    """Return whether the taint goes away by itself while a node starts."""
     # upstream: pkg/scheduling/taints.go:KnownEphemeralTaints; key and effect decide
     return (taint.key, taint.effect) in _EPHEMERAL_TAINTS or taint.key.startswith(_READINESS_PREFIX)
 
 
 def amounts(resources: ResourceList) -> dict[str, int]:
-    """A resource list as integers: cpu in milli, every other resource in whole units."""
+    """Return a resource list as integers: cpu in milli, every other resource in whole units."""
     return {
         name: milli_value(text) if name == "cpu" else whole_value(text)
         for name, text in resources.items()

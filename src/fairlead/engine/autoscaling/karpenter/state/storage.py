@@ -40,7 +40,7 @@ class StorageObjects:
     csi_nodes: dict[str, CSINode] = field(default_factory=dict)
 
     def driver(self, claim: PersistentVolumeClaim) -> str:
-        """The CSI driver that serves `claim`, "" if it is not known."""
+        """Return the CSI driver that serves `claim`, "" if it is not known."""
         # upstream: volumeusage.go:ResolveDriver
         volume = self.volumes.get(claim.spec.volume_name)
         if volume is not None:
@@ -79,7 +79,10 @@ def claim_keys(pod: Pod) -> Iterator[str]:
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:
-    """The claim of a volume, "" for volumes without one; ephemeral ones have their pod's name."""
+    """Return the claim of a volume, "" for volumes without one.
+
+    Ephemeral ones have their pod's name.
+    """
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else ""

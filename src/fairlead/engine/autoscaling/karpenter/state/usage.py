@@ -50,7 +50,7 @@ class PodsOnNode:
 
 
 def requests_of(pods: Iterable[Pod]) -> dict[str, int]:
-    """The effective requests of `pods` together; each counts 1 for the resource `pods`."""
+    """Return the effective requests of `pods` together; each counts 1 for the resource `pods`."""
     found = list(pods)
     total = merged(*map(pod_requests, found))
     total[PODS] = len(found)
@@ -58,7 +58,7 @@ def requests_of(pods: Iterable[Pod]) -> dict[str, int]:
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
-    """The host ports of the pod's containers; init containers have none."""
+    """Return the host ports of the pod's containers; init containers have none."""
     # upstream: hostportusage.go:GetHostPorts
     return tuple(
         (port.host_ip or ALL_ADDRESSES, port.protocol or "TCP", port.host_port)

@@ -27,7 +27,7 @@ REQUEUE_AT_LIMIT_S: Final = 30
 
 
 def missing_claims(pool: NodePool, count: PoolCount) -> int:
-    """How many NodeClaims to create now, within the pool's limit on nodes."""
+    """Return how many NodeClaims to create now, within the pool's limit on nodes."""
     wanted = (pool.spec.replicas or 0) - count.active
     if count.active + count.pending_disruption >= (pool.spec.replicas or 0):
         return 0
@@ -39,7 +39,7 @@ def missing_claims(pool: NodePool, count: PoolCount) -> int:
 
 
 def requeue_s(pool: NodePool, count: PoolCount) -> int:
-    """When to look at the pool again, in seconds; sooner while its limit holds it back."""
+    """Return when to look at the pool again, in seconds; sooner while its limit holds it back."""
     wants_more = count.active + count.pending_disruption < (pool.spec.replicas or 0)
     return REQUEUE_AT_LIMIT_S if wants_more and not missing_claims(pool, count) else REQUEUE_S
 

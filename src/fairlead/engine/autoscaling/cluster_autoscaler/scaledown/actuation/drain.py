@@ -189,7 +189,7 @@ def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> Nod
 def daemon_set_eviction_of(
     context: AutoscalingContext, node: str, pods: Sequence[Pod]
 ) -> NodeDrain:
-    """The eviction of DaemonSet pods from a node without other pods."""
+    """Return the eviction of DaemonSet pods from a node without other pods."""
     by_default = context.options.daemonset_eviction_for_empty_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
     group = _PriorityGroup(context.options.max_graceful_termination_sec, (), tuple(daemons))

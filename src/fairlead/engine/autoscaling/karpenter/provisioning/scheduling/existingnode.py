@@ -51,7 +51,7 @@ class ExistingNode:
         topology.register_host(state.hostname)
 
     def can_add(self, pod: PendingPod) -> Requirements | None:
-        """What the node's requirements become with the pod, None if it cannot be added."""
+        """Return what the node's requirements become with the pod, None if it cannot be added."""
         facts = pod.facts
         if self.is_overcommitted or not self._holds(facts.requests):
             return None
@@ -93,7 +93,10 @@ class ExistingNode:
         return all(amount <= self.remaining.get(name, 0) for name, amount in requests.items())
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
-        """Whether a driver has too many volumes then; a node that has too many takes no pod."""
+        """Return whether a driver has too many volumes then.
+
+        A node that has too many takes no pod.
+        """
         # upstream: pkg/scheduling/volumeusage.go:ExceedsLimits
         more = self._storage.mounts((pod,))
         return any(

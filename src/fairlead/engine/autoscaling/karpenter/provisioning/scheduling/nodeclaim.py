@@ -68,7 +68,7 @@ class AddRefusal:
 
 
 def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
-    """A refusal whose text is known."""
+    """Return a refusal whose text is known."""
     return AddRefusal(lambda: text, reserved=reserved)
 
 
@@ -241,7 +241,7 @@ class InFlightNodeClaim:
     def _reservations(
         self, options: Mask, requirements: Requirements
     ) -> tuple[Offering, ...] | AddRefusal:
-        """The reserved offerings to hold: all that are compatible and have units left."""
+        """Return the reserved offerings to hold: all that are compatible and have units left."""
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table
         if not table.has_reserved or not self._context.options.reserved_capacity:

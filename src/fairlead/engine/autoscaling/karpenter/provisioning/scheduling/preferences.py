@@ -115,7 +115,7 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 
 
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
-    """The last constraint takes the place of the removed one."""
+    """Return the last constraint takes the place of the removed one."""
     constraints = list(pod.spec.topology_spread_constraints)
     for index, one in enumerate(constraints):
         if one.when_unsatisfiable == "ScheduleAnyway":
@@ -133,13 +133,13 @@ def _with_prefer_no_schedule_tolerated(pod: Pod) -> Relaxed | None:
 
 
 def with_prefer_no_schedule_tolerated(pod: Pod) -> Pod:
-    """The pod with a toleration for all PreferNoSchedule taints."""
+    """Return the pod with a toleration for all PreferNoSchedule taints."""
     tolerations = (*pod.spec.tolerations, _ANY_PREFER_NO_SCHEDULE)
     return replace(pod, spec=replace(pod.spec, tolerations=tolerations))
 
 
 def _heaviest(terms: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The heaviest term, the first of equals, and the others in order of their weights."""
+    """Return the heaviest term, the first of equals, and the others in order of their weights."""
     ordered = sorted(terms, key=lambda one: -one.weight)
     return ordered[0], tuple(ordered[1:])
 

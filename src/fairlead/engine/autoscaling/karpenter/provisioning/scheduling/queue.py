@@ -22,7 +22,7 @@ class PendingPodQueue:
         self._length_when_pushed: dict[str, int] = {}
 
     def pop(self) -> PendingPod | None:
-        """The next pod; None if there is none, or nothing was placed since it was pushed."""
+        """Return the next pod; None if there is none, or nothing was placed since it was pushed."""
         if not self._pods:
             return None
         pod = self._pods[0]

@@ -25,7 +25,7 @@ class Reservations:
                     self._left[one.reservation_id] = min(left, one.reservation_capacity)
 
     def can_reserve(self, host: str, offering: Offering) -> bool:
-        """Whether `host` holds the reservation, or a unit of it is left."""
+        """Return whether `host` holds the reservation, or a unit of it is left."""
         reservation = offering.reservation_id
         return reservation in self._held.get(host, ()) or self._left.get(reservation, 0) > 0
 

@@ -85,7 +85,7 @@ class PodFactsCache:
         self._known: dict[bytes, PodFacts] = {}
 
     def of(self, pod: Pod) -> PodFacts:
-        """The facts of a pod's spec."""
+        """Return the facts of a pod's spec."""
         spec = pod.spec
         key = _encode_spec(
             (
@@ -232,7 +232,7 @@ class ProvisioningScheduler:
     def _promising(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
-        """The claims that are not out of the question for lack of room or for their host."""
+        """Return the claims that are not out of the question for lack of room or for their host."""
         fitting = self._room.fitting(pod.facts.requests)
         found = [one for one in claims if fitting[one.number]]
         for group in pod.groups:
@@ -324,7 +324,7 @@ class ClaimRoom:
             self._room[claim.number, self._names[name]] = most - amount
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
-        """The claims, by number, that may have room for `requests`."""
+        """Return the claims, by number, that may have room for `requests`."""
         found = np.ones(self._count, dtype=np.bool_)
         for name, amount in requests.items():
             column = self._names.get(name)
@@ -336,7 +336,7 @@ class ClaimRoom:
 def _on_possible_hosts(
     pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
 ) -> list[InFlightNodeClaim]:
-    """The claims whose host the pod's own term does not rule out."""
+    """Return the claims whose host the pod's own term does not rule out."""
     occupied, counts = group.occupied, group.counts
     if group.kind == ANTI_AFFINITY:
         return [one for one in claims if one.host not in occupied]

@@ -156,7 +156,7 @@ class Topology:
         return group
 
     def _namespaces(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
-        """The pod's own namespace, unless the term lists or selects some."""
+        """Return the pod's own namespace, unless the term lists or selects some."""
         if term.namespace_selector is None:
             return frozenset(term.namespaces or (pod.metadata.namespace,))
         return frozenset(term.namespaces) | {
@@ -212,14 +212,14 @@ class Topology:
                 group.record((domain,), count)
 
     def _counts(self, group: TopologyGroup, node: Node) -> bool:
-        """Whether the group's filter admits the node."""
+        """Return whether the group's filter admits the node."""
         if group.node_filter.matches_all:
             return True
         labels = label_requirements(node.metadata.labels)
         return group.node_filter.matches(node.spec.taints, labels)
 
     def _running(self, group: TopologyGroup, node_name: str) -> int:
-        """How many pods on a node the group counts; without a selector it counts all."""
+        """Return how many pods on a node the group counts; without a selector it counts all."""
         return sum(
             pod.metadata.namespace in group.namespaces
             and pod.key not in self._moved
@@ -239,7 +239,7 @@ class Topology:
                     group.register(host)
 
     def about(self, pending: PendingPod) -> list[TopologyGroup]:
-        """The groups whose selector matches the pod."""
+        """Return the groups whose selector matches the pod."""
         shape = pending.labels_shape
         found = self._about.get(shape)
         if found is None:
@@ -248,7 +248,7 @@ class Topology:
         return found
 
     def repelling(self, pending: PendingPod) -> list[TopologyGroup]:
-        """The inverse groups whose selector matches the pod."""
+        """Return the inverse groups whose selector matches the pod."""
         shape = pending.labels_shape
         found = self._repelling.get(shape)
         if found is None:
@@ -302,7 +302,7 @@ class Topology:
 
 
 def _with_match_label_keys(pod: Pod) -> Pod:
-    """The pod with its own values of matchLabelKeys in the selectors of its constraints."""
+    """Return the pod with its own values of matchLabelKeys in the selectors of its constraints."""
     constraints = pod.spec.topology_spread_constraints
     if not any(one.match_label_keys for one in constraints):
         return pod

@@ -54,11 +54,11 @@ class TopologyDomains:
             domains.setdefault(value, set()).add(taints)
 
     def of(self, key: str) -> Iterable[str]:
-        """All domains of the label `key`."""
+        """Return all domains of the label `key`."""
         return self._by_key.get(key, {})
 
     def tolerated(self, key: str, tolerations: Sequence[Toleration]) -> list[str]:
-        """The domains that a NodePool provides whose taints are tolerated."""
+        """Return the domains that a NodePool provides whose taints are tolerated."""
         return [
             domain
             for domain, groups in self._by_key.get(key, {}).items()

@@ -69,7 +69,7 @@ class TopologyGroup:
         return self.kind, self.key
 
     def selects(self, pod: Pod, shape: Hashable) -> bool:
-        """Whether the term is about `pod`; `shape` identifies its namespace and labels."""
+        """Return whether the term is about `pod`; `shape` identifies its namespace and labels."""
         found = self._selected.get(shape)
         if found is None:
             found = self._selected[shape] = pod.metadata.namespace in self.namespaces and (
@@ -93,7 +93,7 @@ class TopologyGroup:
     def next_domains(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """The domains in which the pod may go; DoesNotExist if there are none.
+        """Return the domains in which the pod may go; DoesNotExist if there are none.
 
         `selects` says whether the term is about the pod itself.
         """
@@ -126,7 +126,7 @@ class TopologyGroup:
     def _spread(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """The least used of the node's domains, if that keeps the skew."""
+        """Return the least used of the node's domains, if that keeps the skew."""
         lowest = self._lowest_count(pod_domains)
         best: tuple[int, str] | None = None
         for domain, existing in self.counts.items():
@@ -136,7 +136,10 @@ class TopologyGroup:
         return self._domains(() if best is None else (best[1],))
 
     def _lowest_count(self, pod_domains: LabelRequirement) -> int:
-        """The smallest count over the domains that the pod allows; 0 if a domain can be added."""
+        """Return the smallest count over the domains that the pod allows.
+
+        0 if a domain can be added.
+        """
         if self.key == HOSTNAME:
             return 0
         supported = [n for domain, n in self.counts.items() if pod_domains.has(domain)]
@@ -147,7 +150,7 @@ class TopologyGroup:
     def _affinity(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """All domains that have such pods; the first pod of its kind may start one."""
+        """Return all domains that have such pods; the first pod of its kind may start one."""
         found = [
             domain
             for domain in self.occupied
@@ -162,7 +165,7 @@ class TopologyGroup:
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Whether no pod that counts is anywhere this pod could go."""
+        """Return whether no pod that counts is anywhere this pod could go."""
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
     def _domains(self, domains: Iterable[str]) -> LabelRequirement:

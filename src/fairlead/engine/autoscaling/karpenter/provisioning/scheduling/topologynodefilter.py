@@ -34,7 +34,7 @@ class TopologyNodeFilter:
     tolerations: tuple[Toleration, ...] = ()
 
     def matches(self, taints: Sequence[Taint], requirements: Requirements) -> bool:
-        """Whether a node with `taints`, described by `requirements`, counts."""
+        """Return whether a node with `taints`, described by `requirements`, counts."""
         if self.honors_affinity and self.alternatives:
             one_of = self.alternatives
             if not any(requirements.compatible(asked) for asked in one_of):
@@ -65,7 +65,7 @@ EVERY_NODE = TopologyNodeFilter()
 
 
 def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeFilter:
-    """The filter of a spread constraint: nodeSelector with each of the required terms."""
+    """Return the filter of a spread constraint: nodeSelector with each of the required terms."""
     selector = label_requirements(pod.spec.node_selector)
     affinity = pod.spec.affinity
     node_affinity = affinity.node_affinity if affinity is not None else None
@@ -88,5 +88,5 @@ def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeF
 
 
 def odd(elements: Iterable[Hashable]) -> frozenset[Hashable]:
-    """The elements that occur an odd number of times."""
+    """Return the elements that occur an odd number of times."""
     return frozenset(one for one, count in Counter(elements).items() if count % 2)

@@ -84,7 +84,7 @@ def _volume_alternatives(volume: PersistentVolume) -> Alternatives:
 
 
 def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noqa: FBT001
-    """A term's requirements; a volume on a node's disk is not bound to that node's name."""
+    """Return a term's requirements; a volume on a node's disk is not bound to that node's name."""
     stated = term.match_expressions
     kept = [one for one in stated if not (is_local and one.key == HOSTNAME)]
     if stated and not kept:
@@ -178,6 +178,6 @@ def _topology_keys(storage_class: StorageClass) -> Sequence[str]:
 
 
 def _wrapped(text: str, values: dict[str, str]) -> str:
-    """A text with the values it is about, as upstream's structured errors print them."""
+    """Return a text with the values it is about, as upstream's structured errors print them."""
     shown = ", ".join(f"{key}={values[key]}" for key in sorted(values))
     return f"{text} ({shown})"
