@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.instance_type_file import new_node_templates
 from fairlead.whatif.configuration.karpenter_config import (
     KarpenterInput,
     has_node_pools,
@@ -26,6 +30,7 @@ from fairlead.whatif.configuration.node_group import (
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
@@ -50,7 +55,7 @@ class Conditions:
     `horizon` is the longest virtual time (ns) after the last step. `config` is the current
     KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
     plugins. `batch` configures the batch scheduler. If `karpenter` is set, Karpenter adds and
-    removes nodes in both runs.
+    removes nodes in both runs. `instance_types` is the file with the type of new nodes.
     """
 
     seed: int = 0
@@ -61,6 +66,7 @@ class Conditions:
     plugin: tuple[str, ...] = ()
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
     karpenter: KarpenterInput | None = None
+    instance_types: str | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
 
 
@@ -165,10 +171,9 @@ def what_if(
             *autoscaling.notes,
         ),
     )
-    changed = replace(
-        without,
-        steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
-    )
+    templates = _new_nodes(change, conditions, snapshot)
+    script = script_of_change(change, snapshot, conditions.seed, templates)
+    changed = replace(without, steps=script.steps, notes=(*script.notes, *without.notes))
     if change.new_config or change.new_plugin:
         plugins = (*conditions.plugin, *change.new_plugin)
         scheduler = _scheduler(conditions, change.new_config or conditions.config, plugins)
@@ -192,6 +197,17 @@ def what_if(
         effect=effect,
         verdict=verdict_of(effect),
     )
+
+
+def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
+    """The templates of new nodes of an instance type; none without one."""
+    if not change.instance_type:
+        return []
+    if conditions.instance_types is None:
+        raise InputError("--instance-type", "needs --instance-types FILE")
+    labels = (node.labels for node in snapshot.manifests if node.kind is NODE)
+    zones = sorted({one[ZONE] for one in labels if isinstance(one, dict) and ZONE in one})
+    return new_node_templates(conditions.instance_types, change.instance_type, zones)
 
 
 def _scheduler(

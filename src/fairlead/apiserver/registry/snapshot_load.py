@@ -70,6 +70,11 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
         obj["metadata"].pop("managedFields", None)
         return with_defaults(self.kind, without_nulls(obj))
 
+    @property
+    def managed_fields(self) -> tuple[Json, ...]:
+        """The managedFields of the text, which `value` leaves out."""
+        return tuple(_decode(self.text)["metadata"].get("managedFields") or ())
+
 
 @dataclass(slots=True)
 class _LoadedJson:

@@ -1,24 +1,37 @@
 """ClusterChange: the change of a what-if, and the scripted steps that perform it.
 
 All parts of a change happen at one instant, in a fixed order that does not depend on the command
-line: objects are deleted, applied and scaled, then nodes are cordoned, drained and failed. So one
-change can delete an object and apply a new object of the same name, or apply a node and cordon it.
-Failures can start later (`--at`), and rolling drains take time.
+line: objects are deleted, applied, edited and scaled, nodes are added, then nodes are cordoned,
+drained and failed. So one change can delete an object and apply a new object of the same name, or
+apply a node and cordon it. Failures can start later (`--at`), and rolling drains take time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
 from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
-from fairlead.whatif.change.kubectl_apply import applied, merge_patch_between
+from fairlead.whatif.change.kubectl_apply import applied, applied_by_server, merge_patch_between
+from fairlead.whatif.change.new_node import OPTION as ADD_NODES
+from fairlead.whatif.change.new_node import new_nodes
 from fairlead.whatif.change.node_failure import Failures, option_duration
+from fairlead.whatif.change.object_edit import (
+    PRIORITY,
+    SET,
+    SET_RESOURCES,
+    priority_note,
+    with_field,
+    with_priority,
+    with_resources,
+)
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
@@ -31,6 +44,10 @@ from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 NO_CHANGE: Final = "No change requested"
+NO_MANAGED_FIELDS: Final = (
+    "The dump has no managedFields, so a server-side apply has no conflicts here; kubectl get "
+    "--show-managed-fields includes them."
+)
 
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
@@ -39,14 +56,25 @@ _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 class ClusterChange:
     """What to change, as the user wrote it; `namespace` "" means all namespaces.
 
+    `server_side` applies as `kubectl apply --server-side`, `force_conflicts` against conflicts too.
+    `add_nodes` nodes are created like the node `like`, or of the type `instance_type`.
+
     With `max_unavailable` the drain is rolling: at most that many nodes are drained at a time, and
     they return to service. `lasts` is the time for which drained and failed nodes stay down, as a
     duration. `reschedule` (`all` or a label selector) makes running pods pending before both runs.
     """
 
     apply: tuple[str, ...] = ()
+    server_side: bool = False
+    force_conflicts: bool = False
     delete: tuple[str, ...] = ()
+    priority_class: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    set_resources: tuple[str, ...] = ()
     scale: tuple[str, ...] = ()
+    add_nodes: int | None = None
+    like: str = ""
+    instance_type: str = ""
     cordon: tuple[str, ...] = ()
     drain: tuple[str, ...] = ()
     max_unavailable: int | None = None
@@ -64,7 +92,15 @@ class ClusterChange:
         parts = {
             "--delete": self.delete,
             "--apply": self.apply,
+            "--server-side": _given(self.server_side),
+            "--force-conflicts": _given(self.force_conflicts),
+            "--priority-class": self.priority_class,
+            "--set": self.set,
+            "--set-resources": self.set_resources,
             "--scale": self.scale,
+            "--add-nodes": () if self.add_nodes is None else (self.add_nodes,),
+            "--like": (self.like,) if self.like else (),
+            "--instance-type": (self.instance_type,) if self.instance_type else (),
             "--cordon": self.cordon,
             "--drain": self.drain,
             "--max-unavailable": () if self.max_unavailable is None else (self.max_unavailable,),
@@ -90,7 +126,21 @@ class ClusterChange:
 
 
 def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
-    return [f"{option} {value}" for option, values in parts.items() for value in values]
+    words = [f"{option} {value}" for option, values in parts.items() for value in values]
+    return [word.rstrip() for word in words]
+
+
+def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a value
+    """The value of an option that has none, if it was given."""
+    return ("",) if flag else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeScript:
+    """The steps of a change in order of time, and notes about what it means and assumes."""
+
+    steps: tuple[ScriptedStep, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -98,21 +148,29 @@ class _Steps:
     """Collects the steps of a change; `inventory` has the objects that exist after these steps."""
 
     change: ClusterChange
+    start: Instant
     inventory: Inventory
     steps: list[ScriptedStep] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, what: str, source: str, *commands: Command) -> None:
         self.steps.append(ScriptedStep(0, commands, source, what))
 
 
-def steps_of_change(change: ClusterChange, snapshot: Snapshot, seed: int = 0) -> list[ScriptedStep]:
-    """Return the steps of `change` in order of time; `seed` selects the nodes of a fraction.
+def script_of_change(
+    change: ClusterChange, snapshot: Snapshot, seed: int = 0, new_node: Sequence[Json] = ()
+) -> ChangeScript:
+    """Return the steps and notes of `change`; `seed` selects the nodes of a fraction.
 
+    `new_node` are the templates of the instance type that new nodes have, one for each zone.
     Raises InputError for files that cannot be read and for objects that are missing or not allowed.
     """
-    collected = _Steps(change, Inventory(snapshot.manifests))
+    collected = _Steps(change, snapshot.taken_at, Inventory(snapshot.manifests))
+    model = _model(change, collected.inventory)
     _delete(collected)
     _apply(collected)
+    _edit(collected)
+    _add_nodes(collected, model, new_node)
     for text in change.scale:
         command = parse_scale("--scale", text, collected.inventory, change.namespace)
         collected.add(text, "--scale", command)
@@ -122,7 +180,8 @@ def steps_of_change(change: ClusterChange, snapshot: Snapshot, seed: int = 0) ->
     failures = replace(change.failures, lasts=change.lasts)
     for outage in failures.outages(collected.inventory, seed):
         collected.steps.extend(outage.steps())
-    return sorted(collected.steps, key=lambda step: step.after)
+    steps = sorted(collected.steps, key=lambda step: step.after)
+    return ChangeScript(tuple(steps), tuple(collected.notes))
 
 
 def _drain(collected: _Steps) -> None:
@@ -152,16 +211,20 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
 
 def _delete(collected: _Steps) -> None:
     for text in collected.change.delete:
-        target = collected.inventory.find("--delete", text, collected.change.namespace)
-        for one in deleted_with("--delete", target, collected.inventory):
-            collected.inventory.remove(one)
-        collected.add(target.title, "--delete", commands.delete(target.ref))
+        for target in collected.inventory.select("--delete", text, collected.change.namespace):
+            for one in deleted_with("--delete", target, collected.inventory):
+                collected.inventory.remove(one)
+            collected.add(target.title, "--delete", commands.delete(target.ref))
 
 
 def _apply(collected: _Steps) -> None:
-    inventory = collected.inventory
-    namespace = collected.change.namespace or DEFAULT_NAMESPACE
-    documents = [document for path in collected.change.apply for document in read(path)]
+    change, inventory, unmanaged = collected.change, collected.inventory, 0
+    if change.server_side and not change.apply:
+        raise InputError("--server-side", "needs --apply")
+    if change.force_conflicts and not change.server_side:
+        raise InputError("--force-conflicts", "needs --server-side")
+    namespace = change.namespace or DEFAULT_NAMESPACE
+    documents = [document for path in change.apply for document in read(path)]
     written = manifests_to_apply(documents, namespace)
     found = [manifest for manifest, _ in written]
     refuse_excess(found)
@@ -171,11 +234,62 @@ def _apply(collected: _Steps) -> None:
             inventory.add(manifest)
             collected.add(manifest.title, manifest.source, commands.create(manifest))
             continue
-        result = applied(existing, value)
-        inventory.add(replace(existing, content=result))
-        patch = merge_patch_between(existing.value, result)
-        collected.add(manifest.title, manifest.source, *commands.patch(existing.ref, patch))
+        if change.server_side:
+            force, unmanaged = change.force_conflicts, unmanaged + (not existing.managed_fields)
+            result = applied_by_server(existing, value, collected.start, forces_conflicts=force)
+        else:
+            result = applied(existing, value)
+        _change_to(collected, existing, result, manifest.source)
     refuse_absent_classes(found, inventory)
+    if unmanaged and not change.force_conflicts:
+        collected.notes.append(NO_MANAGED_FIELDS)
+
+
+def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
+    """Add the step that changes `existing` to `result`; return it as it will be."""
+    changed = replace(existing, content=result)
+    collected.inventory.add(changed)
+    patch = merge_patch_between(existing.value, result)
+    collected.add(existing.title, source, *commands.patch(existing.ref, patch))
+    return changed
+
+
+def _edit(collected: _Steps) -> None:
+    change, inventory = collected.change, collected.inventory
+    for text in change.priority_class:
+        before, after = with_priority(text, inventory)
+        inventory.add(after)
+        actions = (commands.delete(before.ref), commands.create(after))
+        collected.add(before.title, PRIORITY, *actions)
+        collected.notes.append(priority_note(before, after.value["value"], inventory))
+    for option, texts, edited in (
+        (SET, change.set, with_field),
+        (SET_RESOURCES, change.set_resources, with_resources),
+    ):
+        for text in texts:
+            target, content, notes = edited(text, inventory, change.namespace)
+            collected.notes += notes
+            changed = _change_to(collected, target, content, option)
+            refuse_absent_classes([changed], inventory)
+            refuse_excess([changed])
+
+
+def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
+    """The node of --like, as it is before the change. Raises InputError."""
+    if change.add_nodes is None:
+        for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
+            if value:
+                raise InputError(option, f"needs {ADD_NODES}")
+    return inventory.find("--like", f"node/{change.like}") if change.like else None
+
+
+def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Json]) -> None:
+    count, start = collected.change.add_nodes, collected.start
+    if count is None:
+        return
+    for new in new_nodes(count, model, templates, collected.inventory, start):
+        collected.inventory.add(new)
+        collected.add(new.title, ADD_NODES, commands.create(new))
 
 
 def _rank(manifest: Manifest) -> int:

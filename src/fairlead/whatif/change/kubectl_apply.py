@@ -14,6 +14,10 @@ keys, so their lists are replaced.
     current   containers: [{name: app, image: a:1, tty: true}, {name: log, image: l:1}]
     result    containers: [{name: app, image: a:2, tty: true}]
 
+With `--server-side` the API server merges, by the managedFields of the object: fields of other
+managers are conflicts. A dump of `kubectl get` without `--show-managed-fields` has none, so that
+nothing can conflict.
+
 upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply/patcher.go:patchSimple,
 apimachinery/pkg/util/strategicpatch/patch.go:CreateThreeWayMergePatch
 """
@@ -27,15 +31,24 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.patch.managedfields.server_side_apply import LAST_APPLIED
+from fairlead.apiserver.patch.managedfields.server_side_apply import (
+    KUBECTL,
+    LAST_APPLIED,
+    ApplyRequest,
+    server_side_apply,
+)
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.directive import MERGE
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
 from fairlead.apiserver.schema.model import Schema, Type
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
 
+CONFLICT: Final = 409
 _SERVER_FIELDS: Final = ("creationTimestamp", "generation", "resourceVersion", "uid")
 
 
@@ -62,6 +75,30 @@ def applied(existing: Manifest, modified: Json) -> Json:
     if original is not None:
         annotations = result["metadata"].setdefault("annotations", {})
         annotations[LAST_APPLIED] = json.dumps(modified, separators=(",", ":"), sort_keys=True)
+    return result
+
+
+def applied_by_server(
+    existing: Manifest, modified: Json, now: Instant, *, forces_conflicts: bool
+) -> Json:
+    """`existing` after `kubectl apply --server-side` of `modified` at `now`.
+
+    Raises InputError, for conflicts in the API server's words.
+    """
+    tracking = tracking_of(existing.kind, "")
+    if tracking is None:
+        return applied(existing, modified)
+    managed = existing.managed_fields
+    live = copy.deepcopy(existing.value)
+    live["metadata"]["managedFields"] = list(managed)
+    force = forces_conflicts or not managed
+    request = ApplyRequest(config=modified, manager=KUBECTL, force=force)
+    try:
+        result = server_side_apply(tracking, live, request, format_timestamp(now))
+    except ApiError as refused:
+        hint = "; --force-conflicts overrides it" if refused.code == CONFLICT else ""
+        raise existing.refuse(f"{refused.message}{hint}") from None
+    result["metadata"].pop("managedFields", None)
     return result
 
 

@@ -23,10 +23,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.api.objects import ResourceList
 from fairlead.api.quantity import QuantityError
-from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
-    InstanceType,
-    Offering,
-)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -39,7 +36,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
-from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import InputError, known_names
 
 OPTION: Final = "--instance-types"
 _CORE_PRICE: Final = 0.03
@@ -102,6 +99,30 @@ def read_instance_types(path: str) -> list[StatedType]:
         names.add(one.name)
         _require_amounts(path, one)
     return found
+
+
+def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]:
+    """A node template of the instance type `name` for each of its zones, else of `zones`.
+
+    All of the capacity is allocatable, because the file does not say what the system reserves.
+    Raises InputError.
+    """
+    stated = {one.name: one for one in read_instance_types(path)}
+    if name not in stated:
+        problem = f"there is no instance type {name} in {path}; {known_names(name, stated)}"
+        raise InputError("--instance-type", problem)
+    one = stated[name]
+    labels = {INSTANCE_TYPE: name, ARCH: one.architectures[0], OS: one.systems[0]}
+    size = {"pods": str(_PODS), **one.capacity}
+    places = [{ZONE: zone} for zone in one.zones or zones] or [{}]
+    return [
+        {
+            "metadata": {"labels": {**labels, **place}},
+            "spec": {},
+            "status": {"capacity": size, "allocatable": size},
+        }
+        for place in places
+    ]
 
 
 def _require_amounts(path: str, one: StatedType) -> None:

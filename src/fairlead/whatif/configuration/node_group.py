@@ -33,13 +33,13 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_template import node_template
 
 OFF: Final = "off"
 AUTO: Final = "auto"
 CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER)
 _ZONE: Final = "topology.kubernetes.io/zone"
-_HOSTNAME: Final = "kubernetes.io/hostname"
 # The provider that labels nodes, the label, and the label that divides a group further.
 _GROUP_LABELS: Final = (
     ("EKS", "eks.amazonaws.com/nodegroup", ""),
@@ -50,7 +50,6 @@ _GROUP_LABELS: Final = (
 )
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
-_KEPT_TAINT_PREFIXES: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +276,7 @@ def _of_labels(nodes: Iterable[Json], installed: _Installed) -> Autoscaling:
                 maximum=maximum,
                 labels=labels,
                 annotations=annotations,
-                template=_template_of(group[0]),
+                template=node_template(group[0]),
             )
         )
     notes = [f"Node groups by the labels of {_listed(owner for owner, _ in members)}."]
@@ -304,26 +303,6 @@ def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | N
             return owner, "-".join(selected.values()), selected, {}
     name = (node["metadata"].get("annotations") or {}).get(_CAPI_OWNER)
     return None if name is None else ("Cluster API", name, {}, {_CAPI_OWNER: name})
-
-
-def _template_of(node: Json) -> Json:
-    """Returns the template of a new node in the group of `node`."""
-    labels = {
-        key: value
-        for key, value in (node["metadata"].get("labels") or {}).items()
-        if key != _HOSTNAME
-    }
-    taints = [
-        taint
-        for taint in (node.get("spec") or {}).get("taints") or ()
-        if not str(taint.get("key", "")).startswith(_KEPT_TAINT_PREFIXES)
-        and "ClusterAutoscaler" not in str(taint.get("key", ""))
-    ]
-    status = node.get("status") or {}
-    kept = {key: status[key] for key in ("capacity", "allocatable", "nodeInfo") if key in status}
-    spec = {"taints": taints} if taints else {}
-    template: Json = without_nulls({"metadata": {"labels": labels}, "spec": spec, "status": kept})
-    return template
 
 
 # --- groups from a file ------------------------------------------------------------------------
@@ -395,7 +374,7 @@ def _template_in(
     if stated is None:
         for node in nodes:
             if spec.owns(decode_as(Node, without_nulls(node))):
-                return _template_of(node)
+                return node_template(node)
         problem = "no node has these labels, so a template is needed"
         raise InputError(path, problem, field=where)
     template: Json = {

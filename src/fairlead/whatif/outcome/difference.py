@@ -3,7 +3,8 @@
 Each pod is compared with its counterpart in the other run: the pod with the same key (the key of
 its first incarnation). Pods whose key exists in one run only are paired within their workload:
 first those of the same revision and node, then those of the same revision, then the rest. So random
-names make no difference, and a new image counts as an update of pods, not as a loss.
+names make no difference, and a new image counts as an update of pods, not as a loss. Pods that
+belong to their node (of a DaemonSet, or static) are paired on the same node only.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
@@ -56,9 +57,10 @@ class Difference:
 
     `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
     deleted, and they were not replaced; `removed` pods were deleted for another reason, such as a
-    smaller number of replicas, including those that a finalizer still holds. `reallocated` are the
-    resources whose requested total changes. `displaced` pods, each listed once, were preempted or
-    evicted; they may run again on another node. `quiet` counts additional pods on failed nodes.
+    smaller number of replicas or with the node that they belong to, including those that a
+    finalizer still holds. `reallocated` are the resources whose requested total changes.
+    `displaced` pods, each listed once, were preempted or evicted; they may run again on another
+    node. `quiet` counts additional pods on failed nodes.
     `recovered_after` is the time from the change until the last affected pod ran again; None if
     some are still pending, deleted, or down with their nodes.
     """
@@ -102,7 +104,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
     missing = [role.before for role in roles if role.is_missing(left)]
-    gone = [pod for pod in missing if pod.key in left or pod.node not in changed.node_names]
+    gone = [pod for pod in missing if pod.key in left or _lost_its_node(pod, changed)]
     gone_keys = {pod.key for pod in gone}
     pending = [role.after for role in roles if role.is_newly_pending]
     placed = [role.after for role in roles if role.is_newly_placed]
@@ -133,6 +135,11 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         if pending or _has_lost_pods(without, changed)
         else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
+
+
+def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
+    """Whether `pod` could have moved when its node was deleted; others are removed with it."""
+    return not pod.belongs_to_node and pod.node not in changed.node_names
 
 
 # --- roles -------------------------------------------------------------------------------------
@@ -243,11 +250,11 @@ def _same_place(pod: PodEnd) -> Hashable:
 
 
 def _same_revision(pod: PodEnd) -> Hashable:
-    return (pod.workload, pod.revision)
+    return (pod.workload, pod.revision, pod.node if pod.belongs_to_node else "")
 
 
 def _same_workload(pod: PodEnd) -> Hashable:
-    return pod.workload
+    return (pod.workload, pod.node if pod.belongs_to_node else "")
 
 
 # --- lists -------------------------------------------------------------------------------------

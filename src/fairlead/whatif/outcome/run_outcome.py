@@ -26,7 +26,8 @@ class PodEnd:
     pending. `started_at` is when it started to run, None if it does not run. `requests` are in
     millicores for cpu, in units for other resources. `is_initial`: it exists since the start of the
     run. `is_terminating`: its deletion was requested but is not complete. `revision` is the
-    template revision of its `owner`, "" if unknown.
+    template revision of its `owner`, "" if unknown. `belongs_to_node`: the pod is static or of a
+    DaemonSet, and is deleted with its node.
     """
 
     namespace: str
@@ -43,6 +44,7 @@ class PodEnd:
     is_terminating: bool = False
     owner: WorkloadRef | None = None
     revision: str = ""
+    belongs_to_node: bool = False
 
     @property
     def key(self) -> str:

@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
-from fairlead.api.pods.facts import is_terminal, is_terminating, pod_priority
+from fairlead.api.pods.facts import (
+    is_daemon_pod,
+    is_static,
+    is_terminal,
+    is_terminating,
+    pod_priority,
+)
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent
@@ -445,4 +451,5 @@ def _new_end(track: _Track, requests: Mapping[str, int]) -> PodEnd:
         is_terminating=is_terminating(pod),
         owner=workload_of(pod),
         revision=revision_of(pod),
+        belongs_to_node=is_daemon_pod(pod) or is_static(pod),
     )

@@ -9,7 +9,6 @@ from typing import Final
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.kind import (
-    DAEMON_SET,
     DEPLOYMENT,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
@@ -29,6 +28,7 @@ def wanted_pods(
     """Return the desired number of pods of each of `workloads`.
 
     A workload that is not in `store`, or has no such number, counts as wanting its existing `pods`.
+    So does a DaemonSet, because a simulation without clients does not update its status.
     """
     wanted = {ref: _desired(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}
@@ -44,9 +44,6 @@ def wanted_pods(
 
 
 def _desired(store: Store, ref: WorkloadRef) -> int | None:
-    if ref.kind == DAEMON_SET.kind:
-        found = store.find(DAEMON_SET, ref.namespace, ref.name)
-        return None if found is None else found.get("status", {}).get("desiredNumberScheduled")
     kind = _SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
     return None if found is None else int(found["spec"].get("replicas", 1))

@@ -1,7 +1,8 @@
 """Inventory: an index of objects that resolves names and selectors before a run.
 
 `kind/name` is searched in every namespace and refused if it is ambiguous; `kind/namespace/name` is
-exact. Nodes are selected by name or by label selector (`pool=small`).
+exact. Nodes are selected by name or by label selector (`pool=small`), objects of any kind also by
+`kind/key=value`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 _NEAREST_MAX: Final = 3
 _NAMED_MAX: Final = 10
-_COMMA_HINT: Final = "; commas combine labels: to select several nodes, repeat the option"
+_COMMA_HINT: Final = "; commas combine labels: to select several {}, repeat the option"
 _SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
+_NOT_IN_NAMESPACES: Final = _SELECTOR_SIGNS | {"."}
 
 
 class Inventory:
@@ -85,6 +87,36 @@ class Inventory:
         problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name)}"
         raise InputError(source, problem)
 
+    def select(self, source: str, text: str, namespace: str = "") -> list[Manifest]:
+        """The objects that `text` names: one as in `find`, or those that a selector matches.
+
+        Selectors are `kind/key=value` and `kind/namespace/key=value`; `namespace` limits the first
+        form. Raises InputError, naming `source`, if there is none.
+        """
+        name, _, rest = text.partition("/")
+        if not _SELECTOR_SIGNS & set(rest):
+            return [self.find(source, text, namespace)]
+        kind = self._kind(name)
+        if kind is None:
+            raise InputError(source, f"unknown kind {name!r}; {self._suggestion(text, ())}")
+        before, slash, after = rest.partition("/")
+        if kind.namespaced and slash and not _NOT_IN_NAMESPACES & set(before):
+            namespace, rest = before, after
+        try:
+            selector = parse_selector(rest)
+        except SelectorError as cause:
+            raise InputError(source, f"{rest!r} is not a selector: {cause}") from None
+        found = [
+            manifest
+            for (object_namespace, _), manifest in self._by_resource.get(kind.resource, {}).items()
+            if (not kind.namespaced or namespace in ("", object_namespace))
+            and selector_matches(selector, manifest.labels)
+        ]
+        if not found:
+            hint = _COMMA_HINT.format(kind.plural) if "," in rest else ""
+            raise InputError(source, f"no {kind.kind} matches {rest}{hint}")
+        return found
+
     def nodes(self, source: str, text: str) -> list[str]:
         """Return the names of the nodes that `text`, a name or a selector, matches; at least one.
 
@@ -107,7 +139,7 @@ class Inventory:
             if selector_matches(selector, manifest.labels)
         ]
         if not chosen:
-            hint = _COMMA_HINT if "," in text else ""
+            hint = _COMMA_HINT.format(NODE.plural) if "," in text else ""
             raise InputError(source, f"no node matches {text}{hint}")
         return chosen
 

@@ -53,7 +53,8 @@ class Manifest:
 
     `content` is JSON without nulls, or the text of the object with its view.
 
-    `newest` is the newest timestamp if `content` is a text, else "".
+    `newest` is the newest timestamp if `content` is a text, else "". `managed` are the
+    managedFields if `content` is JSON, as they are in the file.
     """
 
     source: str
@@ -61,6 +62,7 @@ class Manifest:
     ref: ObjectRef
     content: Json | DumpedObject
     newest: str = ""
+    managed: tuple[Json, ...] = ()
 
     @property
     def value(self) -> Json:
@@ -80,6 +82,12 @@ class Manifest:
         if self.view is not None:
             return self.view.metadata.labels
         return self.value["metadata"].get("labels", {})
+
+    @property
+    def managed_fields(self) -> tuple[Json, ...]:
+        """The managedFields; () if the dump was taken without --show-managed-fields."""
+        content = self.content
+        return self.managed if isinstance(content, dict) else content.managed_fields
 
     @property
     def timestamps(self) -> Iterable[str]:
@@ -229,7 +237,9 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
     ref = ObjectRef(
         kind.kind, metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")
     )
-    return Manifest(source, kind, ref, clean)
+    managed = value["metadata"].get("managedFields")
+    kept = tuple(managed) if isinstance(managed, list) else ()
+    return Manifest(source, kind, ref, clean, managed=kept)
 
 
 def _clean(source: str, value: Json) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
-from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.input.error import InputError
 
 
@@ -20,7 +20,9 @@ def cluster(make, snapshot):
 
 
 def commands(change, cluster):
-    return [command for step in steps_of_change(change, cluster) for command in step.commands]
+    return [
+        command for step in script_of_change(change, cluster).steps for command in step.commands
+    ]
 
 
 def test_the_parts_happen_in_a_fixed_order_at_the_start(cluster, write, make):
@@ -29,7 +31,7 @@ def test_the_parts_happen_in_a_fixed_order_at_the_start(cluster, write, make):
         drain=("n2",), cordon=("n1",), scale=("deploy/web=5",), apply=(path,),
         delete=("pod/solo",),
     )  # fmt: skip
-    steps = steps_of_change(change, cluster)
+    steps = script_of_change(change, cluster).steps
     assert [step.after for step in steps] == [0] * 5
     kinds = [type(command) for step in steps for command in step.commands]
     assert kinds == [DeleteObject, CreateObject, PatchObject, PatchObject, PatchObject]
@@ -102,7 +104,7 @@ def test_namespace_limits_names_and_is_given_to_applied_objects(cluster, write):
 )
 def test_a_change_that_cannot_be_is_refused(cluster, change, line):
     with pytest.raises(InputError) as refused:
-        steps_of_change(change, cluster)
+        script_of_change(change, cluster)
     assert str(refused.value).startswith(line)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.input.error import InputError
 
 SHOP = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
 
 
 def deleted(cluster, text="ns/shop"):
-    steps = steps_of_change(ClusterChange(delete=(text,)), cluster)
+    steps = script_of_change(ClusterChange(delete=(text,)), cluster).steps
     return [f"{one.target.kind}/{one.target.name}" for step in steps for one in step.commands]
 
 

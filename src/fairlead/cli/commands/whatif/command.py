@@ -36,8 +36,8 @@ def whatif(
     .gz or .tar), a directory of such files, or `-` for standard input. Instead of it, `--context`,
     `--kubeconfig` or `--in-cluster` reads a running cluster, without changing it. Options that
     describe the change can be repeated and combined. All of them take effect at the same instant,
-    in this order: delete, apply, scale, cordon, drain, fail. Text output comes with an HTML report,
-    fairlead-whatif.html.
+    in this order: delete, apply, edit, scale, add nodes, cordon, drain, fail. Text output comes
+    with an HTML report, fairlead-whatif.html.
 
     Try:
 
@@ -46,6 +46,10 @@ def whatif(
         fairlead whatif --context prod --drain worker-3
 
         fairlead whatif dump.yaml --apply new.yaml --scale deploy/store/web=20
+
+        fairlead whatif dump.yaml --add-nodes 10 --like worker-3 --delete node/pool=old
+
+        fairlead whatif dump.yaml --set-resources deploy/store/web=cpu=2,memory=4Gi
 
         fairlead whatif dump.yaml --cordon pool=old --fail-on 'priority>=1000'
 

@@ -25,12 +25,55 @@ class ChangeOptions:
     apply: Annotated[
         Names, repeatable("FILE", "Create or change the objects in FILE, as kubectl apply does.")
     ] = ()
+    server_side: Annotated[
+        bool, Parameter(help="Apply as kubectl apply --server-side does.", negative=())
+    ] = False
+    force_conflicts: Annotated[
+        bool, Parameter(help="Apply against conflicts with other field managers.", negative=())
+    ] = False
     delete: Annotated[
-        Names, repeatable("KIND/NAME", "Delete an object: KIND/NAME or KIND/NAMESPACE/NAME.")
+        Names,
+        repeatable(
+            "KIND/NAME",
+            "Delete an object: KIND/NAME, KIND/NAMESPACE/NAME, or by label: node/pool=old.",
+        ),
+    ] = ()
+    priority_class: Annotated[
+        Names, repeatable("NAME=VALUE", "Change the value of a PriorityClass.")
+    ] = ()
+    set: Annotated[
+        Names,
+        repeatable(
+            "KIND/NAME:path=value",
+            "Set a field: deploy/shop/web:spec.template.spec.containers[app].image=app:2; null "
+            "removes it.",
+        ),
+    ] = ()
+    set_resources: Annotated[
+        Names,
+        repeatable(
+            "KIND/NAME=cpu=2,...",
+            "Set requests of a workload's containers: deploy/web=cpu=2,memory=4Gi; one container: "
+            "deploy/web:app=cpu=2; limits: deploy/web=limits.cpu=4.",
+        ),
     ] = ()
     scale: Annotated[
         Names, repeatable("KIND/NAME=N", "Scale a workload: deploy/web=20, sts/store/db=3.")
     ] = ()
+    add_nodes: Annotated[
+        int | None,
+        Parameter(
+            help="Add N empty nodes, as --like or --instance-type says.",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = None
+    like: Annotated[
+        str, named("NODE", "Node whose labels, taints and size the nodes of --add-nodes have.")
+    ] = ""
+    instance_type: Annotated[
+        str, named("NAME", "Instance type of --instance-types that the nodes of --add-nodes have.")
+    ] = ""
     cordon: Annotated[
         Names, repeatable("NODE", "Mark nodes unschedulable, by name or selector (key=value).")
     ] = ()
@@ -131,8 +174,8 @@ class RunOptions:
     instance_types: Annotated[
         str | None,
         Parameter(
-            help="Instance types that Karpenter can create: CSV, or JSON as aws, gcloud, az or "
-            "Karpenter's kwok provider print it."
+            help="Instance types for Karpenter or --instance-type: CSV, or JSON as aws, gcloud, "
+            "az or Karpenter's kwok provider print it."
         ),
     ] = None
     node_pools: Annotated[

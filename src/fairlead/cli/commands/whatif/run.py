@@ -83,7 +83,8 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
                 plugin=options.plugin,
                 batch=BatchOptions(options.batch_config, options.batch_plugin),
                 autoscale=_cluster_autoscaler(options),
-                karpenter=_karpenter(options),
+                karpenter=_karpenter(options, change),
+                instance_types=options.instance_types,
             ),
             progress=progress if logging is None else None,
             command_log=log,
@@ -113,13 +114,13 @@ def _cluster_autoscaler(options: RunOptions) -> AutoscaleOptions:
     return AutoscaleOptions(choice, options.node_groups)
 
 
-def _karpenter(options: RunOptions) -> KarpenterInput | None:
+def _karpenter(options: RunOptions, change: ClusterChange) -> KarpenterInput | None:
     """Karpenter's input if it takes part. Raises InputError for options without it."""
     if options.autoscale != "karpenter":
-        given = (("--instance-types", options.instance_types), ("--node-pools", options.node_pools))
-        for name, value in given:
-            if value is not None:
-                raise InputError(name, "needs --autoscale karpenter")
+        if options.node_pools is not None:
+            raise InputError("--node-pools", "needs --autoscale karpenter")
+        if options.instance_types is not None and not change.instance_type:
+            raise InputError("--instance-types", "needs --autoscale karpenter or --instance-type")
         return None
     return KarpenterInput(
         instance_types=options.instance_types,

@@ -1,0 +1,162 @@
+"""Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
+
+A step is a field or, in brackets, a key of a map (`metadata.labels[example.com/tier]`), or an item
+of a list by its number or its merge key. Objects on the way are created, items of lists are not.
+
+The schema of the kind says which fields exist and what a value is: `8` is a text for a label and a
+number for replicas. Objects without a schema, and values that are objects or lists, are read as
+YAML. `null` removes the field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.text import yaml_documents
+from fairlead.apiserver.schema.model import Schema, Type
+from fairlead.whatif.input.error import known_names
+
+_STEP: Final = re.compile(r"\.?(?P<field>[^.\[\]]+)|\[(?P<key>[^\[\]]*)\]")
+_TEXTS: Final = (Type.STRING, Type.BYTES, Type.QUANTITY, Type.TIME, Type.MICRO_TIME)
+_INTEGERS: Final = (Type.INT32, Type.INT64)
+_BOOLEANS: Final = {"true": True, "false": False}
+_IDENTITY: Final = frozenset(
+    {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid"}
+)
+
+
+class SetFieldError(ValueError):
+    """A path or value does not fit the object; `field` is the part of the path that is wrong."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        """Keep both."""
+        super().__init__(problem)
+        self.field = field
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value inside the object: its container and key, its schema, and the key of list items."""
+
+    holder: Any
+    key: str | int
+    schema: Schema | None
+    merge_key: str = ""
+
+
+def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
+    """Set the field of `obj` at `path` to what `text` means there. Raises SetFieldError."""
+    if path in _IDENTITY:
+        raise SetFieldError(path, "cannot be changed")
+    steps = list(_steps(path))
+    done, place = "", _Place({"": obj}, "", schema)
+    for number, (step, is_key) in enumerate(steps):
+        done += f"[{step}]" if is_key else f"{'.' if done else ''}{step}"
+        place = _inner(place, step, done, creates=number < len(steps))
+    if text == "null":
+        _remove(place)
+        return
+    value = _value(text, place.schema, path)
+    place.holder[place.key] = value
+
+
+def _steps(path: str) -> Iterator[tuple[str, bool]]:
+    """The steps of `path`, each with whether it stands in brackets. Raises SetFieldError."""
+    end = 0
+    for match in _STEP.finditer(path):
+        if match.start() != end:
+            break
+        end = match.end()
+        if match["field"] is not None:
+            yield match["field"], False
+        else:
+            yield match["key"], True
+    if not path or end != len(path):
+        raise SetFieldError(path, "is not a path such as spec.template.spec.containers[0].image")
+
+
+def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
+    """The place of `step` in the value at `place`, which is created if it is an absent object."""
+    schema = place.schema
+    kind = None if schema is None or schema.type is Type.ANY else schema.type
+    value = _present(place)
+    if value is None and creates:
+        if kind is Type.LIST:
+            raise SetFieldError(done, "the list is empty; set it as a whole")
+        value = place.holder[place.key] = {}
+    if isinstance(value, list):
+        return _Place(value, _index(value, step, place.merge_key, done), schema and schema.items)
+    if not isinstance(value, dict):
+        raise SetFieldError(done, "its parent is neither an object nor a list")
+    if schema is None or kind is None:
+        return _Place(value, step, None)
+    if kind is Type.MAP:
+        return _Place(value, step, schema.items)
+    field = schema.fields.get(step)
+    if field is None:
+        raise SetFieldError(done, f"there is no such field; {known_names(step, schema.fields)}")
+    keys = field.schema.keys
+    return _Place(value, step, field.schema, field.merge_key or (keys[0] if keys else ""))
+
+
+def _present(place: _Place) -> Any:
+    if isinstance(place.holder, list):
+        return place.holder[int(place.key)]
+    return place.holder.get(place.key)
+
+
+def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
+    """The index of an item, by its number or its merge key. Raises SetFieldError."""
+    if step.isascii() and step.isdigit():
+        if int(step) < len(items):
+            return int(step)
+        raise SetFieldError(done, f"there are {len(items)} items, the first one is 0")
+    key = merge_key or "name"
+    names = [str(item[key]) for item in items if isinstance(item, dict) and key in item]
+    if step in names:
+        return next(n for n, item in enumerate(items) if str(item.get(key)) == step)
+    raise SetFieldError(done, f"no item has this {key}; {known_names(step, names)}")
+
+
+def _remove(place: _Place) -> None:
+    if isinstance(place.holder, list):
+        del place.holder[int(place.key)]
+    else:
+        place.holder.pop(place.key, None)
+
+
+def _value(text: str, schema: Schema | None, path: str) -> Any:
+    """What `text` means for a field of this type. Raises SetFieldError."""
+    kind = None if schema is None else schema.type
+    if kind in _TEXTS:
+        return text
+    if kind is Type.BOOLEAN:
+        if text not in _BOOLEANS:
+            raise SetFieldError(path, f"{text!r} is neither true nor false")
+        return _BOOLEANS[text]
+    is_integer = re.fullmatch(r"[+-]?[0-9]{1,19}", text) is not None
+    if kind in _INTEGERS or (kind is Type.INT_OR_STRING and is_integer):
+        if not is_integer:
+            raise SetFieldError(path, f"{text!r} is not an integer")
+        return int(text)
+    if kind is Type.INT_OR_STRING:
+        return text
+    value = _yaml(text, path)
+    wanted = {Type.LIST: list, Type.MAP: dict, Type.OBJECT: dict}.get(kind) if kind else None
+    if wanted is not None and not isinstance(value, wanted):
+        what = "a list such as [a, b]" if wanted is list else "an object such as {a: b}"
+        raise SetFieldError(path, f"{text!r} is not {what}")
+    return value
+
+
+def _yaml(text: str, path: str) -> Any:
+    try:
+        found = list(yaml_documents.documents(text))
+    except yaml_documents.YamlError as cause:
+        raise SetFieldError(path, f"{text!r} is not YAML: {cause}") from None
+    return found[0] if found else ""

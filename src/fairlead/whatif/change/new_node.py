@@ -1,0 +1,94 @@
+"""New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
+
+A new node is Ready and empty; the simulated DaemonSet controller puts its pods on it. It has the
+labels, the lasting taints and the size of its model, and the model's limits of volumes (CSINode),
+but neither its images nor its cordon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import CSI_NODE, NODE
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.node_template import HOSTNAME, node_template
+
+OPTION: Final = "--add-nodes"
+NODES_MAX: Final = 100_000
+NAME: Final = "new-node"
+
+
+def new_nodes(
+    count: int,
+    model: Manifest | None,
+    templates: Sequence[Json],
+    inventory: Inventory,
+    start: Instant,
+) -> list[Manifest]:
+    """`count` Nodes like `model`, each followed by its CSINode if the model has one.
+
+    `templates` have labels and sizes that take precedence; they are used in turn, so that nodes are
+    spread over the zones of an instance type. Raises InputError without model and templates.
+    """
+    if not 1 <= count <= NODES_MAX:
+        raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
+    if model is None and not templates:
+        raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
+    found: list[Json] = []
+    for number, name in enumerate(_free_names(count, inventory)):
+        template = node_template(model.value) if model is not None else {}
+        if templates:
+            template = _merged(template, templates[number % len(templates)])
+        found.append(_node(name, template, start))
+        if model is not None and (csi := inventory.get(CSI_NODE, "", model.ref.name)) is not None:
+            spec = csi.value.get("spec", {})
+            head = {"apiVersion": CSI_NODE.api_version, "kind": CSI_NODE.kind}
+            found.append({**head, "metadata": {"name": name}, "spec": spec})
+    return manifests([Document(OPTION, found)])
+
+
+def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
+    """Numbered names that no node has."""
+    number, width = 0, len(str(count))
+    while count:
+        number += 1
+        name = f"{NAME}-{number:0{width}}"
+        if inventory.get(NODE, "", name) is None:
+            yield name
+            count -= 1
+
+
+def _merged(model: Json, template: Json) -> Json:
+    """`model` with the labels and the size of `template`."""
+    labels = {
+        **model.get("metadata", {}).get("labels", {}),
+        **template["metadata"]["labels"],
+    }
+    return {"spec": {}, **model, "metadata": {"labels": labels}, "status": template["status"]}
+
+
+def _node(name: str, template: Json, start: Instant) -> Json:
+    since = format_timestamp(start)
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": since,
+        "lastTransitionTime": since,
+    }
+    labels = {HOSTNAME: name, **template["metadata"]["labels"]}
+    return {
+        "apiVersion": NODE.api_version,
+        "kind": NODE.kind,
+        "metadata": {"name": name, "labels": labels},
+        "spec": template["spec"],
+        "status": {**template["status"], "conditions": [ready]},
+    }

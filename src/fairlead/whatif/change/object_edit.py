@@ -1,0 +1,219 @@
+"""Edits of existing objects: `--set`, `--set-resources` and `--priority-class`.
+
+    --set deploy/store/web:spec.strategy.type=Recreate         one field
+    --set-resources deploy/store/web=cpu=2,memory=4Gi          requests of all containers
+    --set-resources deploy/store/web:app=limits.cpu=4          of one container
+    --priority-class high=5000                                 the value of a PriorityClass
+
+`--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
+follows. An amount is a request; extended resources and huge pages get a limit too, as both must be
+equal. The API server checks the result.
+
+A PriorityClass's value cannot be updated, so the class is deleted and created again. Pods keep the
+priority with which they were created.
+
+upstream: staging/src/k8s.io/kubectl/pkg/cmd/set/set_resources.go,
+plugin/pkg/admission/priority/admission.go:admitPod
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.quantity import QuantityError, parse_quantity
+from fairlead.api.resource_name import is_native_resource
+from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    POD,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
+from fairlead.whatif.change.field_path import SetFieldError, set_field
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+SET: Final = "--set"
+SET_RESOURCES: Final = "--set-resources"
+PRIORITY: Final = "--priority-class"
+_TEMPLATED: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+_PARTS: Final = ("requests", "limits")
+_HUGE_PAGES: Final = "hugepages-"
+
+
+# --- --set --------------------------------------------------------------------------------------
+
+
+def with_field(text: str, inventory: Inventory, namespace: str) -> tuple[Manifest, Json, list[str]]:
+    """The object that `text` (`KIND/NS/NAME:path=value`) names, its new content, and no notes.
+
+    Raises InputError.
+    """
+    name, colon, assignment = text.partition(":")
+    path, sign, value = _split_assignment(assignment)
+    if not colon or not sign or not path:
+        problem = "is not KIND/NAMESPACE/NAME:path=value, such as deploy/shop/web:spec.replicas=3"
+        raise InputError(SET, f"{text!r} {problem}")
+    target = inventory.find(SET, name, namespace)
+    edited = copy.deepcopy(target.value)
+    schema = None if target.kind.is_custom else schema_of_kind(target.kind)
+    try:
+        set_field(edited, path, value, schema)
+    except SetFieldError as cause:
+        raise InputError(SET, cause.problem, object_name=target.title, field=cause.field) from None
+    return target, edited, []
+
+
+def _split_assignment(text: str) -> tuple[str, str, str]:
+    """Path, sign and value; a "=" in brackets belongs to the path."""
+    depth = 0
+    for index, character in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "=" and not depth:
+            return text[:index], "=", text[index + 1 :]
+    return text, "", ""
+
+
+# --- --set-resources ----------------------------------------------------------------------------
+
+
+def with_resources(
+    text: str, inventory: Inventory, namespace: str
+) -> tuple[Manifest, Json, list[str]]:
+    """The workload that `text` names, its content with other requests, and notes.
+
+    Limits below the requests are raised, which the notes say. Raises InputError.
+    """
+    name, sign, amounts = text.partition("=")
+    name, colon, container = name.partition(":")
+    if not sign or not amounts or (colon and not container):
+        problem = "is not WORKLOAD/NAME=cpu=2,memory=4Gi or WORKLOAD/NAME:CONTAINER=cpu=2"
+        raise InputError(SET_RESOURCES, f"{text!r} {problem}")
+    target = inventory.find(SET_RESOURCES, name, namespace, _TEMPLATED)
+    if target.kind not in _TEMPLATED:
+        known = ", ".join(kind.kind for kind in _TEMPLATED)
+        problem = f"a {target.kind.kind} has no pod template that can change; only {known}"
+        raise InputError(SET_RESOURCES, problem)
+    wanted = dict(_amounts(amounts))
+    edited = copy.deepcopy(target.value)
+    raised: list[str] = []
+    for one in _containers(target, edited, container):
+        resources = one.setdefault("resources", {})
+        for (part, resource), amount in wanted.items():
+            resources.setdefault(part, {})[resource] = amount
+        raised += _raise_limits(resources, wanted, one.get("name", ""))
+    why = "because a request must not exceed its limit"
+    return target, edited, [f"{target.title}: {'; '.join(raised)}, {why}."] if raised else []
+
+
+def _raise_limits(
+    resources: Json, wanted: Collection[tuple[str, str]], container: str
+) -> Iterator[str]:
+    """Raise limits that are below the requests that `wanted` sets, and say which."""
+    limits = resources.get("limits", {})
+    for part, resource in wanted:
+        request, limit = resources.get("requests", {}).get(resource), limits.get(resource)
+        if part == "limits" or limit is None or ("limits", resource) in wanted:
+            continue
+        if parse_quantity(limit).nano < parse_quantity(request).nano:
+            limits[resource] = request
+            yield f"container {container} gets a {resource} limit of {request} instead of {limit}"
+
+
+def _amounts(text: str) -> Iterator[tuple[tuple[str, str], str]]:
+    """(requests or limits, resource) and amount, for each part of `cpu=2,limits.memory=4Gi`."""
+    for each in text.split(","):
+        name, sign, amount = each.strip().rpartition("=")
+        part, dot, resource = name.partition(".")
+        if not dot or part not in _PARTS:
+            part, resource = "", name
+        if not sign or not resource:
+            raise InputError(SET_RESOURCES, f"{each!r} is not RESOURCE=AMOUNT, such as cpu=500m")
+        try:
+            parse_quantity(amount)
+        except QuantityError as cause:
+            raise InputError(SET_RESOURCES, str(cause), field=resource) from None
+        has_limit = not is_native_resource(resource) or resource.startswith(_HUGE_PAGES)
+        for one in (part,) if part else _PARTS if has_limit else _PARTS[:1]:
+            yield (one, resource), amount
+
+
+def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
+    """The containers of the template, or the one called `name`. Raises InputError."""
+    spec = edited.get("spec", {}).get("template", {}).get("spec", {})
+    containers: list[Json] = spec.get("containers", [])
+    if not name:
+        return containers
+    inner = [*containers, *spec.get("initContainers", [])]
+    found = [one for one in inner if one.get("name") == name]
+    if not found:
+        known = known_names(name, (str(one.get("name")) for one in inner))
+        problem = f"there is no container {name}; {known}"
+        raise InputError(SET_RESOURCES, problem, object_name=target.title)
+    return found
+
+
+# --- --priority-class ---------------------------------------------------------------------------
+
+
+def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
+    """The PriorityClass that `text` (`NAME=VALUE`) names, as it is and with the new value.
+
+    Raises InputError.
+    """
+    name, sign, number = text.rpartition("=")
+    if not sign or not name or not _is_integer(number):
+        raise InputError(PRIORITY, f"{text!r} is not NAME=VALUE, such as high=100000")
+    if name in SYSTEM_CLASSES:
+        raise InputError(PRIORITY, f"{name} is built in, so its value cannot be changed")
+    found = inventory.get(PRIORITY_CLASS, "", name)
+    if found is None:
+        known = [one.ref.name for one in inventory.of_kind(PRIORITY_CLASS)]
+        hint = known_names(name, known) if known else "the snapshot has none"
+        raise InputError(PRIORITY, f"there is no PriorityClass {name}; {hint}")
+    kept = ("uid", "resourceVersion", "creationTimestamp", "generation")
+    meta = {key: part for key, part in found.value["metadata"].items() if key not in kept}
+    content = {**found.value, "metadata": meta, "value": int(number)}
+    return found, replace(found, content=content)
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= len("2147483648")
+
+
+def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
+    """What the new value means for the pods that exist."""
+    name, old = before.ref.name, before.value.get("value", 0)
+    pods = [
+        pod
+        for manifest in inventory.of_kind(POD)
+        if (pod := _pod(manifest)).spec.priority_class_name == name and not is_terminal(pod)
+    ]
+    head = f"PriorityClass {name}: {old} becomes {value}. "
+    if not pods:
+        default = " without a class" if before.value.get("globalDefault") else " of this class"
+        return f"{head}No pod of the snapshot names it; pods{default} created from now on get it."
+    values = ", ".join(str(one) for one in sorted({pod.spec.priority for pod in pods}, key=str))
+    keeps = "1 pod has it and keeps" if len(pods) == 1 else f"{len(pods):,} pods have it and keep"
+    return (
+        f"{head}{keeps} priority {values} until created anew, because the priority of an existing "
+        f"pod does not change. New pods get {value}."
+    )
+
+
+def _pod(manifest: Manifest) -> Pod:
+    view = manifest.view
+    return view if isinstance(view, Pod) else decode_as(Pod, manifest.value)

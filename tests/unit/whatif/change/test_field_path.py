@@ -1,0 +1,94 @@
+"""Fields set by their path, with the schema of the kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
+from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD_DISRUPTION_BUDGET
+from fairlead.whatif.change.field_path import SetFieldError, set_field
+
+
+def web():
+    containers = [{"name": "app", "image": "a:1"}, {"name": "log", "image": "l:1"}]
+    return {"spec": {"replicas": 1, "template": {"spec": {"containers": containers}}}}
+
+
+def changed(path, text, kind=DEPLOYMENT, obj=None):
+    obj = web() if obj is None else obj
+    set_field(obj, path, text, None if kind is None else schema_of_kind(kind))
+    return obj
+
+
+def problem(path, text, kind=DEPLOYMENT):
+    with pytest.raises(SetFieldError) as refused:
+        changed(path, text, kind)
+    return f"{refused.value.field}: {refused.value.problem}"
+
+
+def test_a_value_has_the_type_of_its_field():
+    assert changed("spec.replicas", "8")["spec"]["replicas"] == 8
+    assert changed("spec.paused", "true")["spec"]["paused"] is True
+    labels = changed("metadata.labels[example.com/tier]", "8", NODE, {})["metadata"]["labels"]
+    assert labels == {"example.com/tier": "8"}
+    limits = changed("spec.minAvailable", "50%", POD_DISRUPTION_BUDGET, {})["spec"]
+    assert limits == {"minAvailable": "50%"}
+    assert changed("spec.minAvailable", "2", POD_DISRUPTION_BUDGET, {})["spec"] == {
+        "minAvailable": 2
+    }
+    taints = changed("spec.taints", "[{key: a, effect: NoSchedule}]", NODE, {})["spec"]["taints"]
+    assert taints == [{"key": "a", "effect": "NoSchedule"}]
+
+
+def test_items_of_lists_are_named_or_numbered():
+    for item in ("app", "0"):
+        containers = changed(f"spec.template.spec.containers[{item}].image", "a:2")
+        assert containers["spec"]["template"]["spec"]["containers"][0]["image"] == "a:2"
+
+
+def test_null_removes_a_field_and_an_item():
+    assert "replicas" not in changed("spec.replicas", "null")["spec"]
+    left = changed("spec.template.spec.containers[app]", "null")
+    assert [one["name"] for one in left["spec"]["template"]["spec"]["containers"]] == ["log"]
+
+
+def test_objects_on_the_way_are_created():
+    spec = changed("spec.strategy.rollingUpdate.maxSurge", "1")["spec"]
+    assert spec["strategy"] == {"rollingUpdate": {"maxSurge": 1}}
+
+
+def test_a_custom_resource_takes_any_field_and_yaml():
+    obj = changed("spec.weights", "{a: 1}", None, {"spec": {}})
+    assert obj == {"spec": {"weights": {"a": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("spec.replica", "1", "spec.replica: there is no such field; did you mean replicas?"),
+        ("spec.replicas", "many", "spec.replicas: 'many' is not an integer"),
+        ("spec.paused", "1", "spec.paused: '1' is neither true nor false"),
+        ("spec.replicas.x", "1", "spec.replicas.x: its parent is neither an object nor a list"),
+        ("spec..x", "1", "spec..x: is not a path such as"),
+        ("metadata.name", "x", "metadata.name: cannot be changed"),
+        (
+            "spec.template.spec.containers[web].image",
+            "x",
+            "spec.template.spec.containers[web]: no item has this name; known: app, log",
+        ),
+        (
+            "spec.template.spec.containers[2]",
+            "null",
+            "spec.template.spec.containers[2]: there are 2 items, the first one is 0",
+        ),
+        (
+            "spec.template.spec.volumes[0].name",
+            "x",
+            "spec.template.spec.volumes[0]: the list is empty; set it as a whole",
+        ),
+        ("spec.selector", "x", "spec.selector: 'x' is not an object such as {a: b}"),
+        ("spec.selector", "{x", "spec.selector: '{x' is not YAML"),
+    ],
+)
+def test_what_does_not_fit_is_refused(path, text, said):
+    assert problem(path, text).startswith(said)

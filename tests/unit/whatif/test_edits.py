@@ -1,0 +1,188 @@
+"""What-ifs that add nodes, delete them by label, or change fields, requests and priorities."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.verdict import OutcomeKind
+from fairlead.whatif.question import Conditions, what_if
+
+POOL = {"topology.kubernetes.io/zone": "a", "pool": "old"}
+
+
+def running(make, replicas, cpu="1", **spec):
+    """A Deployment `web` with its ReplicaSet and its pods on node a."""
+    deployment = make.workload(name="web", replicas=replicas, cpu=cpu, **spec)
+    return [make.node("a", **POOL), deployment]
+
+
+@pytest.fixture
+def ask(snapshot):
+    """Ask what `change` does to a cluster of `objects`."""
+
+    def ask_what_if(objects, conditions=None, **change):
+        found = (conditions,) if conditions else ()
+        return what_if(snapshot(*objects), ClusterChange(**change), *found)
+
+    return ask_what_if
+
+
+def placed(answer):
+    return sorted({pod.node for pod in answer.difference.placed})
+
+
+def test_new_nodes_take_pods_that_are_pending(ask, make):
+    tainted = make.node("a", **POOL)
+    tainted["spec"] = {
+        "unschedulable": True,
+        "taints": [
+            {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+            {"key": "team", "value": "x", "effect": "NoSchedule"},
+        ],
+    }
+    toleration = {"key": "team", "operator": "Exists"}
+    spec = {"nodeSelector": {"pool": "old"}, "tolerations": [toleration]}
+    web = make.workload(name="web", replicas=6, **spec)
+    daemon = make.workload("DaemonSet", "agent", cpu="100m", **spec)
+    del daemon["spec"]["replicas"]
+    answer = ask([tainted, web, daemon], add_nodes=2, like="a")
+    assert placed(answer) == ["new-node-1", "new-node-2"]
+    assert len(answer.difference.placed) == 6 + 2
+    new = next(one for one in answer.changed.nodes if one.name == "new-node-1")
+    assert new.labels == {**POOL, "kubernetes.io/hostname": "new-node-1"}
+
+
+def test_new_nodes_can_replace_a_pool_that_is_deleted(ask, make):
+    daemon = make.workload("DaemonSet", "agent", cpu="100m")
+    del daemon["spec"]["replicas"]
+    objects = [*running(make, 3), make.node("b", **POOL), make.node("c"), daemon]
+    answer = ask(objects, delete=("node/pool=old",), add_nodes=1, like="a")
+    assert [node.name for node in answer.changed.nodes] == ["c", "new-node-1"]
+    assert not answer.difference.gone
+    assert len(answer.difference.removed) == 2  # the agent's pods leave with their nodes
+    agent = next(one for one in answer.effect.workloads if one.workload.name == "agent")
+    assert (agent.readiness.wanted, agent.readiness.at_end) == (2, 2)
+
+
+def test_new_nodes_can_be_of_an_instance_type(ask, make, write):
+    types = write("types.csv", "name,cpu,memory,zones\nbig,16,64Gi,a b\n")
+    conditions = Conditions(instance_types=types)
+    objects = [make.node("a", cpu="1", **POOL), make.workload(name="web", replicas=4, cpu="8")]
+    answer = ask(objects, conditions, add_nodes=2, like="a", instance_type="big")
+    assert len(answer.difference.placed) == 4
+    zones = {one.labels["topology.kubernetes.io/zone"] for one in answer.changed.nodes}
+    assert zones == {"a", "b"}
+    with pytest.raises(InputError, match=r"there is no instance type small in .*; known: big"):
+        ask(objects, conditions, add_nodes=2, instance_type="small")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"add_nodes": 2}, "--add-nodes: needs --like NODE, or --instance-type NAME"),
+        ({"like": "a"}, "--like: needs --add-nodes"),
+        ({"add_nodes": 0, "like": "a"}, "--add-nodes: 0 is not from 1 to"),
+        ({"add_nodes": 1, "like": "x"}, "--like: there is no Node x"),
+        ({"add_nodes": 1, "instance_type": "x"}, "--instance-type: needs --instance-types FILE"),
+        ({"delete": ("node/pool=new",)}, "--delete: no Node matches pool=new"),
+        ({"delete": ("nodes/=",)}, "--delete: '=' is not a selector"),
+        ({"server_side": True}, "--server-side: needs --apply"),
+        ({"set": ("deploy/web",)}, "--set: 'deploy/web' is not KIND/NAMESPACE/NAME:path=value"),
+        ({"set": ("deploy/web:spec.x=1",)}, "--set: Deployment default/web: spec.x: there is no"),
+        ({"set_resources": ("deploy/web",)}, "--set-resources: 'deploy/web' is not WORKLOAD/"),
+        ({"set_resources": ("deploy/web:x=cpu=1",)}, "--set-resources: .*there is no container x"),
+        (
+            {"set_resources": ("deploy/web=cpu=x",)},
+            "--set-resources: cpu: 'x': quantities must match",
+        ),
+        ({"set_resources": ("node/a=cpu=1",)}, "--set-resources: a Node has no pod template"),
+        ({"priority_class": ("high",)}, "--priority-class: 'high' is not NAME=VALUE"),
+        ({"priority_class": ("hi=1",)}, "--priority-class: there is no PriorityClass hi; did you"),
+        ({"priority_class": ("system-node-critical=1",)}, "--priority-class: .* is built in"),
+        ({"priority_class": ("high=2000000000",)}, "--priority-class: .*maximum allowed value"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(ask, make, change, said):
+    with pytest.raises(InputError, match=said):
+        ask([*running(make, 1), make.priority_class("high", 9)], **change)
+
+
+def test_objects_of_any_kind_are_deleted_by_label(ask, make):
+    pods = [make.pod(name, node_name="a") for name in ("p", "q", "r")]
+    for each in pods[:2]:
+        each["metadata"]["labels"] = {"app.kubernetes.io/name": "x"}
+    answer = ask([make.node("a"), *pods], delete=("pod/default/app.kubernetes.io/name=x",))
+    assert [pod.name for pod in answer.difference.removed] == ["p", "q"]
+    everywhere = ask([make.node("a"), *pods], delete=("pod/app.kubernetes.io/name=x",))
+    assert everywhere.difference == answer.difference
+
+
+def test_other_requests_are_a_rollout_and_raise_a_lower_limit(ask, make):
+    objects = running(make, 2)
+    container = objects[1]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"]["limits"] = {"cpu": "1", "memory": "1Gi"}
+    answer = ask(objects, set_resources=("deploy/web=cpu=1500m,example.com/gpu=0",))
+    assert len(answer.difference.updated) == 2
+    assert {pod.requests["cpu"] for pod in answer.changed.pods.values()} == {1500}
+    assert answer.changed.notes[0] == (
+        "Deployment default/web: container c gets a cpu limit of 1500m instead of 1, because a "
+        "request must not exceed its limit."
+    )
+    assert not any("limit of" in note for note in answer.without.notes)
+
+
+def test_a_field_of_any_object_can_be_set(ask, make):
+    answer = ask(running(make, 2), set=("deploy/web:spec.replicas=3",))
+    assert len(answer.difference.placed) == 1
+    cordoned = ask(running(make, 2), set=("node/a:spec.unschedulable=true",))
+    assert cordoned.changed.nodes[0].unschedulable
+    gold = "deploy/web:spec.template.spec.priorityClassName=gold"
+    with pytest.raises(InputError, match="no PriorityClass with name gold was found"):
+        ask(running(make, 2), set=(gold,))
+
+
+def test_another_priority_is_for_new_pods_only(ask, make):
+    low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=1, priorityClassName="low")
+    high = make.workload(name="web", replicas=1, cpu="3", priorityClassName="high")
+    classes = [make.priority_class("low", 1), make.priority_class("high", 2)]
+    objects = [make.node("a"), low, *classes]
+    answer = ask(objects, priority_class=("low=5",))
+    assert answer.difference.is_empty
+    assert answer.changed.notes[0] == (
+        "PriorityClass low: 1 becomes 5. 1 pod has it and keeps priority 1 until created anew, "
+        "because the priority of an existing pod does not change. New pods get 5."
+    )
+    waiting = [*objects, {**high, "spec": {**high["spec"], "replicas": 0}}]
+    change = {"priority_class": ("high=0",), "scale": ("deploy/web=1",)}
+    assert not ask(waiting, **change).difference.preempted
+    assert ask(waiting, scale=change["scale"]).difference.preempted
+
+
+def test_server_side_apply_finds_conflicts_if_the_dump_can_show_them(ask, make, write):
+    deployment = make.workload(name="web", replicas=2)
+    file = write("new.json", make.workload(name="web", replicas=1))
+    answer = ask([make.node("a"), deployment], apply=(file,), server_side=True)
+    assert len(answer.difference.removed) == 1
+    assert NO_MANAGED_FIELDS in answer.changed.notes
+    deployment["metadata"]["managedFields"] = [
+        {
+            "manager": "hpa",
+            "operation": "Update",
+            "apiVersion": "apps/v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        }
+    ]
+    with pytest.raises(InputError, match=r'conflict with "hpa" using apps/v1: \.spec\.replicas'):
+        ask([make.node("a"), deployment], apply=(file,), server_side=True)
+    change = {"apply": (file,), "server_side": True, "force_conflicts": True}
+    assert len(ask([make.node("a"), deployment], **change).difference.removed) == 1
+
+
+def test_a_deleted_pool_is_a_verdict_about_what_cannot_move(ask, make):
+    daemon = make.workload("DaemonSet", "agent", cpu="100m")
+    del daemon["spec"]["replicas"]
+    answer = ask([make.node("a", **POOL), make.node("b"), daemon], delete=("node/pool=old",))
+    assert answer.verdict.first.kind is OutcomeKind.REMOVED
