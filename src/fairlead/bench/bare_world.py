@@ -67,13 +67,13 @@ class BareWorld:
         del now
         command = issued.command
         match command:
-            case RecordEvent():
-                return None
             case Bind(pod=target):
                 pod = self._pods.get(target.key)
                 if pod is not None:
                     self.bound += 1
                     self._put(_bound(pod, command.node))
+            case RecordEvent():
+                return None
             case PatchStatus(target=target):
                 pod = self._pods.get(target.key)
                 if pod is not None:

@@ -92,6 +92,8 @@ class Driver:
         self._commands: deque[Issued] = deque()
         self._steps = 0
         self._steps_max = steps_per_instant_max
+        # Only the last steps before the limit are evidence; recording each would cost time.
+        self._recorded_from = steps_per_instant_max - HISTORY_LENGTH
         self._history: deque[Stimulus | None] = deque(maxlen=HISTORY_LENGTH)
 
     def run(
@@ -163,11 +165,14 @@ class Driver:
             elif stimuli:
                 stimulus = stimuli.popleft()
                 self._step(stimulus)
-                commands.extend(handle(stimulus, now))
+                issued = handle(stimulus, now)
+                if issued:
+                    commands.extend(issued)
             else:
-                stimuli.extend(poll(now))
-                if not stimuli:
+                arrived = poll(now)
+                if not arrived:
                     return True
+                stimuli.extend(arrived)
                 continue
             if pause_when is not None and pause_when() and self._is_busy():
                 return False
@@ -181,6 +186,8 @@ class Driver:
 
     def _step(self, cause: Stimulus | None) -> None:
         self._steps += 1
+        if self._steps <= self._recorded_from:
+            return
         self._history.append(cause)
         if self._steps > self._steps_max:
             raise LivelockError(self.now, self._steps, tuple(self._history))

@@ -26,6 +26,7 @@ from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Preparation, Preparer
+from fairlead.engine.framework.points import crashed
 from fairlead.engine.framework.pre_bind import (
     PodPreparation,
     PreparationResult,
@@ -107,9 +108,10 @@ class BindingCycles:
 
     def _reserve(self, binding: PodBinding) -> Status | None:
         for plugin in binding.framework.reserve:
-            status = attempt(
-                plugin, partial(plugin.reserve, binding.state, binding.pod, binding.node)
-            )
+            try:
+                status = plugin.reserve(binding.state, binding.pod, binding.node)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                status = crashed(plugin, cause)
             if status is not None and not status.is_success:
                 return status.by(plugin.name)
         return None
@@ -138,12 +140,18 @@ class BindingCycles:
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[PodPreparation] = []
         for plugin in binding.framework.pre_bind:
-            answer = attempt(plugin, partial(plugin.pre_bind, state, pod, node))
+            answer: Status | Preparation | None
+            try:
+                answer = plugin.pre_bind(state, pod, node)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                answer = crashed(plugin, cause)
+            if answer is None:
+                continue
             if isinstance(answer, Preparation):
                 if not isinstance(plugin, Preparer):
                     return self._undo(binding, pre_bind_refusal(plugin.name, NOT_PREPARING))
                 works.append(PodPreparation(pod, node, state, plugin, answer))
-            elif answer is not None and not answer.is_success:
+            elif not answer.is_success:
                 return self._undo(binding, pre_bind_refusal(plugin.name, answer))
         if works:
             expectation = [] if is_expected else _expect(binding)
@@ -152,7 +160,7 @@ class BindingCycles:
 
     def _bind(self, binding: PodBinding) -> list[Command] | BindingRefused:
         """Call the extender that binds the pod, if there is one, otherwise the Bind plugins."""
-        for asker in askers(self._extenders, binding.pod):
+        for asker in askers(self._extenders, binding.pod) if self._extenders else ():
             if asker.extender.bind_verb:
                 call = asker.bind(binding.node)
                 self._asked[binding.pod.id] = call
@@ -162,7 +170,11 @@ class BindingCycles:
     def _bind_by_plugin(self, binding: PodBinding) -> list[Command] | BindingRefused:
         """Bind with the first Bind plugin that does not skip the pod."""
         for plugin in binding.framework.bind:
-            answer = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
+            answer: Bind | Status | None
+            try:
+                answer = plugin.bind(binding.pod, binding.node)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                answer = crashed(plugin, cause)
             if isinstance(answer, Status):
                 return self._undo(binding, _bind_refusal(plugin.name, answer))
             if answer is not None:

@@ -23,6 +23,7 @@ from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
     ExtenderAnswered,
+    ObjectChanged,
     Stimulus,
 )
 from fairlead.engine.core.tie_break import TieBreak
@@ -126,6 +127,9 @@ class Scheduler:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Apply changes to the queue, and complete earlier commands."""
         match stimulus:
+            case ObjectChanged():  # by far the most frequent
+                self._intake.take_in(self._cluster.changes, now)
+                return []
             case CommandSucceeded(command=Bind() as bind):
                 return self._bound(bind)
             case CommandFailed(command=Bind() as bind, message=message):

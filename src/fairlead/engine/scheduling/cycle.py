@@ -114,7 +114,7 @@ def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultat
     broken = found.error()
     if broken is not None:
         return Failure(broken.message, is_error=True)
-    asked = askers(served.extenders, pod)
+    asked = askers(served.extenders, pod) if served.extenders else []
     deciding = _decide(served, pod, found, asked, tie_break)
     return (yield from still_there(deciding, found) if asked else deciding)
 
@@ -131,13 +131,21 @@ def _decide(
         return Placement(nominated, found.state, "nominated", 1, 1)
     if served.sampling is not None:
         served.sampling(found)
-    broken = yield from pass_extenders(asked, found)
+    broken = (yield from pass_extenders(asked, found)) if asked else None
     if broken is not None:
         return Failure(broken.message, is_error=True)
     feasible = found.count()
     if not feasible:
         return (yield from _make_room(served, pod, found, asked))
-    return (yield from _select(served, pod, found, feasible, asked, tie_break))
+    if feasible == 1:
+        return _placement(found, found.positions(), "single", 1, tie_break)
+    if asked:
+        best = yield from _best_with_extenders(served, pod, found, asked)
+    else:
+        best = best_positions(served.plans, pod, found)
+    if isinstance(best, Status):
+        return Failure(best.message, is_error=True)
+    return _placement(found, best, "score", feasible, tie_break)
 
 
 def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
@@ -146,32 +154,18 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
     return node if node is not None and found.is_feasible(node) else None
 
 
-def _select(
-    served: Served,
-    pod: PodInfo,
-    found: Feasibility,
-    feasible: int,
-    asked: list[ExtenderCalls],
-    tie_break: TieBreak,
-) -> Consultation[Decision]:
-    """Choose one of the remaining `feasible` nodes."""
+def _placement(
+    found: Feasibility, best: Rows, via: str, feasible: int, tie_break: TieBreak
+) -> Placement:
+    """Pick one of the positions `best` of the plan."""
     plan = found.plan
-    if feasible == 1:
-        best, via = found.positions(), "single"
-    else:
-        answer = yield from _best(served, pod, found, asked)
-        if isinstance(answer, Status):
-            return Failure(answer.message, is_error=True)
-        best, via = answer, "score"
     chosen = int(plan.rows[best[tie_break.pick(len(best))]])
     return Placement(plan.table.at(chosen), found.state, via, feasible, len(best))
 
 
-def _best(
+def _best_with_extenders(
     served: Served, pod: PodInfo, found: Feasibility, asked: list[ExtenderCalls]
 ) -> Consultation[Rows | Status]:
-    if not asked:
-        return best_positions(served.plans, pod, found)
     best = yield from best_with_extenders(asked, served.plans, pod, found)
     return error(NODES_GONE) if not isinstance(best, Status) and not len(best) else best
 

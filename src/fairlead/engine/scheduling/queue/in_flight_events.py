@@ -34,6 +34,8 @@ class InFlightEvents:
         since = self._since.pop(queued, None)
         if since is None:
             return []
+        if not self._events:
+            return []
         later = self._events[since - self._start :]
         self._trim()
         return [event for event, only in later if only in (None, queued)]

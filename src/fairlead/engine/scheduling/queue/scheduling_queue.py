@@ -207,6 +207,8 @@ class SchedulingQueue:
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move every pod that `event` may make schedulable, except the pod with id `spare`."""
         self._in_flight.note(event)
+        if not self._unschedulable:
+            return
         woken: list[QueuedPod] = []
         for plugins, pods in self._unschedulable.items():
             if self._any_registered(plugins, event):
@@ -260,9 +262,9 @@ class SchedulingQueue:
 
     def next_deadline(self) -> Instant | None:
         """Return when `pop` may return another pod; AT_ONCE if it can do so now."""
-        backing_off = self._head(self._backoff, QueueName.BACKOFF)
-        if self._head(self._active, QueueName.ACTIVE):
+        if self._head(self._active, QueueName.ACTIVE) is not None:
             return AT_ONCE
+        backing_off = self._head(self._backoff, QueueName.BACKOFF)
         if backing_off is not None and self._config.pop_from_backoff:
             return AT_ONCE
         error = self._head(self._error_backoff, QueueName.ERROR_BACKOFF)
@@ -275,6 +277,8 @@ class SchedulingQueue:
 
     def flush(self, now: Instant) -> None:
         """Release pods whose backoff is over, and pods that have waited too long."""
+        if not (self._backoff or self._error_backoff or self._waiting_since):
+            return
         for heap, place in (
             (self._backoff, QueueName.BACKOFF),
             (self._error_backoff, QueueName.ERROR_BACKOFF),
