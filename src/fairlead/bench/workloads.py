@@ -186,7 +186,7 @@ def _recreate(i: int) -> Iterable[Stimulus]:
 
 
 def _csi_volumes() -> Setting:
-    """Return every pod has its own bound volume of a driver with a limit per node."""
+    """Return the setting in which every pod has its own volume, and nodes limit volumes."""
     objects: list[ApiObject] = [*nodes(5_000), *csi_nodes(5_000, limit=39)]
     objects += claimed_volumes("init", 5_000, _INIT)
     objects += claimed_volumes("pod", 5_000)

@@ -1,4 +1,4 @@
-"""`python -m fairlead.cli` is `fairlead`."""
+"""Lets `python -m fairlead.cli` run the command `fairlead`."""
 
 from __future__ import annotations
 

@@ -158,16 +158,16 @@ def main() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without freeing its objects one by one, which takes seconds for millions.
+    """End the process without freeing its objects, which would take seconds for millions.
 
-    Exit handlers run, and files are flushed. A process with other threads ends as usual, because
-    Python waits for them.
+    Exit handlers run, and files are flushed. If other threads run, the process ends normally,
+    because Python waits for them.
     """
     if threading.active_count() > 1:
         sys.exit(code)
     atexit._run_exitfuncs()  # noqa: SLF001 - the only way to run them before os._exit
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed, by its reader or by `run`
+        with suppress(OSError, ValueError):  # closed by its reader or by `run`
             stream.flush()
     os._exit(code)
 
@@ -270,7 +270,7 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
 
 
 def _missing(cause: MissingArgumentError, argument: Argument) -> str:
-    """Returns `whatif: SNAPSHOT is missing`, or a message that an option needs a value."""
+    """Return a message such as `whatif: SNAPSHOT is missing`, or that an option needs a value."""
     command = "".join(f"{name}: " for name in cause.command_chain or ())
     if cause.keyword is not None:
         return f"{command}{cause.keyword} needs a value"

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, QueueStood
 
-# The rules by which sessions displace pods; those of the pod scheduler have other names.
+# The rules by which sessions displace pods; the pod scheduler's rules have other names.
 _DISPLACEMENTS: Final = ("preempt", "reclaim")
 _VIA: Final = "batch"
 
@@ -20,7 +20,7 @@ class BatchMetrics:
     """Metrics of sessions and queues."""
 
     def __init__(self, registry: CollectorRegistry, profiles: frozenset[str]) -> None:
-        """Register everything in `registry`; pods of `profiles` are scheduled as jobs."""
+        """Register the metrics in `registry`; the batch scheduler schedules pods of `profiles`."""
         self._profiles = profiles
         self._attempts = Counter(
             "kube_batch_schedule_attempts",
@@ -53,7 +53,7 @@ class BatchMetrics:
         }
 
     def takes(self, record: PodPlaced | PodUnschedulable | PodPreempting) -> bool:
-        """Count `record` if it is the batch scheduler's; return whether it is."""
+        """Count `record` if it is from the batch scheduler; return whether it is."""
         match record:
             case PodPlaced(via=via) if via == _VIA:
                 self._attempts.labels("scheduled").inc()

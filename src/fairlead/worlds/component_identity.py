@@ -1,7 +1,7 @@
 """The user that sends a command, as admission webhooks and policies see it.
 
-Each controller of kube-controller-manager has its own service account. Where one Fairlead
-controller does the work of several upstream ones, the account follows from the command's kind.
+Each controller of kube-controller-manager has its own service account. If one Fairlead controller
+replaces several upstream controllers, the account follows from the command's kind.
 
 upstream: cmd/kube-controller-manager/names/controller_names.go, pkg/kubelet, pkg/scheduler
 """

@@ -63,7 +63,7 @@ class DecisionLog:
     """A Reporter that writes lines of at most `verbosity` and forwards every record."""
 
     def __init__(self, reporter: Reporter, write: Callable[[str], None], verbosity: int) -> None:
-        """`write` gets each line without its end."""
+        """Write lines with `write`, which gets each line without its line end."""
         self._reporter = reporter
         self._write = write
         self._verbosity = verbosity
@@ -71,7 +71,7 @@ class DecisionLog:
         self._now: Instant = 0
 
     def stop(self) -> None:
-        """Write no further lines."""
+        """Stop writing lines."""
         self._verbosity = -1
 
     def report(self, record: Record) -> None:

@@ -1,6 +1,6 @@
 """Driver: runs an engine in a world.
 
-    1. settle      give the engine each stimulus, perform each command, until none is left
+    1. settle      pass each stimulus to the engine and perform each command, until none is left
     2. work        do one unit of work that is due now, then settle again
     3. wait        let time pass until the world or the engine has something due
 
@@ -27,7 +27,7 @@ HISTORY_LENGTH: Final = 20
 
 
 class CommandSource(Protocol):
-    """An Engine, or a wrapper that records what passes through one."""
+    """An Engine, or a wrapper that records its stimuli and commands."""
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
         """Return the commands that follow from `stimulus`."""
@@ -52,8 +52,8 @@ class World(Protocol):
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the stimuli that were not returned before, in order.
 
-        When there are none, the next due event happens, one per call. An empty list means that
-        nothing is due any more.
+        If there are none, the next due event happens, one per call. An empty list means that
+        nothing is due.
         """
         ...
 
@@ -66,7 +66,7 @@ class LivelockError(RuntimeError):
     """Too many steps without time advancing; `history` has the last stimuli (None: a deadline)."""
 
     def __init__(self, now: Instant, steps: int, history: tuple[Stimulus | None, ...]) -> None:
-        """`steps` is how many were done at `now`; `history` has the last stimuli."""
+        """Store `steps`, the number done at `now`, and the last stimuli in `history`."""
         super().__init__(f"time stands still at {now} ns: {steps} steps and no end")
         self.now = now
         self.steps = steps
@@ -125,7 +125,7 @@ class Driver:
             if due > self.now:
                 self.now, self._steps = due, 0
                 continue
-            # One unit of the engine's due work; the world's due events come with the next poll.
+            # One unit of due engine work; the next poll handles the world's due events.
             self._step(None)
             if deadline is not None and deadline <= self.now:
                 self._commands.extend(self._engine.handle_deadline(self.now))
@@ -133,7 +133,7 @@ class Driver:
     def pass_time(self, until: Instant) -> None:
         """Advance the time to `until`, or to the next due event if that is earlier.
 
-        For a world that clients also change: their changes up to then must not be dated earlier.
+        Needed for worlds that clients also change: later changes must not get an earlier time.
         """
         due = self._next_due()
         then = until if due is None else min(due, until)
@@ -141,7 +141,7 @@ class Driver:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """Return when the world or the engine has something due; now, if work was left undone."""
+        """Return when the world or the engine has something due; now, if a run was paused."""
         return self.now if self._commands or self._stimuli else self._next_due()
 
     @property
@@ -194,7 +194,7 @@ class Driver:
 
 
 def _earlier(one: Instant | None, other: Instant | None) -> Instant | None:
-    """Return the earlier of two instants, of which None is the latest."""
+    """Return the earlier of two instants; None is later than every instant."""
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-# Allocations before a young collection, young ones before a middle one, middle ones before a full
-# one; Python's own are 700, 10, 10.
+# Allocations before a young collection, young collections before a middle one, middle collections
+# before a full one; Python's defaults are 700, 10, 10.
 _THRESHOLDS: Final = (200_000, 20, 100)
 
 
 def collect_rarely() -> None:
-    """Call once, at the start of a process that holds a world."""
+    """Raise the thresholds; call once, at the start of a process that holds a world."""
     gc.set_threshold(*_THRESHOLDS)

@@ -11,13 +11,16 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 
 def is_watched(kind: Kind) -> bool:
-    """Return whether controllers receive objects of `kind`: all kinds but events."""
+    """Return whether controllers receive objects of `kind`: all kinds except events."""
     # upstream: pkg/controller/garbagecollector/graph_builder.go:DefaultIgnoredResources
     return kind.resource != "events"
 
 
 def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
-    """Return the last change of each object, in order; objects added and deleted are left out."""
+    """Return the last change of each object, in order.
+
+    Skip objects that were added and deleted again.
+    """
     if len(changes) == 1:
         return list(changes)
     last: dict[tuple[str, str], StoredChange] = {}
@@ -39,7 +42,7 @@ def stimulus_of(change: StoredChange) -> Stimulus:
 
 
 def stimulus_if_decodable(change: StoredChange) -> Stimulus | None:
-    """Return the stimulus of a client's change; None for an object that cannot be decoded."""
+    """Return the stimulus of a client's change; None if the object cannot be decoded."""
     try:
         view = decode_stored(change.object)
     except DecodeError:

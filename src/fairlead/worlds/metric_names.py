@@ -8,10 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerMetricNames:
-    """Names of scheduler metrics, and which there are.
-
-    `queues` are the queues of pending_pods. `rejections`: unschedulable_pods counts pods by plugin.
-    """
+    """The names of scheduler metrics, and whether optional ones exist."""
 
     attempt_duration: str
     victims: str
@@ -23,7 +20,7 @@ class SchedulerMetricNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMetricNames:
-    """The counter of evicted nodes, and whether taint eviction and pod GC have metrics."""
+    """The name of the counter of evicted nodes; whether taint eviction and pod GC have metrics."""
 
     evictions: str
     taint_eviction: bool

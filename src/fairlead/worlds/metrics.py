@@ -1,9 +1,9 @@
 """Metrics of the schedulers and the node controllers, under upstream's names.
 
-Existing dashboards work with them. Counters and histograms are fed by the engine's reports; gauges
-and plugin times are read on each scrape. Durations are in seconds of the world's clock, those of
-plugins in real seconds. The durations of controller passes are left out, because passes take no
-time here.
+Existing dashboards work with them. The engine's reports update counters and histograms; gauges and
+plugin times are read on each scrape. Durations are in seconds of the world's clock, plugin
+durations in real seconds. There are no durations of controller passes, because passes take no time
+here.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,
 pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/metrics.go
@@ -67,7 +67,7 @@ _NUL: Final = "\0"  # separates region and zone in upstream's zone keys, but not
 
 
 class QueueSizes(Protocol):
-    """Numbers of pending pods; a `SchedulingQueue` is one."""
+    """The numbers of pending pods; `SchedulingQueue` implements it."""
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of pods by queue."""
@@ -92,10 +92,10 @@ class SchedulerMetrics:
         node_version: str = "1.36",
         job_profiles: Collection[str] = (),
     ) -> None:
-        """`plugin_times` measures how long plugins take.
+        """Forward records to `reporter`; `plugin_times` measures how long plugins take.
 
-        The versions are those that the scheduler and the node controllers follow. Pods of
-        `job_profiles` are the batch scheduler's.
+        The versions are those that the scheduler and the node controllers follow. The batch
+        scheduler schedules pods of `job_profiles`.
         """
         names = SCHEDULER_NAMES[scheduler_version]
         self._reporter = reporter
@@ -188,15 +188,15 @@ class SchedulerMetrics:
         self._duration.labels(result, record.profile).observe(took)
 
     def _ran(self, points: Iterable[str], status: str, profile: str) -> None:
-        """Plugins of `points` ran; a decision takes no time of the world's clock."""
+        """Record that plugins of `points` ran; a decision takes no time of the world's clock."""
         for point in points:
             self._points.labels(point, status, profile).observe(0)
 
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format, and under upstream's names only.
 
-        The library adds a suffix to the counters whose names have none, and the time at which each
-        metric was created.
+        Removes what the library adds: a suffix of counter names, and the creation time of each
+        metric.
         """
         text = _CREATED.sub(b"", generate_latest(self.registry))
         for name in (*(names.preemptions for names in SCHEDULER_NAMES.values()), *_OTHERS):
@@ -260,7 +260,7 @@ class NodeMetrics:
     """Metrics of zone health, node evictions, taint evictions and pod garbage collection."""
 
     def __init__(self, registry: CollectorRegistry, names: NodeMetricNames) -> None:
-        """Register everything that `names` has in `registry`."""
+        """Register the metrics in `names` in `registry`."""
         in_version = {True: registry, False: None}
         self._timed: dict[ObjectRef, Instant] = {}
         self._zone_health = Gauge(

@@ -24,14 +24,14 @@ from fairlead.engine.core.stimulus import CollectionDeleted, Remaining
 def delete_collection(
     store: Store, command: DeleteCollection, now: Instant, write_of: Callable[[Kind, str], Write]
 ) -> WebhookCalls[CollectionDeleted]:
-    """Delete the collection named by `command` where allowed; return what remains."""
+    """Delete the objects that `command` names, where allowed; return what remains."""
     namespace, grace_period_s = command.namespace, _grace_period_s(store, command.namespace)
     remaining = []
     for kind in store.storage.kinds():
         if not kind.namespaced or command.kind not in ("", kind.kind):
             continue
         for obj in store.list(kind, namespace):
-            with suppress(ApiError):  # deleted with another object, or refused
+            with suppress(ApiError):  # already deleted with another object, or refused
                 name, write = obj["metadata"]["name"], write_of(kind, "")
                 deletion = Deletion(policy="Background")
                 yield from store.delete.steps(kind, namespace, name, now, deletion, write=write)
@@ -57,7 +57,7 @@ def _grace_period_s(store: Store, namespace: str) -> int:
 
 
 def finalize_namespace(store: Store, name: str) -> None:
-    """Remove `kubernetes` from spec.finalizers; the namespace goes with the last one."""
+    """Remove `kubernetes` from spec.finalizers; delete the namespace with its last finalizer."""
     namespace = store.find(NAMESPACE, "", name)
     if namespace is None or not namespace.get("spec", {}).get("finalizers"):
         return

@@ -1,6 +1,6 @@
-"""Performs each command as the corresponding API request; a refusal becomes its outcome.
+"""Performs each command as the corresponding API request, and returns its outcome.
 
-Webhooks suspend a command as they suspend a request: `perform.steps(...)` is the generator.
+Webhooks suspend a command like a request: `perform.steps(...)` is the generator.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _REASONS: Final = {reason.value: reason for reason in FailureReason} | {
 }
 
 
-# Returns how a kind, or a subresource of it, is written.
+# returns how a kind, or a subresource of it, is written
 WriteOf = Callable[[Kind, str], Write]
 
 
@@ -89,7 +89,8 @@ def perform(
 ) -> WebhookCalls[Outcome]:
     """Perform `command` on `store` and return its outcome. Events are not stored here.
 
-    `quotas` counts usage for `UpdateQuotaStatus`; without it, each such command counts everything.
+    `quotas` counts the usage for `UpdateQuotaStatus`; without it, each such command recounts all
+    objects.
     """
     try:
         match command:
@@ -108,7 +109,7 @@ def perform(
 
 
 def refused(command: Command, refusal: ApiError) -> CommandFailed:
-    """Return the outcome of a command that the store refused."""
+    """Return the outcome of a command that the store rejected."""
     reason = _REASONS.get(refusal.reason, FailureReason.INTERNAL_ERROR)
     return CommandFailed(command, reason, refusal.message)
 
@@ -160,13 +161,13 @@ def _request(
         case FinalizeNamespace(target):
             finalize_namespace(store, target.name)
         case RecordEvent() | CallExtender():
-            pass  # worlds perform these without requests to the store
+            pass  # Worlds perform these without requests to the store.
         case _:
             assert_never(command)
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """Return the kind named by a command, `Queue.example.com` or `Queue`: built in, else stored."""
+    """Return the kind that a command names (`Queue.example.com`): built in, else stored."""
     known = find_kind(name)
     if known is not None:
         return known
@@ -212,7 +213,7 @@ def _update_quota_status(
 
 
 def condition_json(condition: Condition) -> dict[str, str]:
-    """Return a condition as JSON; empty fields are left out, because it is merged."""
+    """Return a condition as JSON, for merging; empty fields are left out."""
     return {
         "type": condition.type,
         "status": condition.status,

@@ -1,4 +1,4 @@
-"""SeededIds: the n-th id of a run is the same in every run with that seed."""
+"""SeededIds: reproducible ids: the n-th id is the same in every run with the same seed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class SeededIds:
     """The store's id source, with ids in the form of random ones (RFC 4122, version 4)."""
 
     def __init__(self, seed: int) -> None:
-        """Equal seeds give equal sequences."""
+        """Start the sequence for `seed`; equal seeds give equal sequences."""
         self._numbers = _numbers(seed)
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """Return the next uid; the arguments make no difference."""
+        """Return the next uid; the arguments do not matter."""
         high, low = next(self._numbers), next(self._numbers)
         high = high & ~0xF000 | 0x4000  # version 4
         low = low & (_MASK_64 >> 2) | 1 << 63  # variant 1
@@ -37,7 +37,7 @@ class SeededIds:
 
 
 def _numbers(seed: int) -> Iterator[int]:
-    # A different sequence from the tie-break's, which uses the seed itself.
+    # A different sequence from that of the tie-break, which uses the seed itself.
     state = splitmix64(~seed & _MASK_64)
     while True:
         state = (state + 1) & _MASK_64

@@ -1,4 +1,4 @@
-"""`fairlead backup` and `fairlead restore`: the data directory of `fairlead up` as one file."""
+"""`fairlead backup` and `fairlead restore`: save and restore the data directory of `up`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def restore(
 
 
 def _copy_running(data_dir: Path, file: Path) -> None:
-    """Let the running server copy itself. Raises RequestError, OSError, ValueError."""
+    """Request a backup from the running server. Raises RequestError, OSError, ValueError."""
     found = read_data_dir(data_dir)
     config = ConnectionConfig(
         name=str(data_dir),

@@ -16,7 +16,7 @@ from fairlead.api.json import Json
 
 TITLE: Final = "Upstream's workloads, engine only; the thresholds include an API server and etcd"
 WIDTH: Final = 120
-NEAREST_CUTOFF: Final = 0.4  # half of a name, such as the part before the slash, is close enough
+NEAREST_CUTOFF: Final = 0.4  # part of a name is enough, such as the part before the slash
 
 
 def bench(

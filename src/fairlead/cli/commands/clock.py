@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.client.connection import ConnectionConfig
 
 PATH: Final = "/fairlead/clock"
-# Advancing answers when everything due in that time has happened.
+# A response to an advance may take long: it is sent when everything due in that time has happened.
 TIMEOUT_S: Final = 600
 VARIABLE: Final = "KUBECONFIG"
 _EXAMPLES: Final = {"advance": "5m", "speed": "60"}
@@ -69,7 +69,10 @@ class _State(msgspec.Struct, frozen=True):
 
 
 def _change(action: str, amount: str) -> dict[str, Any] | None:
-    """Return the body of the request, None to only show the clock. Raises InputError."""
+    """Return the body of the request; None shows the clock without changing it.
+
+    Raises InputError.
+    """
     if action in _EXAMPLES and not amount:
         raise InputError("clock", f"{action} needs an amount, such as {_EXAMPLES[action]}")
     if action not in _EXAMPLES and amount:

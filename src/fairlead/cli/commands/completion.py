@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from fairlead.cli import exit_code
 
-# What the generated scripts lack: file names where the script knows no better, and in zsh the call
-# that completes, whether the script is found on $fpath or sourced.
+# Parts that the generated scripts lack: completion of file names, and in zsh the call that
+# completes, whether the script is found on $fpath or sourced.
 _ADDITIONS: Final = {
     "bash": "complete -o bashdefault -o default -F _fairlead fairlead\n",
     "zsh": """\

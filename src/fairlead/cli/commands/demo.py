@@ -1,4 +1,4 @@
-"""`fairlead demo`: three questions about a small cluster, asked with the commands it prints."""
+"""`fairlead demo`: runs three commands about a small cluster and prints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairlead doctor`: checks what this machine has of what the commands need."""
+"""`fairlead doctor`: checks whether this machine has what the commands need."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from fairlead import __version__
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 
-_OPEN_FILES: Final = 1024  # a served cluster needs one for each client connection
-_MEMORY_BYTES_PER_POD: Final = 20 << 10  # of a what-if (docs/performance.md)
+_OPEN_FILES: Final = 1024  # A served cluster needs one for each client connection.
+_MEMORY_BYTES_PER_POD: Final = 20 << 10  # for a what-if (docs/performance.md)
 _KUBECTL_SECONDS: Final = 10
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """The result of one check. `needed_for` is empty if everything needs it."""
+    """The result of one check; `needed_for` is empty if all commands need it."""
 
     is_ok: bool
     text: str
@@ -78,7 +78,7 @@ def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
 
 
 def _libraries() -> Iterator[_Finding]:
-    """One finding for all libraries that the package asks for, or one for each that is missing."""
+    """Return one finding for all required libraries, or one for each that is missing."""
     names = [
         _NAME.match(line) for line in metadata.requires("fairlead") or () if "extra" not in line
     ]
@@ -156,7 +156,7 @@ def _sqlite() -> _Finding:
 
 
 def _cluster(connection: ConnectionOptions) -> _Finding:
-    """Ask the cluster for its version. Raises InputError for a kubeconfig that is invalid."""
+    """Request the version of the cluster. Raises InputError for an invalid kubeconfig."""
     import asyncio
 
     import msgspec

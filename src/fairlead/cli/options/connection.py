@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """A running cluster, which is only read; at most one way to name it."""
+    """Options for a running cluster, which is only read; at most one way to name it."""
 
     kubeconfig: Annotated[
         str | None,
@@ -92,7 +92,7 @@ def connection_of(options: ConnectionOptions) -> ConnectionConfig:
 
 @contextmanager
 def _reading(name: str) -> Iterator[OnRead]:
-    """Show how many objects of the cluster `name` were read, while the block lasts."""
+    """Show the number of objects read from the cluster `name` while the `with` block runs."""
     from fairlead.cli.output.terminal import stderr_console
 
     total = 0

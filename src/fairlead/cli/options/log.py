@@ -1,4 +1,4 @@
-"""Options for logging decisions."""
+"""Options that log decisions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """What wraps a reporter to log its decisions, or None. Raises InputError."""
+        """Return a function that wraps a reporter to log its decisions, or None.
+
+        Raises InputError.
+        """
         # Expensive to import and rarely needed.
         from fairlead.worlds.decision_log import LEVELS, DecisionLog
 

@@ -1,4 +1,4 @@
-"""Options that say where results go."""
+"""Options that choose the format and the files of results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return where the report goes; `default` if text is printed, None for no report."""
+        """Return the path of the report; `default` if text is printed, None for no report."""
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 
 
@@ -67,7 +67,7 @@ class AnswerOutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return where the report goes; `default` if text is printed, None for no report."""
+        """Return the path of the report; `default` if text is printed, None for no report."""
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 
 

@@ -16,7 +16,7 @@ or with loop, if pods are displaced repeatedly.
 
 
 def integer(_: type, tokens: Sequence[Token]) -> int:
-    """Converter for integer options; refuses 1.5 instead of rounding it."""
+    """Convert the value of an integer option; rejects 1.5 instead of rounding it."""
     text = tokens[0].value
     try:
         return int(text)
@@ -30,5 +30,5 @@ def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
 
 
 def named(metavar: str, text: str) -> Parameter:
-    """Return an option with a name or a file as its value."""
+    """Return an option whose value is a name or a file."""
     return Parameter(help=text, metavar=metavar, show_default=False)

@@ -1,6 +1,6 @@
 """Prints the answer of a what-if: the verdict, then workloads, node pools, budgets and pods.
 
-Everything that decides stands on the first screen. Colours show only on a terminal.
+The facts that matter most are on the first screen. Colours are used only on a terminal.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
 
 
 def _print_rest(console: Console, rest: Rest) -> None:
-    """Say what was under way when the dump was taken."""
+    """Print what was in progress when the dump was taken."""
     if not rest.activities:
         return
     shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
@@ -130,7 +130,7 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
 
 
 def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: int) -> None:
-    """Print the workloads; those that are harmed are never left out."""
+    """Print the workloads; the list always contains all that are harmed."""
     harmed = sum(one.is_harmed for one in rows)
     shown = _shown(rows, max(WORKLOADS_MAX, min(harmed, HARMED_MAX)))
     columns = (
@@ -152,7 +152,7 @@ def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: in
 
 
 def _shown(rows: Sequence[Row], rows_max: int) -> Sequence[Row]:
-    """Return the first rows; one more than `rows_max` rather than a line that says so."""
+    """Return the first rows; prints one row more instead of the line "1 more"."""
     return rows if len(rows) <= rows_max + 1 else rows[:rows_max]
 
 
@@ -216,7 +216,7 @@ def _changed(before: str, after: str) -> str:
 
 
 def _usage(pool: NodePoolOutcome, resource: str) -> str:
-    """Return the share of what is allocatable, with and without the change."""
+    """Return how much of the allocatable amount is used, with and without the change."""
     allocatable = pool.allocatable.get(resource, 0)
     after, before = pool.requested.get(resource, 0), pool.requested_without.get(resource, 0)
     if not allocatable:
@@ -331,7 +331,7 @@ def _print_other_pods(console: Console, found: Difference) -> None:
 
 
 def _print_notes(console: Console, answer: WhatIfAnswer) -> None:
-    """Print what went wrong apart from pods."""
+    """Print notes about problems other than pods."""
     changed, start = answer.changed, answer.changed.started_at
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
@@ -357,7 +357,7 @@ def _print_notes(console: Console, answer: WhatIfAnswer) -> None:
 def _print_first(
     console: Console, columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Print the first rows, and how many more there are."""
+    """Print the first rows, and the number of further rows."""
     shown = _shown(rows, ROWS_MAX)
     FittedTable(columns, shown).print(console)
     if rest := len(rows) - len(shown):
@@ -365,5 +365,5 @@ def _print_first(
 
 
 def _first_name(names: Sequence[str]) -> str:
-    """Return the first name, and how many more there are."""
+    """Return the first name, and the number of further names."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

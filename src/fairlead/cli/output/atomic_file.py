@@ -1,4 +1,4 @@
-"""Output files: checked before the work, written after it, completely or not at all."""
+"""Output files: checked before the run, and written after it, completely or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def require_writable(option: str, path: Path | None) -> None:
 
 
 def is_own_output(path: Path) -> bool:
-    """Whether the file at `path` is empty, or a result, report, snapshot or command log of ours."""
+    """Return whether the file is empty, or an output of Fairlead, so that it may be replaced."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -46,14 +46,14 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 class AtomicFile(AbstractContextManager["AtomicFile"]):
-    """A file that gets its name only when the block ends without an error.
+    """A file that gets its final name only when the `with` block ends without an error.
 
     If `path` is a symbolic link, its target is replaced. Devices and pipes are written to directly,
     because they cannot be replaced.
     """
 
     def __init__(self, path: Path) -> None:
-        """Write nothing before the block is entered."""
+        """Store the path; nothing is written before `with` is entered."""
         self._path = path.resolve()
         self._is_stream = self._path.exists() and not self._path.is_file()
         self._file: IO[bytes] | None = None
@@ -89,5 +89,6 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             return
         mask = os.umask(0)
         os.umask(mask)
-        Path(self._file.name).chmod(0o666 & ~mask)  # temporary files are private; results are not
+        # temporary files are readable only by the user; results are not restricted
+        Path(self._file.name).chmod(0o666 & ~mask)
         Path(self._file.name).replace(self._path)

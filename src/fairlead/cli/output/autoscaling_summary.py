@@ -23,7 +23,7 @@ def print_autoscaling(
     start: Instant,
     without: AutoscalingOutcome | None = None,
 ) -> None:
-    """Print nodes by group, and why the autoscaler did not do more; `without` the change beside."""
+    """Print nodes by group in both runs, and what limited the autoscaler."""
     if outcome is None:
         return
     print_line(console, "")

@@ -1,7 +1,7 @@
 """FittedTable: a table that fits the terminal without breaking a name.
 
 If the rows are too wide, columns are dropped, least important first; then names are elided in the
-middle, where they differ least. The last column holds words and is wrapped between them.
+middle, where they differ least. The last column contains text and is wrapped between words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 from fairlead.whatif.input.error import one_line
 
 GAP: Final = 2
-NAME_MIN: Final = 16  # a name that is elided keeps at least this many characters
+NAME_MIN: Final = 16  # an elided name keeps at least this many characters
 WORDS_MIN: Final = 24
 _ELLIPSIS: Final = "…"
 
@@ -39,7 +39,9 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """Columns and rows; `styles` has rich's style of each row, "" or missing for plain ones.
+    """Columns and rows.
+
+    `styles` has the style of each row in rich's syntax, "" or missing for plain rows.
 
     A column without any text is not shown.
     """
@@ -49,7 +51,7 @@ class FittedTable:
     styles: Sequence[str] = field(default=())
 
     def print(self, console: Console) -> None:
-        """Print heading and rows; nothing without rows."""
+        """Print the headings and rows; print nothing if there are no rows."""
         if not self.rows:
             return
         console.print(Text(""))
@@ -74,7 +76,7 @@ class FittedTable:
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int
     ) -> list[int]:
-        """Returns the columns to print: those of rank 0, and others that fit with full names."""
+        """Return the columns to print: those of rank 0, and others that fit unelided."""
         while True:
             droppable = [n for n in shown if self.columns[n].rank]
             if not droppable or sum(self._widths(shown, cells)) + GAP * (len(shown) - 1) <= width:
@@ -83,7 +85,7 @@ class FittedTable:
             shown = [n for n in shown if n != worst]
 
     def _widths(self, shown: Sequence[int], cells: Sequence[Sequence[str]]) -> list[int]:
-        """Return the width that each column needs; the words of the last one can be wrapped."""
+        """Return the width that each column needs; text in the last column can be wrapped."""
         widths = [
             max(cell_len(self.columns[n].heading), *(cell_len(row[n]) for row in cells))
             for n in shown
@@ -118,7 +120,7 @@ class FittedTable:
     def _row(
         self, shown: Sequence[int], cells: Sequence[str], widths: Sequence[int]
     ) -> Iterator[str]:
-        """Yield the lines of one row; only the words of the last column take more than one."""
+        """Return the lines of one row; only text in the last column takes more than one."""
         words = self._has_words(shown)
         last = textwrap.wrap(cells[-1], widths[-1], break_long_words=False) if words else []
         first = [*cells[:-1], last[0] if last else ""] if words else list(cells)

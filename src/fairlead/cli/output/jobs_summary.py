@@ -1,4 +1,4 @@
-"""The part of a summary about whole jobs: queues, and groups that wait."""
+"""The part of a summary about queues, and groups that wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a summary about failed nodes: the course of events, and the pods not back."""
+"""The part of a summary about failed nodes: the course of events, and the lost pods."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COUNT: Final = 8
 
 
 def print_outage(console: Console, outcome: RunOutcome) -> None:
-    """Print the whole part; nothing if no node failed."""
+    """Print the section; print nothing if no node failed."""
     found = outcome.outage
     if found is None:
         return
@@ -53,7 +53,7 @@ def print_outage(console: Console, outcome: RunOutcome) -> None:
 
 
 def print_rolling_drains(console: Console, rows: Sequence[DrainProgress], start: Instant) -> None:
-    """Print when each node was drained, and the evictions that hold up a drain."""
+    """Print when each node was drained, and the evictions that block a drain."""
     cells = [
         (
             one.node,
@@ -97,7 +97,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
-    """Tainted nodes of each zone, and the number that the eviction rate allowed."""
+    """Return the tainted nodes of each zone, and the number that the eviction rate allowed."""
     for line in rate_lines(found):
         where = zone_phrase(line.zone)
         span = _span(start, line.first, line.last)
@@ -108,7 +108,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
 
 
 def _tainted(nodes: int, turns: int) -> str:
-    """Return a flapping node is tainted several times."""
+    """Return the text for tainted nodes; a flapping node can be tainted several times."""
     counted = f"{_counted(nodes, 'node')} tainted"
     return counted if turns == nodes else f"{counted} {turns:,} times"
 

@@ -30,7 +30,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             console=console,
             transient=True,
             disable=not console.is_terminal,
-            auto_refresh=False,  # by a thread, with which the process could not be forked
+            auto_refresh=False,  # A thread would prevent forking the process.
         )
         self._phase: TaskID | None = None
         self._shown_at = 0.0

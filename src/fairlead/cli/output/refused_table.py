@@ -16,7 +16,7 @@ NAMES_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RefusedNode:
-    """A node, the cells with the reason, and the change that would make it fit ("" if unknown).
+    """A node, the cells with the reason, and the change that makes it fit ("" if unknown).
 
     `remedy` is None if the table has no column for it.
     """
@@ -33,7 +33,7 @@ def print_refused(
     rows: Sequence[RefusedNode],
     rows_max: int | None,
 ) -> None:
-    """Print every row, or one row per reason (most nodes first) if there are over `rows_max`.
+    """Print a row per node, or a row per reason (most nodes first) if there are over `rows_max`.
 
     `columns` are the headings of the reason cells and of the remedy, if there is one.
     """

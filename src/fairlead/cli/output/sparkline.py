@@ -1,4 +1,4 @@
-"""Sparklines: a count over time as one line of blocks, so that several can be stacked.
+"""Sparklines: a count over time as one line of blocks; several lines can be stacked.
 
 nodes not ready  ▁▅██████████████████▃        6
 """
@@ -36,7 +36,10 @@ class StepFunction:
 
 
 def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WIDTH) -> str:
-    """`steps` from `start` to `end`; each block is the highest count of its slice of time."""
+    """Return `steps` from `start` to `end` as text.
+
+    Each block is the highest count in its time slice.
+    """
     bounds = _bounds(start, end, width)
     counts = [steps.highest(*pair) for pair in pairwise(bounds)]
     highest = max(counts, default=0)
@@ -44,7 +47,7 @@ def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WI
 
 
 def axis(start: Instant, end: Instant, width: int = WIDTH) -> str:
-    """Return the time axis below sparklines, counted from `start`."""
+    """Return the time axis below sparklines; times are relative to `start`."""
     line = ""
     labels = min(_LABELS, max(width // _LABEL_WIDTH, 1))
     for label in range(labels):

@@ -29,7 +29,7 @@ NAMES_MAX: Final = 2
 
 
 def names_of(pods: Sequence[PodEnd]) -> str:
-    """Return the first few names, and the number of further ones."""
+    """Return the first few names, and the number of further names."""
     shown = ", ".join(pod.key for pod in pods[:NAMES_MAX])
     rest = len(pods) - NAMES_MAX
     return f"{shown} and {rest:,} more" if rest > 0 else shown
@@ -122,7 +122,7 @@ def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> 
 
 
 def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
-    """Print what could not be created, and failures of users' plugins."""
+    """Print the objects that could not be created, and failures of users' plugins."""
     cells = [(one.subject, f"{one.missing:,}" if one.missing else "", one.message) for one in rows]
     columns = ("object", "pods missing", "message")
     _table(console, f"errors ({len(rows):,})", columns, cells, numbers=("pods missing",))
@@ -140,7 +140,7 @@ def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Insta
 
 
 def print_allocation(console: Console, rows: Sequence[tuple[str, int, int, int]]) -> None:
-    """Print allocatable and requested amounts, before and after, per resource."""
+    """Print allocatable and requested amounts per resource, before and after."""
     _table(
         console,
         "requested / allocatable",

@@ -63,7 +63,9 @@ def print_table(
     numbers: Collection[str] = (),
     rows_max: int | None = None,
 ) -> None:
-    """Print the first rows under `title`, and how many more there are; nothing without rows.
+    """Print the first rows under `title`, and the number of further rows.
+
+    Print nothing without rows.
 
     `numbers` are the right-aligned columns.
     """

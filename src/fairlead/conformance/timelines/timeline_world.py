@@ -92,7 +92,7 @@ class _NumberedIds(IdSource):
         return f"uid-{name}-{self._created}"
 
     def new_suffix(self) -> str:
-        """Return no recorded object has a generated name."""
+        """Raise NotImplementedError, because no recorded object has a generated name."""
         raise NotImplementedError
 
 

@@ -74,7 +74,7 @@ def _closed_gates(pod: Pod) -> Iterator[str]:
 
 
 def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
-    """Return the containers of `pod` are being created.
+    """Return the status while the containers of `pod` are being created.
 
     StartTime is `now`, cut to whole seconds.
     """

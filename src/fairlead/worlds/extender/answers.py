@@ -1,7 +1,7 @@
 """Answers extender requests with Fairlead's plugins: JSON in, JSON out.
 
-A request has whole nodes or names of nodes. A whole node replaces what was known of it. The answer
-has the same form as the request (the caller's `nodeCacheCapable`).
+A request has whole nodes or names of nodes. A whole node replaces the node's known version. The
+answer has the same form as the request (the caller's `nodeCacheCapable`).
 
 upstream: pkg/scheduler/testing/framework/fake_extender.go; extender.go: Filter, ProcessPreemption
 """
@@ -43,8 +43,8 @@ View = TypeVar("View", Pod, Node)
 class Answers:
     """The verbs of an extender; `by_verb` has them by name.
 
-    They raise ProtocolError for malformed requests, and AdviserError where a plugin fails and the
-    protocol cannot express the failure.
+    They raise ProtocolError for malformed requests, and AdviserError if a plugin fails and the
+    protocol cannot express it.
     """
 
     def __init__(self, adviser: ExtenderBackend) -> None:
@@ -59,7 +59,7 @@ class Answers:
         }
 
     def filter(self, body: bytes) -> bytes:
-        """Filter: return the nodes that fit."""
+        """Handle filter: return the nodes that fit."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         try:
@@ -79,14 +79,14 @@ class Answers:
         )
 
     def prioritize(self, body: bytes) -> bytes:
-        """Prioritize: return the score of each node."""
+        """Handle prioritize: return the score of each node."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         scores = self._adviser.scores(pod, names, PRIORITY_MAX)
         return encode([HostPriority(name, score) for name, score in scores.items()])
 
     def preempt(self, body: bytes) -> bytes:
-        """ProcessPreemption: return the nodes where preemption would help, with victims."""
+        """Handle preempt: return the nodes where preemption would help, with victims."""
         question = decode_message(body, ExtenderPreemptionArgs)
         pod, candidates = self._pod(question.pod), _candidates(question)
         uids = {
@@ -153,7 +153,10 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 
 
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
-    """Return the messages of the nodes that do not fit; `for_good`: preemption cannot help."""
+    """Return the messages of the nodes that do not fit.
+
+    `for_good` are those preemption cannot help.
+    """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {
         name: why.message for name, why in failed.items() if (why.code is unresolvable) is for_good
@@ -161,7 +164,7 @@ def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]
 
 
 def _candidates(question: ExtenderPreemptionArgs) -> Mapping[str, MetaVictims]:
-    """Return the proposed victims by node name, from either form of the request."""
+    """Return the proposed victims by node name; handles both forms of the request."""
     if question.node_name_to_meta_victims is not None:
         return question.node_name_to_meta_victims
     if question.node_name_to_victims is None:

@@ -23,7 +23,7 @@ UNBOUND: Final = "this extender does not bind: it was started without --api-serv
 
 
 async def refuse_to_bind(body: bytes) -> bytes:
-    """Return the verb bind of an extender that has no API server."""
+    """Return the bind verb of an extender that has no API server: it rejects every request."""
     decode(body, ExtenderBindingArgs)
     return encode(BindingResult(UNBOUND))
 
@@ -32,12 +32,12 @@ class ApiBinding:
     """Binds pods at an API server; an async context manager that owns the connections."""
 
     def __init__(self, url: str) -> None:
-        """`url` is the API server's, such as http://127.0.0.1:8001."""
+        """Bind at the API server with the URL `url`, such as http://127.0.0.1:8001."""
         self._url = url.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the client session; nothing is connected yet."""
+        """Open the client session; the first request connects."""
         timeout = aiohttp.ClientTimeout(total=SECONDS_MAX)
         self._session = aiohttp.ClientSession(timeout=timeout)
         return self

@@ -2,13 +2,13 @@
 
     POST /filter, /prioritize, /preempt, /bind      with a body of application/json
 
-Everything else is refused with a 4xx status and a one-line reason, if possible before the body is
+Other requests are rejected with a 4xx status and a one-line reason, if possible before the body is
 read. The size of a body and the time to receive it are bounded, so that a slow client cannot occupy
 the server.
 
-A web page open in a browser on this machine must not be able to send requests. Browsers send
-application/json across origins only after a CORS preflight, which fails here; and a DNS name that
-was rebound to this address is not one of `hosts`.
+A web page in a browser on this machine must not be able to send requests. Browsers send
+application/json to another origin only after a CORS preflight, which fails here. If the page's DNS
+name was rebound to this address, the name is not in `hosts`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ExtenderApp:
     """Serves `verbs`; if `hosts` is not empty, the Host header must name one of them."""
 
     def __init__(self, verbs: Mapping[str, Verb], hosts: Collection[str] = ()) -> None:
-        """A verb raises ProtocolError for a malformed request."""
+        """Serve `verbs`; a verb raises ProtocolError for a malformed request."""
         self._verbs = verbs
         self._hosts = hosts
 
@@ -120,7 +120,7 @@ async def _body(request: _Request, receive: Receive) -> bytes:
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
-    """Send the refusal and close the connection: the rest of the request may never arrive."""
+    """Send the refusal and close the connection; the rest of the request may never arrive."""
     line = " ".join(str(refusal).split()) + "\n"
     more = [(b"connection", b"close")]
     if refusal.status is HTTPStatus.METHOD_NOT_ALLOWED:

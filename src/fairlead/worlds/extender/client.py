@@ -36,7 +36,7 @@ class TlsError(ValueError):
     """An extender's certificate or key cannot be used; `field` names the field of tlsConfig."""
 
     def __init__(self, field: str, problem: str) -> None:
-        """`field` is a field of tlsConfig."""
+        """Name the field of tlsConfig and the problem."""
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
@@ -46,14 +46,14 @@ class HttpExtenders:
     """Calls extenders over HTTP; a context manager that keeps connections between calls."""
 
     def __init__(self, extenders: Sequence[Extender]) -> None:
-        """Read the TLS files; connect with the first call. Raises TlsError."""
+        """Read the TLS files; the first call connects. Raises TlsError."""
         self._extenders = tuple(extenders)
         self._contexts = tuple(map(tls_context, extenders))
         self._runner = asyncio.Runner()
         self._session: aiohttp.ClientSession | None = None
 
     def __enter__(self) -> Self:
-        """Return self, which is ready to call extenders."""
+        """Return self, ready to call extenders."""
         return self
 
     def __exit__(self, *_failure: object) -> None:
@@ -119,7 +119,7 @@ def _server_name(extender: Extender) -> str | None:
 def tls_context(extender: Extender) -> ssl.SSLContext:
     """Return the TLS context for connections to `extender`. Raises TlsError.
 
-    Without a CA, an extender with enableHTTPS is not verified, as in upstream.
+    Without a CA, the certificate of an extender with enableHTTPS is not verified, as in upstream.
     """
     tls = extender.tls or ExtenderTls()
     context = _trusting(tls)
@@ -133,7 +133,7 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
 
 
 def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
-    """Return the context that trusts the CA of `tls`; data takes precedence over files."""
+    """Return a context that trusts the CA of `tls`; data takes precedence over files."""
     try:
         if tls.ca_data:
             return ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
@@ -144,7 +144,7 @@ def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
 
 
 def _prove(context: ssl.SSLContext, tls: ExtenderTls) -> None:
-    """Load the client certificate; Python reads files only, so data is written to one."""
+    """Load the client certificate; Python reads only files, so data is written to a file."""
     with TemporaryDirectory(prefix="fairlead-") as folder:
         cert = _as_file(Path(folder) / "cert", tls.cert_data) or tls.cert_file
         key = _as_file(Path(folder) / "key", tls.key_data) or tls.key_file

@@ -38,7 +38,7 @@ def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCa
     """
     if not extenders:
         return nullcontext(NoExtenders())
-    # Imported only where there are extenders: loading aiohttp takes time.
+    # Imported only if there are extenders, because loading aiohttp takes time.
     from fairlead.worlds.extender.client import HttpExtenders  # noqa: PLC0415
 
     return HttpExtenders(extenders)

@@ -1,7 +1,7 @@
 """The body of an HTTP call to an extender, with whole objects filled in.
 
-A command names pods and nodes; the world that stores them as JSON fills them in. An object that was
-deleted in the meantime is sent as its identity alone, because it existed when the scheduler called.
+A command names pods and nodes; the world that stores them as JSON fills them in. If an object was
+deleted in the meantime, only its identity is sent.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Find = Callable[[ObjectRef], Json | None]
 
 
 def held_by(store: Store, ref: ObjectRef) -> Json | None:
-    """Return the object `ref` refers to.
+    """Return the object that `ref` refers to.
 
-    None if it is gone or its name belongs to another object.
+    Returns None if it was deleted, or if its name now belongs to another object.
     """
     kind = find_kind(ref.kind)
     found: Json | None = None if kind is None else store.find(kind, ref.namespace, ref.name)
@@ -40,7 +40,7 @@ def held_by(store: Store, ref: ObjectRef) -> Json | None:
 def request_body(call: CallExtender, find: Find) -> bytes:
     """Return the body of `call`.
 
-    `find` returns objects as JSON values, None for those that are gone.
+    `find` returns objects as JSON values, None for deleted objects.
     """
     match call.verb:
         case ExtenderVerb.FILTER | ExtenderVerb.PRIORITIZE:

@@ -1,7 +1,7 @@
 """serve_extender: serves an extender on a socket until SIGINT or SIGTERM.
 
-Requests are handled one at a time, in the order in which their bodies are complete: plugins are
-bound by the processor, and the adviser's state has a single writer.
+Requests are handled one at a time, in the order in which their bodies are complete, because plugins
+only use the processor and the adviser's state has a single writer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ GRACE_SECONDS: Final = 5
 
 
 class _Server(uvicorn.Server):
-    """Reports when it is ready; the first signal stops it gracefully, the second one at once."""
+    """Reports when it is ready.
+
+    The first signal stops it gracefully, the second one immediately.
+    """
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -59,7 +62,7 @@ def serve_extender(
     api_server: str = "",
     on_ready: Callable[[], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; bind pods through `api_server`, refuse to bind without one."""
+    """Serve until SIGINT or SIGTERM; bind pods through `api_server`, or reject bind without one."""
 
     async def serve() -> None:
         async with _binding(api_server) as bind:

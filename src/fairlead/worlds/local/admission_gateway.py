@@ -1,4 +1,4 @@
-"""AdmissionGateway: controllers' writes pass webhooks and policies, as clients' writes do.
+"""AdmissionGateway: controllers' writes go through webhooks and policies, like clients' writes.
 
 The event loop that runs the cluster calls the webhooks over HTTP; a command is pending until they
 have answered. Without an event loop the webhooks are skipped. Events skip admission.
@@ -39,7 +39,7 @@ from fairlead.worlds.perform import Outcome, perform
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that waits for the webhook `call`; `steps` performs the rest of it."""
+    """A command that waits for the webhook `call`; `steps` performs the rest of the command."""
 
     issued: Issued
     call: WebhookCall
@@ -47,10 +47,10 @@ class PendingCommand:
 
 
 class AdmissionGateway:
-    """Performs commands on `store` as their issuers, through admission."""
+    """Performs commands on `store` through admission, each as its issuer."""
 
     def __init__(self, store: Store, field_managers: FieldManagers) -> None:
-        """Webhooks are skipped until `calls_webhooks` is set."""
+        """Write to `store`; webhooks are skipped until `calls_webhooks` is set."""
         self.calls_webhooks = False
         self.pending: deque[PendingCommand] = deque()
         self._store = store

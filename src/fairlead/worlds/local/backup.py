@@ -15,13 +15,13 @@ COPY_MODE: Final = 0o600
 
 
 class BackupError(Exception):
-    """A backup cannot be read, or its cluster cannot be restored there."""
+    """A backup cannot be read, or cannot be restored to the given directory."""
 
 
 def write_backup(directory: Path, copy_objects: Callable[[Path], None], target: Path) -> None:
     """Write a backup of `directory` to `target`, readable by the user only.
 
-    `copy_objects` writes a consistent copy of the stored objects to a path. Raises OSError.
+    `copy_objects(path)` writes a consistent copy of the stored objects to `path`. Raises OSError.
     """
     with TemporaryDirectory(dir=directory, prefix=".backup-") as scratch:
         copy = Path(scratch) / OBJECTS
@@ -34,7 +34,7 @@ def write_backup(directory: Path, copy_objects: Callable[[Path], None], target: 
 
 
 def restore_backup(source: Path, directory: Path) -> None:
-    """Make `directory`, which must be absent or empty, the one in the backup `source`.
+    """Restore the backup `source` to `directory`, which must be absent or empty.
 
     Raises BackupError, OSError.
     """
@@ -54,7 +54,7 @@ def restore_backup(source: Path, directory: Path) -> None:
 
 
 def _content(backup: tarfile.TarFile, name: str) -> bytes:
-    """Return the content of a regular file in the tar file. Raises KeyError."""
+    """Return the content of the file `name` in the tar file. Raises KeyError."""
     member = backup.extractfile(name)
     if member is None:
         raise KeyError(name)

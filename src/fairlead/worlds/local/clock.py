@@ -19,7 +19,7 @@ class LocalClock:
         paused: bool = False,
         monotonic: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        """`start` None means the machine's current time."""
+        """Start the clock at `start`; None means the machine's current time."""
         self._monotonic = monotonic
         # The only place where a local world reads the machine's clock.
         self._base = time.time_ns() if start is None else start  # noqa: TID251
@@ -44,12 +44,12 @@ class LocalClock:
         return self._base + int((self._monotonic() - self._since) * self._speed)
 
     def jump_to(self, instant: Instant) -> None:
-        """Set the time to `instant`, unless that is past."""
+        """Set the time to `instant`, unless that is in the past."""
         now = self.now()
         self._base, self._since = max(now, instant), self._monotonic()
 
     def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Change the speed, or pause and resume, from now on."""
+        """Change the speed, or pause or resume the clock, from now on."""
         self._base, self._since = self.now(), self._monotonic()
         self._speed = self._speed if speed is None else speed
         self._paused = self._paused if paused is None else paused

@@ -59,7 +59,7 @@ _AUTOSCALERS: Final = "horizontalpodautoscalers.autoscaling"
 
 
 def _registry(storage: Storage, without: Collection[str]) -> Registry:
-    """API_SERVER, with a warning about HorizontalPodAutoscalers that nothing acts on."""
+    """Return API_SERVER, with a warning that no controller handles HorizontalPodAutoscalers."""
 
     def warnings(old: Json | None, _: Json) -> Iterator[str]:
         if old is None and not _is_scaled(storage):
@@ -72,7 +72,7 @@ def _registry(storage: Storage, without: Collection[str]) -> Registry:
 
 
 def _is_scaled(storage: Storage) -> bool:
-    """Return whether a stock kube-controller-manager has ever led here, or one has set a status."""
+    """Return whether some other controller has handled autoscalers in this cluster."""
     lease = storage.find(LEASE, "kube-system", "kube-controller-manager")
     kind = find_kind(_AUTOSCALERS)
     stored = () if kind is None else storage.unsorted(kind)
@@ -83,7 +83,7 @@ METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
 # Parts of the control plane that can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
-# A third more than the 150,000 pods that upstream is tested with; they take some 2 GiB.
+# A third more than the 150,000 pods that upstream is tested with; they take about 2 GiB.
 PODS_MAX: Final = 200_000
 
 
@@ -92,11 +92,11 @@ class LocalOptions:
     """Options of a local cluster; `address` is the host and port that clients connect to.
 
     `authority` is the PEM text of the CA that clients inside the cluster should trust;
-    `authority_key` is its key, "" if nothing is signed with it. `without` names those of PARTS to
-    leave out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
-    `logging` puts a log of decisions before a reporter.
-    `job_duration` is how long pods run that end by themselves, None for ever.
-    `limited` resources cannot be used without a quota that covers them.
+    `authority_key` is its key, "" if nothing is signed with it. `without` names the PARTS to leave
+    out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
+    `logging` wraps a reporter in one that logs decisions. `job_duration` is how long Job pods and
+    other finite pods run, None for ever. `limited` resources can be used only if a quota covers
+    them.
     """
 
     nodes: int = 3
@@ -114,7 +114,7 @@ class LocalOptions:
 
 
 class LocalCluster:
-    """A cluster in this process. Single writer: calls must not overlap."""
+    """A cluster in this process, with a single writer: calls must not overlap."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ def config_in(release: Release, config: EngineConfig) -> EngineConfig:
 
 
 def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:
-    """Return the signer, unless the controllers are left out."""
+    """Return the signer; None if the controllers are left out."""
     if not options.authority_key or _CONTROLLERS in options.without:
         return ()
     authority = CertificateKeyPair(options.authority, options.authority_key)
@@ -265,5 +265,5 @@ class PostStartHookListener:
         self._server = server
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See StoreListener."""
+        """Handle a change; see StoreListener."""
         self._server.run_post_start_hooks(now)

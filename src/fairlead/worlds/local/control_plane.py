@@ -2,8 +2,8 @@
 
     client --request--> store --changes--> engine --commands--> store --changes--> watches
 
-Nothing here blocks: the event loop calls `run_until` with the time after each change and when
-`next_due` has come.
+No method blocks: the event loop calls `run_until` with the current time after each change and at
+`next_due`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ OBSERVED: Final = EngineConfig(
 
 
 class ControlPlane:
-    """All controllers of a cluster. Not reentrant: calls must not overlap."""
+    """All controllers of a cluster; not reentrant: calls must not overlap."""
 
     def __init__(  # noqa: PLR0913 - what a cluster is made of
         self,
@@ -77,7 +77,7 @@ class ControlPlane:
         `authority` is the PEM text of the CA that every namespace publishes, "" for none. `without`
         names parts of the engine to leave out; `controllers` run in addition to the engine's own;
         `listeners` see changes first. `host` is the host name that controllers report. `metrics`
-        gets the reports of the engine, and `logging` puts a log before it.
+        receives the reports of the engine, and `logging` wraps it in a reporter that logs.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (
@@ -89,7 +89,8 @@ class ControlPlane:
         has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
         self._world = LocalWorld(store, listeners, host, has_kubelets=has_kubelets)
         self._world.show_all(now)
-        # Objects that clients rely on exist before the first request; they do not depend on pods.
+        # Objects that clients rely on, created before the first request; they do not depend on
+        # pods.
         self._world.enqueue(ObjectsLoaded(_views(store, excluding=POD)))
         Driver(Engine(Cluster(), own), self._world, now=now).run(now)
         config = replace(config, start=now)
@@ -126,7 +127,7 @@ class ControlPlane:
     ) -> Instant:
         """Run until `instant` or until `stop_when` holds; return the time that was reached.
 
-        Unfinished work is due at once. Raises LivelockError.
+        Unfinished work is due immediately. Raises LivelockError.
         """
         self._driver.pass_time(instant)
         until = max(instant, self._driver.now)

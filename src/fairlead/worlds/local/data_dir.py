@@ -1,7 +1,7 @@
 """DataDir: the directory in which a local cluster persists its objects, CA, keys and users.
 
     DIR/objects.db        stored objects
-    DIR/objects.mark      how far objects.db had come
+    DIR/objects.mark      the state that objects.db had reached
     DIR/ca.crt, ca.key    the CA
     DIR/accounts.key      signs service account tokens
     DIR/tokens            token,user,uid,"group,..."
@@ -63,7 +63,7 @@ class DataDir:
 
 
 def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
-    """Return a DataDir in memory only, for the administrator and `users`."""
+    """Return a DataDir that is only in memory, for the administrator and `users`."""
     return DataDir(
         authority=new_authority(now),
         account_key=new_authority(now).key,
@@ -82,8 +82,8 @@ def read_data_dir(directory: Path) -> DataDir:
 def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> DataDir:
     """Open the data directory, creating it if needed; new `users` are added.
 
-    Users that exist already keep their tokens and get the groups given now, if any. Raises OSError
-    when the directory cannot be written, ValueError for a file in another format.
+    Existing users keep their tokens and get the new groups, if any are given. Raises OSError when
+    the directory cannot be written, ValueError for a file in another format.
     """
     found = _read(directory)
     fresh = new_data_dir(users, now)
@@ -110,19 +110,19 @@ def objects_file(directory: Path) -> Path:
 
 
 def backup_files() -> tuple[str, ...]:
-    """Return the names of the files that make up a cluster, without its objects."""
+    """Return the names of the files of a cluster, except its objects."""
     return (*_AUTHORITY, _ACCOUNTS, _TOKENS)
 
 
 def missing_credentials(directory: Path) -> str:
-    """Return which credentials a directory lacks in which a cluster has run, "" for none."""
+    """Return which credentials are missing from a directory that was used before, "" for none."""
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():
         return ""
     return f"{directory / _TOKENS}: is missing, and with it all users' credentials"
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
-    """Return the existing and the newly given users, by token."""
+    """Return the existing and the newly given users, keyed by token."""
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}
     regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}

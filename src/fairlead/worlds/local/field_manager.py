@@ -1,7 +1,7 @@
 """Field managers: records what each component writes in metadata.managedFields.
 
-Controllers often write the same fields: pods of one template, and status updates of them. The
-entries of a new object are cached by its content, and equal sets of fields are stored once.
+Controllers often write the same fields, for example of pods of one template. The entries of a new
+object are cached by its content, and equal sets of fields are stored once.
 
 upstream: apimachinery/pkg/util/managedfields
 """
@@ -25,14 +25,14 @@ _EVENT: Final = "Event"
 
 
 def controllers_write(kind: Kind, subresource: str, now: Instant) -> Write:
-    """Returns the Write of a controller to `kind` or its `subresource`, outside of any command."""
+    """Return how a controller writes to `kind` or its `subresource` when no command does."""
     return Write(
         track=track(kind, Component.CONTROLLER_MANAGER.value, _OPERATION, subresource, now)
     )
 
 
 class FieldManagers:
-    """Records the field manager of each write; the caches affect speed only."""
+    """Records the field manager of each write; the caches only save time."""
 
     def __init__(self) -> None:
         """Start with empty caches."""
@@ -40,7 +40,7 @@ class FieldManagers:
         self._fields: dict[bytes, Json] = {}
 
     def of(self, component: Component, kind: Kind, subresource: str, now: Instant) -> Track:
-        """Records `component` as the manager of what it writes to `kind` or a subresource."""
+        """Return the signature of `component`, as the manager of what it writes to `kind`."""
         noted = track(kind, component.value, _OPERATION, subresource, now)
 
         def signed(old: Json | None, new: Json) -> Json:
@@ -91,7 +91,7 @@ def _nameless(obj: Json) -> Json:
 
 
 def _shape(event: Json) -> Json:
-    """Returns which fields `event` and its nested objects set, without their values."""
+    """Return the set of fields of `event` and its nested objects, without their values."""
     return {
         key: sorted(value) if isinstance(value, dict) else not value for key, value in event.items()
     }

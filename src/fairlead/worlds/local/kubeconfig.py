@@ -62,7 +62,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Return whether `text` is a kubeconfig with local clusters only, as `kubeconfig` writes it."""
+    """Return whether all clusters in `text`, a kubeconfig, are local ones that Fairlead wrote."""
     try:
         config = yaml.safe_load(text)
         return [cluster["name"] for cluster in config["clusters"]] == [NAME]

@@ -1,9 +1,9 @@
 """Resource metrics of pods and nodes (metrics.k8s.io), for `kubectl top`.
 
-Nothing runs, so usage is a function of the objects. A container uses its requests, or a small idle
-amount without requests. A pod's annotation `fairlead.dev/usage` overrides the total of its
-containers, which share it in proportion to what they would use otherwise. A node uses the sum of
-its pods plus its own annotation, which stands for system daemons.
+No containers run, so usage is computed from the objects. A container uses its requests, or a small
+idle amount without requests. A pod's annotation `fairlead.dev/usage` overrides the total of its
+containers, which share it in proportion to their usual usage. A node uses the sum of its pods plus
+its own annotation, which stands for system daemons.
 
 Only running pods on nodes with a reachable kubelet are measured.
 
@@ -48,9 +48,9 @@ Amounts = dict[str, int]
 
 MEMORY: Final = "memory"
 WINDOW: Final = "15s"  # upstream: metrics-server's --metric-resolution
-# The usage of a container without requests.
+# the usage of a container without requests
 IDLE: Final[Mapping[str, int]] = {CPU: 1, MEMORY: 8 << 20}
-# Users who may read pods may read their metrics.
+# Users who may read pods may also read their metrics.
 _READER: Final[Json] = {
     "apiVersion": CLUSTER_ROLE.api_version,
     "kind": CLUSTER_ROLE.kind,
@@ -66,7 +66,7 @@ _READER: Final[Json] = {
         }
     ],
 }
-# Clients find a metrics server by its APIService.
+# Clients find a metrics server through its APIService.
 _SERVICE: Final[Json] = {
     "apiVersion": API_SERVICE.api_version,
     "kind": API_SERVICE.kind,
@@ -78,7 +78,7 @@ _SERVICE: Final[Json] = {
         "versionPriority": 100,
     },
 }
-# Objects that a metrics server adds to a new cluster.
+# the objects that a metrics server adds to a new cluster
 MEASUREMENTS: Final = (_READER, _SERVICE)
 _MEASURED: Final = (CPU, MEMORY)
 _READ: Final = {CPU: milli_value, MEMORY: whole_value}
@@ -98,7 +98,7 @@ class _Pods:
         self._storage = storage
 
     def objects(self, namespace: str, now: Instant) -> list[Json]:
-        """See ComputedObjects."""
+        """Return the metrics of pods; see ComputedObjects."""
         silent = {node["metadata"]["name"] for node in _nodes(self._storage) if _is_silent(node)}
         found = []
         for pod in self._storage.items(POD, namespace or None):
@@ -109,7 +109,10 @@ class _Pods:
         return found
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """See ComputedObjects: there is no such pod, or it is not measured."""
+        """Return the NotFound error: there is no such pod, or it is not measured.
+
+        See ComputedObjects.
+        """
         if self._storage.find(POD, namespace, name) is None:
             return not_found(POD, namespace, name)
         return not_found(replace(POD_METRICS, plural="podmetrics"), "", f"{namespace}/{name}")
@@ -120,7 +123,7 @@ class _Nodes:
         self._storage = storage
 
     def objects(self, namespace: str, now: Instant) -> list[Json]:
-        """See ComputedObjects; nodes have no namespace."""
+        """Return the metrics of nodes, which have no namespace; see ComputedObjects."""
         sums = {
             node["metadata"]["name"]: {
                 name: _annotated_usage(node).get(name, 0) for name in _MEASURED
@@ -140,7 +143,10 @@ class _Nodes:
         ]
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """See ComputedObjects: there is no such node, or it is not measured."""
+        """Return the NotFound error: there is no such node, or it is not measured.
+
+        See ComputedObjects.
+        """
         if self._storage.find(NODE, "", name) is None:
             return not_found(NODE, "", name)
         return not_found(replace(NODE_METRICS, plural="nodemetrics"), "", name)

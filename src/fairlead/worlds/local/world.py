@@ -37,7 +37,7 @@ from fairlead.worlds.perform import Outcome, refused
 
 
 class StoreListener(Protocol):
-    """Is notified of every change of the store before the engine; decides nothing."""
+    """Receives every change of the store before the engine does; makes no decisions."""
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Handle `change`, which was made in `store` at `now`."""
@@ -55,7 +55,7 @@ class LocalWorld:
         *,
         has_kubelets: bool = False,
     ) -> None:
-        """The initial contents of `store` must be reported by `ObjectsLoaded`.
+        """Serve `store`, whose initial contents the caller must report with `ObjectsLoaded`.
 
         `host` is the host name that controllers report; with `has_kubelets` container events are
         recorded.
@@ -77,7 +77,7 @@ class LocalWorld:
         self._pending_stimuli.append(stimulus)
 
     def show_all(self, now: Instant) -> None:
-        """Show the listeners every object in the store as newly added."""
+        """Pass every object in the store to the listeners as newly added."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
                 change = StoredChange(ChangeType.ADDED, kind, obj, None, 0)
@@ -98,7 +98,7 @@ class LocalWorld:
         return None
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
-        """Continue a command whose webhook has answered; it may call another webhook and wait."""
+        """Continue a command whose webhook has answered; it may then wait for another webhook."""
         self._queue_outcome(pending.issued.command, self.gateway.resume(pending, answer), now)
 
     def _do(self, issued: Issued, now: Instant) -> None:
@@ -122,7 +122,7 @@ class LocalWorld:
             self._pending_stimuli.append(_outcome_of(command, outcome))
 
     def _annotate(self, command: PatchObject, issuer: Issuer, now: Instant) -> None:
-        """Write a Deployment's annotations together with its status, as its controller does.
+        """Write a Deployment's annotations together with its status, as upstream's controller does.
 
         upstream: pkg/controller/deployment/sync.go:getNewReplicaSet, which calls UpdateStatus
         """
@@ -158,7 +158,7 @@ class LocalWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """None: clients wake the driver when they change something."""
+        """Return None: clients wake the driver when they change something."""
         return None
 
     def _queue_changes(self, now: Instant) -> None:
@@ -182,7 +182,7 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
-    """Returns `outcome` for `command`, which was performed in a more detailed form."""
+    """Return `outcome` with `command` in place of the more detailed form that was performed."""
     match outcome:
         case CommandFailed(_, reason, message):
             return CommandFailed(command, reason, message)
@@ -194,7 +194,7 @@ def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
 
 # --- endpoints of the API server -----------------------------------------------------------------
 
-# A local API server may listen on a loopback address. Validation refuses these in Endpoints and
+# A local API server may listen on a loopback address, which validation refuses in Endpoints and
 # EndpointSlices, because clients must not direct a Service to the server's own machine.
 
 ENDPOINTS: Final = kind_of({"apiVersion": "v1", "kind": "Endpoints"})
@@ -229,7 +229,7 @@ def store_own_endpoints(
 
 
 def _with_generation(kind: Kind, obj: Json, generation: int) -> Json:
-    """Returns an EndpointSlice with `generation`; returns Endpoints unchanged."""
+    """Return an EndpointSlice with `generation` set, and Endpoints unchanged."""
     if kind is not ENDPOINT_SLICE:
         return obj
     return {**obj, "metadata": {**obj["metadata"], "generation": generation}}

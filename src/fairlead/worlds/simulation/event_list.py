@@ -28,7 +28,7 @@ class EventList:
     """The newest events, oldest first."""
 
     def __init__(self, events_max: int | None = None) -> None:
-        """Keep the newest `events_max`; all of them when None."""
+        """Keep the newest `events_max` events; None keeps all."""
         self._events: deque[RecordedEvent] = deque(maxlen=events_max)
 
     def record(self, event: RecordEvent, now: Instant) -> None:
@@ -45,7 +45,7 @@ class EventList:
 
 
 def cut_note(note: str) -> str:
-    """`note` within the API's limit in bytes; a truncated note ends in ` ...`."""
+    """Return `note` cut to the API's limit in bytes; a truncated note ends in ` ...`."""
     # upstream: pkg/scheduler/schedule_one.go:truncateMessage
     encoded = note.encode()
     if len(encoded) <= NOTE_BYTES_MAX:

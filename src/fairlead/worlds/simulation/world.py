@@ -2,12 +2,12 @@
 
 There are three sources of events: the engine's commands, the script (`at`), and commands in flight
 when requests take time. They happen one at a time; the net changes to the store are reported next,
-and the command's outcome after them. So an engine that learns that a command succeeded knows its
-effects already.
+and the command's outcome after them. So the engine knows the effects of a command before it learns
+that the command succeeded.
 
-Extenders are called for real, and no virtual time passes meanwhile. An extender that binds pods
-would do so at an API server, which does not exist here; if it answers that it has, the world binds
-the pod.
+Extenders are called over HTTP, and no virtual time passes meanwhile. An extender that binds pods
+would call an API server, which does not exist here; so if it reports success, the world binds the
+pod.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """How long a request takes from being sent to being applied and answered."""
+    """The time from sending a request to its execution and its answer."""
 
     bind: DurationNs = 0
     patch: DurationNs = 0
@@ -81,7 +81,7 @@ class SimulatedWorld:
     """A store, a virtual clock and a script, for the engine to act on.
 
     `last_change` is the time of the last change to an object other than a heartbeat. `events` holds
-    the events that controllers recorded. `admission` knows what it could not check. `extenders`
+    the events that controllers recorded. `admission` records what it could not check. `extenders`
     calls the scheduler's extenders; by default there are none.
     """
 
@@ -96,11 +96,11 @@ class SimulatedWorld:
         command_log: Callable[[str], None] | None = None,
         preemption_policies: bool = True,
     ) -> None:
-        """An empty world at `start`.
+        """Create an empty world at `start`.
 
         `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
-        `command_log` receives the line of each command when it is issued. Without
-        `preemption_policies` new pods get none.
+        `command_log` receives the line of each command when it is issued. If `preemption_policies`
+        is False, new pods get no preemptionPolicy.
         """
         ids = SeededIds(seed)
         self.admission = SimulatedAdmission(
@@ -148,7 +148,7 @@ class SimulatedWorld:
         self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
 
     def user_write(self) -> Write:
-        """How the script creates objects: as a cluster's administrator, if that can matter."""
+        """Return how the script creates objects: as a cluster administrator, if that matters."""
         return Write(user=ADMIN) if is_configured(self.store.storage) else PLAIN
 
     # --- World -----------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class SimulatedWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """The pending stimuli, or else those that the next due event causes, or else none."""
+        """Return the pending stimuli, or those that the next due event causes, or []."""
         while not self._pending_stimuli and self._is_due(now):
             self._due.popleft()(now)
             self._queue_changes(now)
@@ -199,7 +199,7 @@ class SimulatedWorld:
             return answer
         outcome = perform(self.store, Bind(call.pod, call.nodes[0]), now)
         self._queue_changes(now)
-        if isinstance(outcome, CommandFailed):  # the API server would have said so
+        if isinstance(outcome, CommandFailed):  # an API server would have reported it
             return ExtenderAnswered(call, 200, encode(BindingResult(outcome.message)))
         return answer
 
@@ -213,7 +213,7 @@ class SimulatedWorld:
 
 
 def _is_heartbeat(change: StoredChange) -> bool:
-    """Return whether a node's kubelet posted the conditions that the node had already."""
+    """Return whether a kubelet posted the same conditions that the node had already."""
     if change.kind is not NODE or change.previous is None or change.type is ChangeType.DELETED:
         return False
     return _without_heartbeats(change.object) == _without_heartbeats(change.previous)
@@ -232,8 +232,8 @@ def command_line(command: Command, now: Instant) -> str:
 
         {"t_ns":1767225600000000000,"command":"Bind","pod":{…},"node":"node-1"}
 
-    Members stand in the order of the command's fields; inside free-form JSON (a patch, a manifest)
-    they are sorted, so equal commands give equal lines.
+    Members are in the order of the command's fields; in free-form JSON (a patch, a manifest) they
+    are sorted. So equal commands give equal lines.
     """
     fields = _ENCODER.encode(command).decode()
     return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'

@@ -85,9 +85,10 @@ def _print_json(value: Json) -> None:
 
 
 def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
-    """Print the whole evaluation; with `all_nodes` every node has a row.
+    """Print the whole evaluation; if `all_nodes` is set, every node has a row.
 
-    Otherwise only the first feasible nodes are listed, and many infeasible ones share rows.
+    Otherwise only the first feasible nodes are listed, and infeasible nodes with the same reason
+    share a row.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
@@ -163,7 +164,7 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
 
 
 def _spaced(plugin: str) -> str:
-    """Returns a plugin's name with spaces between words, so that a narrow column can wrap it."""
+    """Return a plugin's name with spaces between words, so that it can wrap in a narrow column."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 

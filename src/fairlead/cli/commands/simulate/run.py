@@ -158,9 +158,10 @@ def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | N
 
 
 def _refuse_foreign_files(path: str, named: Outputs) -> None:
-    """Raise InputError if the scenario would write elsewhere, or replace a file of the user.
+    """Raise InputError if the scenario writes elsewhere or replaces a file of the user.
 
-    A scenario may come from a stranger. Files that options name are the user's own choice.
+    A scenario may come from an untrusted source; files that the user names in options are not
+    checked.
     """
     here = Path.cwd().resolve()
     for name, text in structs.asdict(named).items():

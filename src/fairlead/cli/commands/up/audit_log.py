@@ -1,6 +1,6 @@
 """The audit log: a line about each request, in a file that only the user can read.
 
-A line that cannot be written is dropped, and requests succeed nevertheless. The loss is reported on
+A line that cannot be written is dropped; the request still succeeds. The loss is reported on
 standard error once, and again after successful writes. If the file is a pipe, lines are dropped
 when its reader falls behind.
 
@@ -44,7 +44,7 @@ class _AuditLog:
         self._file = file
         self._path = path
         self._is_failing = False
-        self._rest = b""  # of a partially written line
+        self._rest = b""  # the end of a partially written line
 
     def write(self, line: bytes) -> None:
         """Write `line`, which ends with its newline."""

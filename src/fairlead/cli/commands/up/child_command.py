@@ -1,4 +1,4 @@
-"""ChildCommand: the command of `fairlead up -- COMMAND`, which ends the cluster when it ends."""
+"""ChildCommand: runs the command of `fairlead up -- COMMAND`; the cluster stops when it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairlead.cli.options.parameter import Names
 from fairlead.whatif.input.error import InputError
 
 STOP_SECONDS_MAX: Final = 10
-_SIGNALLED: Final = 128  # as shells report signals
+_SIGNALLED: Final = 128  # the exit code that shells report for a signal
 
 
 class ChildCommand:
@@ -38,7 +38,7 @@ class ChildCommand:
         return code if code >= 0 else _SIGNALLED - code
 
     def start(self, kubeconfig: Path) -> None:
-        """Start the command, and stop serving when it ends."""
+        """Start the command; when it ends, stop serving."""
         sys.stdout.flush()
         self._process = subprocess.Popen(  # noqa: S603 - the user's own command
             self._words, env={**os.environ, "KUBECONFIG": str(kubeconfig)}

@@ -1,7 +1,8 @@
 """A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
 
-Each user has one. Its state file holds the process id and the line that `up` printed. The process
-holds a lock on that file as long as it lives, so a state file left by a killed one is recognized.
+Each user can have one. Its state file holds the process id and the line that `up` printed. The
+process holds a lock on that file as long as it runs, so a state file left by a killed process is
+recognised.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class DetachedCluster(Struct, frozen=True):
 def start_detached(options: UpOptions) -> int:
     """Start `fairlead up` with the same arguments in the background, and return when it is ready.
 
-    Raises InputError if one runs already.
+    Raises InputError if such a cluster runs already.
     """
     options.check()
     if options.command:
@@ -57,7 +58,7 @@ def start_detached(options: UpOptions) -> int:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            pass_fds=(state,),  # which holds the lock as long as the process lives
+            pass_fds=(state,),  # This process holds the lock as long as it runs.
             start_new_session=True,
         )
         assert process.stdout is not None
@@ -110,7 +111,7 @@ def _opened(suffix: str) -> Iterator[int]:
 
 
 def _is_locked_by_us(state: int) -> bool:
-    """Lock the state file; return False if a cluster holds the lock."""
+    """Lock the state file; return False if a running cluster holds the lock."""
     try:
         fcntl.flock(state, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -15,7 +15,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.local.kubeconfig import write_secret
 
-# Wildcard addresses, and the loopback address by which this machine reaches such a socket.
+# Wildcard addresses, and the loopback address at which clients on this machine reach them.
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only where that is asked for
 
 # The port is in use, or below 1024 and reserved for root.

@@ -71,7 +71,7 @@ class UpOptions:
 
     @property
     def job_time(self) -> DurationNs | None:
-        """How long pods run that end by themselves; None: forever. Raises InputError."""
+        """Return how long Job pods and other finite pods run; None: forever. Raises InputError."""
         if self.job_duration == FOREVER:
             return None
         try:

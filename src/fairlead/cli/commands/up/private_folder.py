@@ -1,9 +1,9 @@
 """A private temporary folder that is removed even if the command is killed.
 
-The owner of a folder holds a file lock in it, which the kernel releases when the process ends. The
-next command removes folders whose lock is free. Only folders of this user with such a lock file are
-touched. The lock is taken before the file gets its final name, so that a new folder is never
-mistaken for an abandoned one.
+The process that uses the folder holds a lock on a file in it, which the kernel releases when the
+process ends. The next command removes folders whose lock is free. It removes only folders of this
+user that contain such a lock file. The lock is taken before the file gets its final name, so that a
+new folder is never mistaken for an abandoned one.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def private_folder() -> Iterator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of this user whose owners have been killed."""
+    """Remove the folders of this user whose processes were killed."""
     parent = Path(tempfile.gettempdir())
     for folder in sorted(parent.glob(f"{PREFIX}*")):
-        with suppress(OSError):  # another process removes it, or it is not accessible
+        with suppress(OSError):  # another process is removing it, or it is not accessible
             if _is_private(folder.lstat(), stat.S_IFDIR):
                 _remove_if_unlocked(folder)
 
@@ -58,7 +58,7 @@ def _remove_if_unlocked(folder: Path) -> None:
 
 
 def _is_private(found: os.stat_result, kind: int) -> bool:
-    """Whether the file is of type `kind`, belongs to this user, and is closed to all others."""
+    """Return whether the file is of type `kind` and accessible to this user only."""
     others = stat.S_IRWXG | stat.S_IRWXO
     is_own = found.st_uid == os.getuid() and not found.st_mode & others
     return is_own and stat.S_IFMT(found.st_mode) == kind

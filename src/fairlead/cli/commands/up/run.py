@@ -53,7 +53,7 @@ def serve(options: UpOptions) -> int:
         audit = opened.enter_context(opened_audit(options.audit))
         path = opened.enter_context(_kubeconfig_path(options.kubeconfig))
         address = str(client_address(options.host, listening))
-        # Clients check certificates against their own clocks, not the cluster's.
+        # Clients check certificates against their own clocks, not against the cluster's clock.
         real_now = datetime.now(UTC)  # noqa: TID251
         clock = LocalClock(speed=options.speed, paused=options.paused)
         log = opened.enter_context(_write_ahead_log(options, clock))
@@ -90,7 +90,7 @@ def serve(options: UpOptions) -> int:
 
 @contextmanager
 def _address_file(data_dir: Path | None, address: str) -> Iterator[None]:
-    """Keep the server's address in the data directory while it runs, for `fairlead backup`."""
+    """Store the server's address in the data directory while it runs, for `fairlead backup`."""
     if data_dir is None:
         yield
         return
@@ -172,7 +172,7 @@ def _cluster(
     except (ValueError, LookupError, TypeError, AttributeError) as cause:
         if is_new:
             raise
-        # The log was just read, and is the only outside input.
+        # The log was just read, and it is the only outside input.
         name = str(options.data_dir)
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
 
@@ -191,7 +191,7 @@ def _kubeconfig(url: str, data_dir: DataDir, pairs: Mapping[str, CertificateKeyP
 
 
 def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
-    """Return a client certificate for every user, by the user's name in the kubeconfig."""
+    """Return a client certificate for every user, keyed by the user's name in the kubeconfig."""
     return {
         NAME if user.name == ADMIN.name else user.name: new_client(
             data_dir.authority,
@@ -216,7 +216,10 @@ def _about(cluster: LocalCluster) -> str:
 
 @contextmanager
 def _kubeconfig_path(wanted: Path | None) -> Iterator[Path]:
-    """The path of the kubeconfig; a temporary folder is removed afterwards."""
+    """Yield the path of the kubeconfig.
+
+    If it is in a temporary folder, remove the folder afterwards.
+    """
     if wanted is not None:
         yield wanted.absolute()
         return

@@ -27,7 +27,7 @@ _TAKEN: Final = (ADMIN.name, NAME)
 
 @dataclass(frozen=True, slots=True)
 class _NameForm:
-    """The form of names that begin with `prefix`, and the groups that such users are in."""
+    """The form of names that begin with `prefix`, and the groups of such users."""
 
     prefix: str
     text: str

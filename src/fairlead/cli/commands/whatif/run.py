@@ -40,7 +40,7 @@ DEFAULT_REPORT = "fairlead-whatif.html"
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """The question: a snapshot or a running cluster, its change, and the rules of both runs."""
+    """The request: a snapshot or a running cluster, its change, and the rules of both runs."""
 
     source: str | None
     connection: ConnectionOptions

@@ -22,11 +22,11 @@ class Priority:
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 
     def task_key(self, task: TaskInfo) -> int:
-        """Return the task with the higher priority comes first."""
+        """Return the sort key of a task: a higher priority comes first."""
         return -task.priority
 
     def job_key(self, job: JobInfo) -> int:
-        """Return the job with the higher priority comes first."""
+        """Return the sort key of a job: a higher priority comes first."""
         return -job.priority
 
     def preemptable(

@@ -41,10 +41,7 @@ class UnknownOwnerRule:
         return pod.metadata.name if self.keeps_names else ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return a deleted pod is replaced.
-
-        A failed one only if every owner of the kind would do so.
-        """
+        """Return whether a pod is replaced: a deleted one, or a failed one of some kinds."""
         return after in (None, PodState.TERMINATING) or (
             after is PodState.FAILED and self.kind in REPLICA_KINDS
         )

@@ -1,7 +1,7 @@
 """What a batch scheduler installs: definitions of PodGroups and Queues, and the default Queue.
 
 Users need not install kube-batch or Volcano, because the batch scheduler is built in. The schemas
-allow any fields; the batch scheduler interprets those it knows.
+allow all fields; the batch scheduler uses those that it knows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind
 
-# An alpha API group of Kubernetes itself is not served by default.
+# Kubernetes does not serve its own alpha API groups by default.
 _ALPHA: Final = "scheduling.k8s.io"
 _SHORT: Final = "scheduling.volcano.sh"
 # upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go:GetAPIApprovalState

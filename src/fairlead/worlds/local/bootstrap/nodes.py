@@ -37,7 +37,7 @@ def node_manifests(count: int, zones: int, now: Instant) -> Iterator[Json]:
 
 
 def _letters(number: int) -> str:
-    """Return the letters of a zone: a, b, ..., z, aa, ab, ..."""
+    """Return the letters of a zone's name: a, b, ..., z, aa, ab, ..."""
     letters = ""
     number += 1
     while number:

@@ -1,7 +1,7 @@
 """ApiServiceRegistration: one APIService for each served version of a custom resource group.
 
-They are created with a group's first definition and deleted with its last one. An APIService
-without the label `automanaged` is the user's and is left alone.
+It is created with a group's first definition and deleted with its last one. An APIService without
+the label `automanaged` belongs to the user and is not changed.
 
 upstream: pkg/controlplane/controller/crdregistration/crdregistration_controller.go,
 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
@@ -26,7 +26,7 @@ from fairlead.worlds.local.controllers.reactive_controller import (
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS: Final = "true"
-# Below the built-in groups; versions are ordered by their names.
+# Lower than the built-in groups; versions are ordered by their names.
 GROUP_PRIORITY: Final = 1_000
 VERSION_PRIORITY: Final = 100
 _KINDS: Final = (CUSTOM_RESOURCE_DEFINITION.kind, API_SERVICE.kind)
@@ -38,7 +38,7 @@ class ApiServiceRegistration(ReactiveController):
     issuer: ClassVar[Issuer] = API_SERVER
 
     def __init__(self, storage: Storage) -> None:
-        """Read from `storage`."""
+        """Read the objects in `storage`."""
         self._storage = storage
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

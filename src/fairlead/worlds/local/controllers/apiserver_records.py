@@ -69,7 +69,10 @@ class ApiServerRecords(ReactiveController):
         address: str,
         authority: str = "",
     ) -> None:
-        """Read from `storage`; without `authority` no certificates are accepted."""
+        """Read the objects in `storage`.
+
+        Without `authority` no client certificates are accepted.
+        """
         self._storage = storage
         self._new_id = new_id
         self._host = host
@@ -80,7 +83,7 @@ class ApiServerRecords(ReactiveController):
         self._is_renewed = False
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Write what is missing or outdated when the namespace appears or a record changes."""
+        """Write missing or outdated records when the namespace appears or a record changes."""
         for one, is_deleted in changes(stimulus):
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE and not is_deleted
@@ -89,7 +92,7 @@ class ApiServerRecords(ReactiveController):
         return []
 
     def _authentication(self) -> list[Command]:
-        """Add this server's CA to those that other servers may have written."""
+        """Return the commands that add this server's CA to those of other servers."""
         if not self._authority:
             return []
         found = self._storage.find(CONFIG_MAP, PLACE, AUTHENTICATION)

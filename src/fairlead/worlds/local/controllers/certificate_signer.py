@@ -44,7 +44,7 @@ class CertificateSigner(ReactiveController):
     issuer: ClassVar[Issuer] = controller_account("certificate-controller")
 
     def __init__(self, storage: Storage, authority: CertificateKeyPair) -> None:
-        """Read from `storage`."""
+        """Read the requests in `storage`."""
         self._storage = storage
         self._authority = authority
 

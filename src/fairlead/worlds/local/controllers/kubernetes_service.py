@@ -1,7 +1,7 @@
 """KubernetesService: the Service `kubernetes`, by which pods reach the API server.
 
-It exists from the start and is recreated when it is deleted. Its endpoints are the address the
-server currently listens on.
+It exists from the start and is recreated when it is deleted. Its endpoint is the address on which
+the server currently listens.
 
 upstream: pkg/controlplane/controller/{kubernetesservice,defaultservicecidr}, reconcilers
 """
@@ -39,7 +39,7 @@ class KubernetesService(ReactiveController):
     issuer: ClassVar[Issuer] = API_SERVER
 
     def __init__(self, storage: Storage, address: str) -> None:
-        """Read from `storage`."""
+        """Read the objects in `storage`."""
         host, _, port = address.rpartition(":")
         self._storage = storage
         self._host = host.strip("[]")
@@ -87,7 +87,7 @@ class KubernetesService(ReactiveController):
                 "ports": [{**port, "port": PORT, "targetPort": self._port}],
             },
         }
-        with suppress(ValueError):  # a host name is not an address
+        with suppress(ValueError):  # a host name is no IP address
             family = f"IPv{ip_address(self._host).version}"
             yield {
                 "apiVersion": "v1",

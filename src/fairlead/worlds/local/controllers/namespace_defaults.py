@@ -34,17 +34,17 @@ _DESCRIPTION: Final = (
 
 
 class NamespaceDefaults(ReactiveController):
-    """Serves all namespaces; `authority` is the PEM text of the server's CA, "" without one."""
+    """Maintains these objects; `authority` is the PEM text of the server's CA, "" without one."""
 
     issuer: ClassVar[Issuer] = controller_account("service-account-controller")
 
     def __init__(self, storage: Storage, authority: str = "") -> None:
-        """Read from `storage`."""
+        """Read the objects in `storage`."""
         self._storage = storage
         self._authority = authority
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Create what new namespaces lack and recreate what was deleted."""
+        """Create the missing objects of new namespaces, and recreate deleted ones."""
         names: dict[str, None] = {}
         for one, is_deleted in changes(stimulus):
             if kind_name(one) == NAMESPACE.kind:

@@ -1,7 +1,7 @@
 """NodeTtl: annotates each node with how long its kubelet may cache ConfigMaps and Secrets.
 
-The TTL grows with the number of nodes. The thresholds for lowering it are below those for raising
-it, so that it does not alternate at a threshold.
+The TTL grows with the number of nodes. It is lowered at a smaller number of nodes than it is
+raised, so that it does not alternate at a threshold.
 
 upstream: pkg/controller/ttl/ttl_controller.go
 """
@@ -18,7 +18,7 @@ from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
-# Minimum of nodes, maximum of nodes, TTL in seconds.
+# minimum of nodes, maximum of nodes, TTL in seconds
 _STEPS: Final = (
     (0, 100, 0),
     (90, 500, 15),

@@ -1,4 +1,4 @@
-"""ReactiveController: base of controllers that react to changes only and have no deadlines.
+"""ReactiveController: base of controllers that only react to changes and have no deadlines.
 
 These controllers belong to a served cluster: they read what they need directly from its storage,
 and write by commands like any other controller.
@@ -18,7 +18,7 @@ class ReactiveController:
     """A controller without deadlines."""
 
     def next_deadline(self) -> Instant | None:
-        """None: only a stimulus can cause work."""
+        """Return None: only a stimulus can cause work."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -27,7 +27,7 @@ class ReactiveController:
 
 
 def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
-    """Yield the objects of `stimulus`, each with whether it was deleted."""
+    """Yield the objects of `stimulus`, and for each whether it was deleted."""
     match stimulus:
         case ObjectChanged(one):
             yield one, False
@@ -41,5 +41,5 @@ def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
 
 
 def kind_name(one: ApiObject) -> str:
-    """Return the kind of an object, whether or not it has a typed view."""
+    """Return the kind of an object, with or without a typed view."""
     return one.kind if isinstance(one, Unstructured) else type(one).__name__

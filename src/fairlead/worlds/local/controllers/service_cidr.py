@@ -26,7 +26,7 @@ from fairlead.worlds.local.controllers.reactive_controller import changes, kind_
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 MANAGER: Final = "service-cidr-controller"
 GRACE: Final[DurationNs] = seconds(10)
-# The only condition of a ServiceCIDR.
+# the only condition of a ServiceCIDR
 _READY: Final = {
     "type": "Ready",
     "status": "True",
@@ -48,7 +48,7 @@ class ServiceCidrs:
     issuer: ClassVar[Issuer] = controller_account("service-cidrs-controller")
 
     def __init__(self, storage: Storage) -> None:
-        """Read from `storage`."""
+        """Read the objects in `storage`."""
         self._storage = storage
         self._due: TimerQueue[str] = TimerQueue()
 
@@ -64,7 +64,7 @@ class ServiceCidrs:
         return [command for name in names for command in self._sync(name, now)]
 
     def next_deadline(self) -> Instant | None:
-        """Return when a terminating ServiceCIDR's waiting time ends."""
+        """Return when the next waiting time of a terminating ServiceCIDR ends."""
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -126,7 +126,7 @@ def _patch(obj: Json, finalizers: list[str]) -> Command:
 
 
 def _condition(obj: Json, condition: Json, now: Instant) -> list[Command]:
-    """Set the only condition, unless the object has it already."""
+    """Return the patch that sets the only condition, unless the object has it already."""
     stored: Json = next(iter((obj.get("status") or {}).get("conditions") or ()), {})
     if all(stored.get(key, "") == text for key, text in condition.items()):
         return []

@@ -1,9 +1,9 @@
 """EventCorrelator: counts repeated events, aggregates similar ones and drops spam.
 
 An event equal to an earlier one increments its count. From the tenth similar event (same object,
-type and reason, other message) within ten minutes on, all become one "(combined from similar
-events)". A component may send 25 events about an object at once, then one every five minutes; the
-rest is dropped.
+type and reason, other message) within ten minutes on, all are combined into one "(combined from
+similar events)". A component may send a burst of 25 events about an object, then one every five
+minutes; the rest are dropped.
 
 upstream: client-go/tools/record/events_cache.go
 """
@@ -72,7 +72,7 @@ class CorrelatedEvent:
 
 
 class EventCorrelator:
-    """Aggregates and rate-limits events by the events before them."""
+    """Aggregates and rate-limits each event, based on earlier events."""
 
     def __init__(self) -> None:
         """Start with empty caches of recent events."""

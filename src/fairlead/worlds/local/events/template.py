@@ -1,11 +1,11 @@
 """EventTemplates: stores an event as a copy of an earlier one, without the whole create pipeline.
 
 Events are numerous, and most differ only in a few values. The result of the pipeline (decoding,
-defaults, managed fields) and whether it accepts the event depend only on the event's form: which
-fields it has, and the values of the fields that some stage reads. So the first event of each form
-goes through the whole pipeline, and every later one is a copy with its own values. Conditions that
-can change between two events are checked each time: the namespace is not terminating, and the name
-is free.
+defaults, managed fields) and whether the pipeline accepts the event depend only on the event's
+form: the set of its fields, and the values of the fields that a stage reads. So the first event of
+each form goes through the whole pipeline, and every later one is a copy with its own values.
+Conditions that can change between two events are checked each time: the namespace is not
+terminating, and the name is free.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Form = tuple[object, ...]
 FORMS_MAX: Final = 512
 EVENT: Final = kind_of({"apiVersion": "v1", "kind": "Event"})
 _LIVING: Final = NamespaceLifecycle()
-# Fields whose values are part of the form; of other fields only the presence of a value counts.
+# Fields whose values are part of the form; for other fields only their presence counts.
 _ALIKE: Final = ("reason", "type", "action", "reportingComponent")
 
 
@@ -37,7 +37,7 @@ class EventTemplates:
     """Creates events in `store`, with managed fields from `signatures`."""
 
     def __init__(self, store: Store, signatures: FieldManagers) -> None:
-        """No form is known yet."""
+        """Start without forms."""
         self._store = store
         self._signatures = signatures
         self._known: dict[Form, Json] = {}

@@ -1,7 +1,7 @@
 """EventWriter: stores the events that controllers record as Event objects.
 
-Schedulers write events of events.k8s.io, most other components those of the core group; both are
-the same objects with different fields filled in. A repeated event increments the stored one
+Schedulers write events of events.k8s.io, most other components write events of the core group; both
+are the same objects with different fields set. A repeated event increments the stored one
 (`EventCorrelator` for the core group). Events are deleted after an hour, as behind a real API
 server.
 
@@ -31,7 +31,7 @@ HOST: Final = "fairlead"
 TTL: Final[DurationNs] = seconds(3_600)
 EVENTS_MAX: Final = 20_000
 SERIES_WITHIN: Final[DurationNs] = seconds(360)
-# Actions of schedulers' events, which are written in events.k8s.io.
+# actions of schedulers' events, which are written in events.k8s.io
 _SCHEDULERS_ACTIONS: Final = ("Binding", "Preempting", "Scheduling")
 
 
@@ -56,7 +56,10 @@ class EventWriter:
             self._record_counted(event, component, now)
 
     def _record_counted(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Write an event of the core group, where an equal event increments `count`."""
+        """Write an event of the core group.
+
+        An equal earlier event gets a higher `count` instead.
+        """
         correlated = self._correlation.of(event, now)
         if correlated is None:
             return
@@ -81,7 +84,7 @@ class EventWriter:
         self._create(event, correlated.key, fields, component, now)
 
     def _record_in_series(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Write an event of events.k8s.io, where events with one reason form a series."""
+        """Write an event of events.k8s.io; events with equal reasons form a series."""
         key, stamp = _series_of(event), format_micro_time(now)
         found = self._find(key)
         if found is not None and not _is_over(found, now):
@@ -124,7 +127,7 @@ class EventWriter:
         try:
             stored = self._forms.create(manifest, component, now)
         except ApiError:
-            return  # its namespace is gone, so the event is dropped
+            return  # The namespace was deleted, so the event is dropped.
         meta = stored["metadata"]
         self._names[key] = (meta["namespace"], meta["name"])
         self._written.append((now, key, meta["namespace"], meta["name"]))
@@ -172,7 +175,7 @@ def _api_version(kind: Kind | None) -> str:
 
 
 def _series_of(event: RecordEvent) -> Key:
-    """Return the key of an event series, which does not include the note."""
+    """Return the key of an event series; the note is not part of it."""
     # upstream: client-go/tools/events/event_broadcaster.go:getKey
     ref = event.regarding
     who = (event.reporting_controller, event.action, event.reason, event.type)
@@ -180,7 +183,7 @@ def _series_of(event: RecordEvent) -> Key:
 
 
 def _is_over(found: Json, now: Instant) -> bool:
-    """Whether the series has been idle for so long that the next event begins a new series."""
+    """Return whether the series has been idle for so long that the next event starts a new one."""
     series = found.get("series")
     last = series["lastObservedTime"] if series else found["eventTime"]
     return bool(last < format_micro_time(now - SERIES_WITHIN))

@@ -33,11 +33,11 @@ class ContainerEvents:
     """Records the container events of all pods."""
 
     def __init__(self, record: Record) -> None:
-        """`record` writes the events."""
+        """Write the events with `record`."""
         self._record = record
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See StoreListener."""
+        """Handle a change; see StoreListener."""
         if change.kind is not POD or change.type is not ChangeType.MODIFIED:
             return
         pod, meta = change.object, change.object["metadata"]
@@ -73,7 +73,7 @@ def _is_to_go(pod: Json) -> bool:
 
 
 def _started_at(status: Json) -> str:
-    """Return when the container last started, "" if it has not."""
+    """Return when the container last started, "" if it never did."""
     state = status.get("state", {})
     latest = state.get("running") or state.get("terminated") or {}
     return str(latest.get("startedAt") or "")
@@ -84,6 +84,6 @@ def _restarts(status: Json) -> int:
 
 
 def _is_silent(node: Json | None) -> bool:
-    """Return whether the pod's node has become unreachable, so its kubelet reports nothing."""
+    """Return whether the pod's node is unreachable, so that its kubelet reports nothing."""
     conditions = (node or {}).get("status", {}).get("conditions") or ()
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in conditions)

@@ -44,17 +44,17 @@ class PodDetails:
 
     def __init__(self) -> None:
         """Start with no assigned IPs."""
-        self._taken: dict[str, str] = {}  # by pod's uid
+        self._taken: dict[str, str] = {}  # by the pod's uid
         self._uids: dict[str, str] = {}  # by address
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See StoreListener."""
+        """Handle a change; see StoreListener."""
         if change.kind is not POD:
             return
         uid = change.object["metadata"]["uid"]
         if change.type is ChangeType.DELETED:
             self._free(uid)
-        else:  # restores the assigned IPs after a restart
+        else:  # after a restart, restores the assigned IPs
             address = change.object.get("status", {}).get("podIP")
             if address and uid not in self._taken:
                 self._take(uid, address)
@@ -124,7 +124,7 @@ class PodDetails:
 
 
 def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a controller's new pod with the generateName that its name begins with."""
+    """Return a controller's new pod with the generateName that is the start of its name."""
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     meta = manifest.get("metadata", {})
     owner = next((ref for ref in meta.get("ownerReferences", ()) if ref.get("controller")), None)
@@ -142,14 +142,14 @@ def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json
 
 
 def _of_kubelet(conditions: list[Json]) -> list[Json]:
-    """Returns `conditions` in a kubelet's order, the kubelet's own first."""
+    """Return `conditions` in a kubelet's order, the kubelet's own conditions first."""
     # upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus
     order = {name: place for place, name in enumerate(_KUBELETS_CONDITIONS)}
     return sorted(conditions, key=lambda row: order.get(row["type"], len(order)))
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:
-    """Return whether the containers are ready, whether or not readiness gates are."""
+    """Return whether the containers are ready, regardless of readiness gates."""
     for condition in command.conditions:
         if condition.type == _CONTAINERS_READY:
             return condition.status == "True"
@@ -195,7 +195,7 @@ def _known(pod: Json) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """The statuses of `pod` at `timestamp`; `before` has the previous ones by container."""
+    """Builds the statuses of `pod` at `timestamp`; `before` has the previous ones by container."""
 
     pod: Json
     phase: Any
@@ -221,7 +221,7 @@ class _Report:
         return self._status(container, self._state(container, waiting)) | up
 
     def _initial(self, container: Json) -> Json:
-        """Return an init container: completed, or running if it is a sidecar."""
+        """Return the status of an init container: completed, or running if it is a sidecar."""
         if container.get("restartPolicy") == "Always":
             is_up = self.phase == "Running"
             state = self._state(container, "PodInitializing")
@@ -283,7 +283,7 @@ class _Report:
         return f"{made}/{restarts}" if restarts else made
 
     def _amounts(self, container: Json) -> Json:
-        """Resources of a running container, reported once the pod's spec has changed."""
+        """Return the resources of a running container, if the pod's spec has changed."""
         # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses
         given = container.get("resources") or {}
         if self.phase != "Running" or self.pod["metadata"].get("generation", 0) <= 1 or not given:

@@ -1,6 +1,6 @@
 """BackupEndpoint: a consistent copy of a running cluster's data directory, over HTTP.
 
-GET /fairlead/backup    a tar file (see `worlds.local.backup`); it contains all keys and tokens
+GET /fairlead/backup    a tar file (see `worlds.local.backup`) with all keys and tokens
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _PART_BYTES: Final = 256 << 10
 
 
 class BackupEndpoint:
-    """Serves backups of `directory`, whose objects `log` writes; None without a directory."""
+    """Serves backups of the data directory; its objects are copied from the write-ahead log."""
 
     def __init__(self, directory: Path | None, log: WriteAheadLog | None) -> None:
-        """Serve backups of `directory` and `log`; None for a cluster in memory."""
+        """Serve backups of `directory` and `log`, which are None for a cluster in memory."""
         self._directory = directory
         self._log = log
 
     async def __call__(self, request: Request) -> Response:
-        """Return a backup. Raises ApiError: 404 for a cluster in memory, 405."""
+        """Return a backup. Raises ApiError 404 for a cluster in memory, and 405."""
         if request.method != "GET":
             raise no_method()
         if self._directory is None or self._log is None:
@@ -42,7 +42,7 @@ class BackupEndpoint:
 
 
 def _parts(scratch: TemporaryDirectory[str], path: Path) -> Iterator[bytes]:
-    """Yield the parts of the file, which is removed after the last one."""
+    """Yield the parts of the file, and remove it after the last one."""
     with scratch, path.open("rb") as file:
         while part := file.read(_PART_BYTES):
             yield part

@@ -30,14 +30,14 @@ class _Wish(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ClockControl:
-    """Steers the clock of the cluster that `runner` runs."""
+    """Controls the clock of the cluster that `runner` runs."""
 
     def __init__(self, runner: Runner) -> None:
         """`runner` runs the cluster."""
         self._runner = runner
 
     async def __call__(self, request: Request) -> Response:
-        """Handle a request. Raises ApiError: 400, 405."""
+        """Handle a request. Raises ApiError 400 and 405."""
         if request.method == "POST":
             await self._steer(_wish(request.body))
         elif request.method != "GET":

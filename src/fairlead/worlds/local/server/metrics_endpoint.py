@@ -1,6 +1,6 @@
 """MetricsEndpoint: the metrics of the API server and the controllers, under upstream's names.
 
-Upstream's components have an endpoint each. Here one page serves them all.
+Each upstream component has its own endpoint; here one page has the metrics of all.
 
 upstream: apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics/metrics.go,
 component-base/metrics/version.go
@@ -45,7 +45,7 @@ class MetricsEndpoint:
     def __init__(
         self, server: ApiServer, store: Store, controllers: Callable[[], bytes] = bytes
     ) -> None:
-        """Counts nothing itself; reads the counts on each request.
+        """Serve the metrics of `server`, `store` and `controllers`, read on each request.
 
         `controllers` returns the metrics of schedulers and controllers as text.
         """
@@ -70,7 +70,7 @@ class _ServerCollector(Collector):
         self._store = store
 
     def collect(self) -> Iterator[Metric]:
-        """See Collector."""
+        """Yield the metric families; see Collector."""
         yield _built()
         yield self._requests()
         yield self._watches()

@@ -1,8 +1,8 @@
 """Runner: runs a local cluster's control plane in an event loop, between requests.
 
-The engine sees a request's changes in the next iteration of the loop; otherwise it is called when
-something is due. Long work is split into slices, so that requests are answered in between. While
-the disk is full, the control plane stands still.
+The engine handles a request's changes in the next iteration of the loop, and runs when something is
+due. Long work is split into slices, so that requests are answered in between. While the disk is
+full, the control plane is paused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Runner:
     """Runs `cluster` by its clock, in the running event loop."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """Does nothing before `start`."""
+        """Set up the runner for `cluster`; `start` starts it."""
         self._cluster = cluster
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
@@ -46,21 +46,21 @@ class Runner:
         return self._cluster.clock
 
     def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """See SteeredClock.steer."""
+        """Change the clock; see SteeredClock.steer."""
         self._cluster.clock.steer(speed=speed, paused=paused)
         self.wake()
 
     def next_due(self) -> Instant | None:
-        """Return when the cluster has something due next, None when nothing is."""
+        """Return when the cluster has something due next, None if nothing is due."""
         return self._cluster.control_plane.next_due()
 
     def start(self) -> None:
-        """Start to run."""
+        """Start running."""
         self._unsubscribe = self._cluster.store.subscribe(lambda _: self.wake())
         self.wake()
 
     def stop(self) -> None:
-        """Stop; due work stays undone."""
+        """Stop; work that is due is not done."""
         if self._unsubscribe is not None:
             self._unsubscribe()
         if self._timer is not None:
@@ -75,20 +75,20 @@ class Runner:
             self._loop.call_soon(self._step)
 
     async def advance(self, duration: DurationNs) -> Instant:
-        """Advance the clock by `duration`, doing all work that falls due; return the new time.
+        """Advance the clock by `duration`, do all work due by then, and return the new time.
 
-        Raises ApiError when there is no room on the disk.
+        Raises ApiError if the disk is full.
         """
         clock = self._cluster.clock
         target = clock.now() + duration
         control_plane = self._cluster.control_plane
         while True:
-            # Work that a slice left undone must not be done later than it was due.
+            # Work that a slice did not finish must not run later than it was due.
             now = self._slice(target if control_plane.is_settled else clock.now(), waits=True)
             clock.jump_to(now)
             if self._asking:
                 await asyncio.wait(self._asking)
-                self._slice(now)  # the consequences of the answers come before time moves on
+                self._slice(now)  # the effects of the answers come before time advances
                 continue
             due = self.next_due()
             if now >= target and (due is None or due > target):
@@ -97,10 +97,10 @@ class Runner:
             await asyncio.sleep(0)
 
     def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
-        """Work until `until` or for one slice of real time; return the time that was reached.
+        """Work until `until` or for one slice of real time; return the time reached.
 
-        With `waits`, no time passes while webhooks are called. Raises ApiError when there is no
-        room on the disk.
+        If `waits` is set, no time passes while webhooks are called. Raises ApiError if the disk is
+        full.
         """
         if not self._has_room():
             raise no_space()

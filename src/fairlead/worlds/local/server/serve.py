@@ -40,7 +40,7 @@ class ServeOptions:
 
 
 def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
-    """Serve until a signal in ENDING; `on_ready` is called when connections are accepted."""
+    """Serve until a signal in ENDING; call `on_ready` when connections are accepted."""
     collect_rarely()
     uvloop.run(_serve(cluster, door, on_ready))
 
@@ -48,7 +48,7 @@ def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[
 async def _serve(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in ENDING:
-        # Under nohup, SIGHUP is ignored and must stay so.
+        # Under nohup, SIGHUP is ignored and must stay ignored.
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, ended.set)
     async with served(cluster, door):
@@ -58,7 +58,7 @@ async def _serve(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[
 
 @asynccontextmanager
 async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Runner]:
-    """Run `cluster` and accept connections in the running event loop while the block lasts."""
+    """Run `cluster` and accept connections in the running event loop during the `with` block."""
     runner = Runner(cluster)
     app = ApiApp(
         cluster.server,
@@ -89,9 +89,9 @@ async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Run
 
 
 async def _return_memory() -> None:
-    """Return freed memory to the system from time to time, where the C library is glibc.
+    """Return freed memory to the system from time to time, if the C library is glibc.
 
-    glibc keeps what many slow clients needed at once, as long as a later block lies above it.
+    After many slow clients at once, glibc keeps the freed memory while a later block lies above it.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     while trim is not None:

@@ -97,7 +97,7 @@ class RemovalSimulator:
     def _move(
         self, node: Node, moving: list[PodInfo], destinations: Collection[str], now: Instant
     ) -> bool:
-        """Return the node stays as an empty, tainted one meanwhile, since it still is a domain."""
+        """Move the pods elsewhere; the node stays, empty and tainted, as a topology domain."""
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)
         assert info is not None

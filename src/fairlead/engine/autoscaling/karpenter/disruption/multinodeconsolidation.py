@@ -54,7 +54,7 @@ class MultiNodeConsolidation:
         self._consolidation = Consolidation(context, self.name, self.reason)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return the node may be consolidated."""
+        """Return whether the node may be consolidated, or the reason why not."""
         return should_consolidate(candidate)
 
     def batch(

@@ -47,7 +47,7 @@ class SingleNodeConsolidation:
         self._consolidation = Consolidation(context, self.name, self.reason)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return the node may be consolidated."""
+        """Return whether the node may be consolidated, or the reason why not."""
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
