@@ -16,6 +16,7 @@ upstream: apiserver/pkg/server/config.go:DefaultBuildHandlerChain, endpoints/ins
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -184,10 +185,14 @@ class ApiServer:
         return answer
 
     def run_post_start_hooks(self, now: int) -> None:
-        """Let the post-start hooks act on what has changed, unless the storage is full."""
+        """Let the post-start hooks act on what has changed, unless the storage is full.
+
+        A hook whose write is refused, because the object would be too large, gives that write up.
+        """
         for hook in self._post_start_hooks:
             if hook.waits and not self._storage.is_full:
-                hook.settle(now)
+                with suppress(ApiError):
+                    hook.settle(now)
 
     def authorize(self, request: Request) -> None:
         """Authorize a request by its head, before its body is read. Raises ApiError 400, 403."""

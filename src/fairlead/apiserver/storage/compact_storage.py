@@ -6,6 +6,9 @@ So only the most recently written objects stay decoded; the others are decoded w
 
 The log of changes keeps decoded objects for watches. The total size of their texts is bounded as
 well as their number, so the log reaches back less far when large objects are written often.
+
+Objects are bounded as in etcd: each in its size, and all together. A store that is full still
+accepts changes that make an object smaller, and everything that deletes one.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.error import no_space
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import (
     LOG_CAPACITY,
@@ -25,14 +29,22 @@ from fairlead.apiserver.storage.storage import (
     encode,
     value_of,
 )
+from fairlead.apiserver.storage.stored_size import require_storable
 
 HOT_MAX: Final = 10_000
+HOT_BYTES_MAX: Final = 64 << 20  # more than 10,000 objects of 4 KB
+# As etcd's default quota (--quota-backend-bytes); memory beside an object's text counts, too.
+STORE_BYTES_MAX: Final = 2 << 30
+OVERHEAD_BYTES: Final = 512
 # More than 10,000 changes of 4 KB; as decoded values they take five times as much memory.
 LOG_BYTES_MAX: Final = 48 << 20
 
 
 class CompactStorage(Storage):
-    """Storage with at most `hot_max` decoded objects and `log_bytes_max` bytes of log text."""
+    """Storage with at most `hot_max` decoded objects and `log_bytes_max` bytes of log text.
+
+    All objects together take at most `bytes_max`, each counted with OVERHEAD_BYTES.
+    """
 
     def __init__(
         self,
@@ -40,9 +52,13 @@ class CompactStorage(Storage):
         *,
         hot_max: int = HOT_MAX,
         log_bytes_max: int = LOG_BYTES_MAX,
+        bytes_max: int = STORE_BYTES_MAX,
     ) -> None:
         """Start empty."""
         super().__init__(log_capacity)
+        self._bytes_max = bytes_max
+        self._bytes = 0  # of all objects whose texts are known
+        self._hot_bytes = 0
         self._log_bytes_max = log_bytes_max
         self._log_bytes = 0
         self._sizes: deque[int] = deque()  # of the changes in the log
@@ -63,7 +79,9 @@ class CompactStorage(Storage):
         entry = kind.resource, key
         text = self._hot.get(entry)
         if text is None:
-            text = self._hot[entry] = encode(obj)
+            text = encode(obj)
+            self._bytes += _counted(text)
+            self._set_hot(entry, text)
         return text
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
@@ -97,6 +115,7 @@ class CompactStorage(Storage):
         for kind, key, text in texts:
             objects: dict[Key, Any] = self._of(kind)
             objects[key] = text
+            self._bytes += _counted(text)
         self._start_from(version)
 
     def _start_from(self, version: int) -> None:
@@ -111,13 +130,27 @@ class CompactStorage(Storage):
             self._weigh(change)
         self._bound_log()
 
+    def _require_space(self, change: StoredChange) -> None:
+        """Refuse an object that is too large, or too much together. Raises ApiError 500."""
+        require_storable(change.kind, change.object, change.text)
+        meta = change.object["metadata"]
+        known = _counted(self._hot.get((change.kind.resource, _key(meta))))
+        growth = _counted(change.text) - known
+        is_too_much = growth > 0 and self._bytes + growth > self._bytes_max
+        if is_too_much and not meta.get("deletionTimestamp"):
+            raise no_space()
+
     def _record(self, change: StoredChange) -> None:
         """Keep the object's text before listeners request it."""
         self._weigh(change)
         key = _key(change.object["metadata"])
+        entry = change.kind.resource, key
+        self._bytes -= _counted(self._hot.get(entry))
         if change.type is ChangeType.DELETED:
-            self._hot.pop((change.kind.resource, key), None)
+            self._set_hot(entry, None)
+            self._hot.pop(entry, None)
         else:
+            self._bytes += _counted(change.text)
             self._keep(change.kind, key, change.text)
         super()._record(change)
         self._bound_log()
@@ -138,21 +171,38 @@ class CompactStorage(Storage):
     def _warm(self, kind: Kind, meta: Json) -> None:
         """Decode an object that is about to change, if it exists."""
         key = _key(meta)
-        objects = self._of(kind)
+        objects: dict[Key, Any] = self._of(kind)
         found = objects.get(key)
-        if found is not None:
+        if isinstance(found, bytes):
             objects[key] = value_of(found)
+            self._set_hot((kind.resource, key), found)
 
     def _keep(self, kind: Kind, key: Key, text: bytes | None = None) -> None:
-        """Keep an object decoded until `hot_max` others have been written."""
+        """Keep an object decoded until others with `hot_max` or HOT_BYTES_MAX were written."""
         entry = kind.resource, key
-        self._hot[entry] = text
+        self._set_hot(entry, text)
         self._hot.move_to_end(entry)
-        if len(self._hot) > self._hot_max:
+        while len(self._hot) > self._hot_max or self._hot_bytes > HOT_BYTES_MAX:
             (resource, coldest), text = self._hot.popitem(last=False)
             objects: dict[Key, Any] = self._objects[resource]
-            objects[coldest] = text or encode(objects[coldest])
+            if text is None:
+                text = encode(objects[coldest])
+                self._bytes += _counted(text)
+            else:
+                self._hot_bytes -= len(text)
+            objects[coldest] = text
+
+    def _set_hot(self, entry: tuple[str, Key], text: bytes | None) -> None:
+        """Note the text of a decoded object, None where it is unknown."""
+        known = self._hot.get(entry)
+        self._hot_bytes += (len(text) if text else 0) - (len(known) if known else 0)
+        self._hot[entry] = text
 
 
 def _key(meta: Json) -> Key:
     return meta.get("namespace", ""), meta["name"]
+
+
+def _counted(text: bytes | None) -> int:
+    """Return the bytes that an object counts; 0 while its text is unknown."""
+    return len(text) + OVERHEAD_BYTES if text else 0

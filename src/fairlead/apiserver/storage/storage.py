@@ -186,19 +186,22 @@ class Storage:
     def put(self, kind: Kind, obj: Json) -> Json:
         """Store `obj` under the next version; return what was stored.
 
-        Raises ApiError 500 when there is no room.
+        Raises ApiError 500 when there is no room, or when the object is too large.
         """
         if self._is_full:
             raise no_space()
-        self._version += 1
-        meta = {**obj["metadata"], "resourceVersion": str(self._version)}
+        version = self._version + 1
+        meta = {**obj["metadata"], "resourceVersion": str(version)}
         stored = self.arranged(kind, {**obj, "metadata": meta})
         objects = self._of(kind)
         key = (meta.get("namespace", ""), meta["name"])
         previous = objects.get(key)
+        type_ = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
+        change = StoredChange(type_, kind, stored, previous, version)
+        self._require_space(change)
+        self._version = version
         objects[key] = stored
-        change = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
-        self._record(StoredChange(change, kind, stored, previous, self._version))
+        self._record(change)
         return stored
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
@@ -262,6 +265,9 @@ class Storage:
     def _of(self, kind: Kind) -> dict[tuple[str, str], Json]:
         self._kinds.setdefault(kind.resource, kind)
         return self._objects.setdefault(kind.resource, {})
+
+    def _require_space(self, change: StoredChange) -> None:
+        """Refuse a change that is too large to be stored; here none is. Raises ApiError 500."""
 
     def _record(self, change: StoredChange) -> None:
         if len(self._log) == self._log.maxlen:

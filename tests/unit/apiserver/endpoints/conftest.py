@@ -59,10 +59,14 @@ class Answer:
 class Api:
     """Asks the server; time goes on a second with each request."""
 
-    def __init__(self, log_capacity=1000):
+    def __init__(self, log_capacity=1000, storage=None):
         self.now = NOW
         self.store = Store(
-            CountedIds(), admission=(), log_capacity=log_capacity, registry=API_SERVER
+            CountedIds(),
+            admission=(),
+            log_capacity=log_capacity,
+            registry=API_SERVER,
+            storage=storage,
         )
         self.server = complete_server(
             self.store, clock=lambda: self.now, address="127.0.0.1:6443", version="0"

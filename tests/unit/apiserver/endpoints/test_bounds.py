@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fairlead.api.text.nesting import DEPTH_MAX, TOO_DEEP
+from fairlead.apiserver.storage.compact_storage import CompactStorage
 
 JSON, YAML = "application/json", "application/yaml"
 APPLY = "application/apply-patch+yaml"
@@ -175,3 +176,16 @@ def test_a_refusal_has_a_readable_length(api):
     obj = {"apiVersion": "a.io/v1", "kind": "Widget", "metadata": {"name": "a"}}
     refused = api.post("/apis/a.io/v1/widgets", {**obj, "spec": ["x"] * 1_000})
     assert (refused.status, len(refused.text) < 12_000_000) == (422, True)
+
+
+def test_field_managers_cannot_make_an_object_larger_than_etcd_stores(make_api, config_maps):
+    """Each of them applies a small object, but the owned fields of all are stored with it."""
+    api, statuses = make_api(storage=CompactStorage()), []
+    for manager in range(5):
+        data = {f"{manager}-{number:0200}": "" for number in range(1_500)}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data}
+        answer = api.patch(f"{config_maps}/a?fieldManager=m{manager}&force=true", body, APPLY)
+        statuses.append(answer.status)
+    assert statuses == [201, 200, 500, 500, 500]
+    assert answer.message == "etcdserver: request is too large"
+    assert len(api.get(f"{config_maps}/a").json["metadata"]["managedFields"]) == 2

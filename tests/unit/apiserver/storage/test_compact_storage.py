@@ -10,7 +10,7 @@ from hypothesis import given
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import find_kind
-from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.compact_storage import OVERHEAD_BYTES, CompactStorage
 from fairlead.apiserver.storage.storage import Storage
 
 KINDS = [find_kind("configmap"), find_kind("secret")]
@@ -132,3 +132,74 @@ def test_the_text_of_an_object_is_encoded_once():
     storage.remove(kind, "a", "x")
     assert storage.stored_text(kind, stored) is None
     assert not storage._hot
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+@given(st.lists(STEPS), st.integers(1, 3))
+def test_the_counted_size_is_that_of_the_objects(steps, hot_max):
+    storage = CompactStorage(hot_max=hot_max)
+    for step in steps:
+        done(storage, step)
+    objects = [obj for kind in KINDS for obj in storage.unsorted(kind)]
+    sizes = [len(json.dumps(obj, separators=(",", ":"))) + OVERHEAD_BYTES for obj in objects]
+    assert storage._bytes == sum(sizes)
+
+
+def test_a_full_store_refuses_growth_but_accepts_what_frees_space():
+    kind, storage = KINDS[0], CompactStorage(bytes_max=10_000)
+    for number in range(10):
+        storage.put(kind, manifest(kind, "a", f"n{number}", "x" * 300))
+    with pytest.raises(ApiError, match="etcdserver: mvcc: database space exceeded"):
+        storage.put(kind, manifest(kind, "a", "another", "x" * 1_000))
+    with pytest.raises(ApiError, match="space exceeded"):
+        storage.put(kind, manifest(kind, "a", "n0", "x" * 2_000))
+    assert storage.find(kind, "a", "n0")["data"] == {"n": "x" * 300}
+    assert (storage.version, storage.changes_since(10)) == (10, [])
+    smaller = storage.put(kind, manifest(kind, "a", "n0", "x"))
+    ending = {**smaller["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []}
+    storage.put(kind, {**smaller, "metadata": {**ending, "labels": {"a": "b" * 3_000}}})
+    for number in range(10):
+        storage.remove(kind, "a", f"n{number}")
+    storage.put(kind, manifest(kind, "a", "another", "x" * 1_000))
+
+
+def test_restored_objects_count():
+    kind, storage = KINDS[0], CompactStorage(bytes_max=2_000)
+    text = json.dumps(manifest(kind, "a", "x", "x" * 1_000)).encode()
+    storage.restore_texts([(kind, ("a", "x"), text)], 1)
+    with pytest.raises(ApiError, match="space exceeded"):
+        storage.put(kind, manifest(kind, "a", "y", "y" * 500))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"a": "x" * 1_600_000}, "etcdserver: request is too large"),
+        ({f"{n:0250}": "" for n in range(6_500)}, "etcdserver: request is too large"),
+        (
+            {"a": "x" * 2_200_000},
+            (
+                "rpc error: code = ResourceExhausted desc = "
+                "trying to send message larger than max (2200038 vs. 2097152)"
+            ),
+        ),
+    ],
+    ids=["one value", "many keys", "more than the client of etcd sends"],
+)
+def test_an_object_that_etcd_would_refuse_is_refused(data, why):
+    kind, storage = KINDS[0], CompactStorage()
+    with pytest.raises(ApiError) as refusal:
+        storage.put(kind, {**manifest(kind, "a", "x", 1), "data": data})
+    assert (refusal.value.code, refusal.value.reason, refusal.value.message) == (500, "", why)
+    assert storage.find(kind, "a", "x") is None
+
+
+@pytest.mark.parametrize(
+    "data", [{"a": "\n" * 1_000_000}, {"a": "\x00" * 1_000_000}], ids=["newlines", "zeros"]
+)
+def test_an_object_that_only_its_json_makes_large_is_stored(data):
+    kind, storage = KINDS[0], CompactStorage()
+    stored = storage.put(kind, {**manifest(kind, "a", "x", 1), "data": data})
+    assert storage.find(kind, "a", "x") == stored
