@@ -33,6 +33,7 @@ IN_TEXT = {
     "pdb_breaches": "BUDGET BREACHED FOR",
     "placed": "NEWLY PLACED",
     "gone": "GONE FOR GOOD",
+    "not_created": "NOT CREATED AGAIN",
     "undrained": "NOT DRAINED",
     "complaints": "ERRORS",
     "skipped": "EVENTS WITHOUT EFFECT",
@@ -97,13 +98,22 @@ def failed(snapshot, make):
     return what_if(snapshot(*objects), ClusterChange(failures=Failures(fail_node=("a",))))
 
 
+@pytest.fixture
+def ordered(snapshot, make):
+    """The only node for an ordered StatefulSet is drained; its first pod stays pending."""
+    db = make.workload("StatefulSet", "db", replicas=2, nodeSelector={"disk": "ssd"})
+    return what_if(
+        snapshot(make.node("a", disk="ssd"), make.node("b"), db), ClusterChange(drain=("a",))
+    )
+
+
 def text_of(answer, results=(), width=80):
     stream = io.StringIO()
     print_answer(answer, results, "", Console(file=stream, width=width))
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("name", ["drained", "crowded", "failed"])
+@pytest.mark.parametrize("name", ["drained", "crowded", "failed", "ordered"])
 def test_every_list_is_in_text_json_markdown_and_report(request, name):
     """Field by field: what the JSON lists, no other output leaves out."""
     answer = request.getfixturevalue(name)
@@ -129,9 +139,12 @@ def _length(page, name):
     return found["length"] if isinstance(found, dict) else len(found)
 
 
-def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded):
-    both = [whatif_result(drained), whatif_result(crowded)]
-    wanted = ("undrained", "gone", "evicted", "moved", "preempted", "pending", "placed", "removed")
+def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded, ordered):
+    both = [whatif_result(drained), whatif_result(crowded), whatif_result(ordered)]
+    wanted = (
+        "undrained", "gone", "not_created", "evicted", "moved", "preempted", "pending", "placed",
+        "removed",
+    )  # fmt: skip
     more = ("pdb_breaches", "complaints", "budgets", "workloads", "node_pools")
     assert [name for name in (*wanted, *more) if not any(one[name] for one in both)] == []
     assert both[1]["rest"]["under_way"]
@@ -164,6 +177,19 @@ def test_workloads_that_lose_most_come_first(drained):
     assert web["what"] == "3 evicted (drain), 3 moved"
     assert rows["deploy/store/api"]["budget"] == "blocks"
     assert rows["pod/store/bare"]["gone"] == 1
+
+
+def test_pods_of_an_ordered_stateful_set_wait_for_the_first(ordered):
+    """They are neither pending, as they do not exist, nor gone for good."""
+    result = whatif_result(ordered)
+    assert [pod["pod"] for pod in result["pending"]] == ["default/db-0"]
+    assert result["gone"] == []
+    waiting = {"pod": "default/db-1", "node": "a", "waits_for": "default/db-0"}
+    assert result["not_created"] == [waiting]
+    sentence = (
+        "1 pod of sts/default/db is not created again: the StatefulSet waits for default/db-0."
+    )
+    assert sentence in [one["sentence"] for one in result["verdict"]["findings"]]
 
 
 @pytest.mark.parametrize(

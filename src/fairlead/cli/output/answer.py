@@ -322,6 +322,9 @@ def _print_other_pods(console: Console, found: Difference) -> None:
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
         _print_first(console, (named, node), rows)
+    missing = [(one.pod.key, one.pod.node, one.waits_for or "-") for one in found.not_created]
+    named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
+    _print_first(console, (named, node, TableColumn("WAITS FOR", is_name=True)), missing)
     updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
     _print_first(console, (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True)), updated)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
@@ -26,7 +27,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
-from fairlead.whatif.outcome.workload import POD
+from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
 AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
@@ -51,16 +52,27 @@ class PodUpdate:
     pod: PodEnd
 
 
+@dataclass(frozen=True, slots=True)
+class NotCreated:
+    """A displaced pod that its workload still wants, but had not created again at the end.
+
+    `waits_for` is the pod that its StatefulSet has to get ready first, "" if there is none.
+    """
+
+    pod: PodEnd
+    waits_for: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """What happens with the change but not without it.
 
     `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
-    deleted, and they were not replaced; `removed` pods were deleted for another reason, such as a
-    smaller number of replicas or with the node that they belong to, including those that a
-    finalizer still holds. `reallocated` are the resources whose requested total changes.
-    `displaced` pods, each listed once, were preempted or evicted; they may run again on another
-    node. `quiet` counts additional pods on failed nodes.
+    deleted, and nothing replaces them; `not_created` ones have a workload that still wants them.
+    `removed` pods were deleted for another reason, such as a smaller number of replicas or with the
+    node that they belong to, including those that a finalizer still holds. `reallocated` are the
+    resources whose requested total changes. `displaced` pods, each listed once, were preempted or
+    evicted; they may run again on another node. `quiet` counts additional pods on failed nodes.
     `recovered_after` is the time from the change until the last affected pod ran again; None if
     some are still pending, deleted, or down with their nodes.
     """
@@ -72,6 +84,7 @@ class Difference:
     evicted: tuple[Evicted, ...]
     pending: tuple[PodEnd, ...]
     gone: tuple[PodEnd, ...]
+    not_created: tuple[NotCreated, ...]
     removed: tuple[PodEnd, ...]
     reallocated: tuple[str, ...]
     pdb_breaches: tuple[PdbBreach, ...]
@@ -90,6 +103,7 @@ class Difference:
             or self.evicted
             or self.pending
             or self.gone
+            or self.not_created
             or self.removed
             or self.reallocated
             or self.pdb_breaches
@@ -104,8 +118,10 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
     missing = [role.before for role in roles if role.is_missing(left)]
-    gone = [pod for pod in missing if pod.key in left or _lost_its_node(pod, changed)]
-    gone_keys = {pod.key for pod in gone}
+    lost_pods = [pod for pod in missing if pod.key in left or _lost_its_node(pod, changed)]
+    lost_keys = {pod.key for pod in lost_pods}
+    not_created = list(_not_created(lost_pods, changed))
+    awaited = {one.pod.key for one in not_created}
     pending = [role.after for role in roles if role.is_newly_pending]
     placed = [role.after for role in roles if role.is_newly_placed]
     moved = [Move(one.after, one.before.node, one.after.node) for one in roles if one.is_moved]
@@ -114,7 +130,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         *(one.pod for one in (*preempted, *evicted)),
         *(move.pod for move in moved),
         *(role.after for role in roles if role.is_newly_pending and role.had_node),
-        *gone,
+        *lost_pods,
     ]
     current = {role.before.key: role.after for role in roles if role.is_renamed}
     concerned = [*lost, *placed, *(update.pod for update in updated)]
@@ -125,14 +141,15 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         preempted=preempted,
         evicted=evicted,
         pending=tuple(pending),
-        gone=tuple(gone),
-        removed=tuple(pod for pod in missing if pod.key not in gone_keys),
+        gone=tuple(pod for pod in lost_pods if pod.key not in awaited),
+        not_created=tuple(not_created),
+        removed=tuple(pod for pod in missing if pod.key not in lost_keys),
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
         displaced=tuple({pod.key: pod for pod in lost}.values()),
         quiet=_pods_on_failed_nodes(without, changed),
         recovered_after=None
-        if pending or _has_lost_pods(without, changed)
+        if pending or not_created or _has_lost_pods(without, changed)
         else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
 
@@ -140,6 +157,29 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
     """Whether `pod` could have moved when its node was deleted; others are removed with it."""
     return not pod.belongs_to_node and pod.node not in changed.node_names
+
+
+def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCreated]:
+    """Those of the `lost` pods that their workloads lack at the end of the run `changed`."""
+    by_workload: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
+    for pod in lost:
+        if pod.workload in changed.workloads:
+            by_workload[pod.workload].append(pod)
+    present: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
+    for pod in changed.pods.values() if by_workload else ():
+        if pod.workload in by_workload:
+            present[pod.workload].append(pod)
+    for workload, pods in by_workload.items():
+        shortage = changed.workloads[workload].wanted - len(present[workload])
+        is_ordered = workload.kind == STATEFUL_SET.kind
+        waits_for = _first_waiting(present[workload]) if is_ordered else ""
+        for pod in pods[: max(shortage, 0)]:
+            yield NotCreated(pod, waits_for)
+
+
+def _first_waiting(pods: Iterable[PodEnd]) -> str:
+    """The first of `pods` without a node, which an ordered StatefulSet waits for; "" for none."""
+    return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
 
 
 # --- roles -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
     pods       = field operator value           displaced pods that match, such as priority>=1000
     field      = priority | namespace | name | labels.KEY
     count      = list operator number           such as pending>0
-    list       = pending | gone | down | preempted | evicted | moved | displaced
+    list       = pending | gone | not-created | down | preempted | evicted | moved | displaced
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: first three only)
     SHARE      = 80% of the wanted pods, or a number of pods: fewer were ready at some time
 
@@ -55,6 +55,7 @@ _BELOW: Final = "workload-below"
 _LISTS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "pending": lambda effect: [pod.key for pod in effect.difference.pending],
     "gone": lambda effect: [pod.key for pod in effect.difference.gone],
+    "not-created": lambda effect: [one.pod.key for one in effect.difference.not_created],
     "down": lambda effect: [one.pod for one in effect.lost],
     "preempted": lambda effect: [one.pod.key for one in effect.difference.preempted],
     "evicted": lambda effect: [one.pod.key for one in effect.difference.evicted],

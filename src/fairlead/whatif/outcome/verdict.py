@@ -33,6 +33,7 @@ class OutcomeKind(StrEnum):
     PENDING = "pending"
     ERROR = "error"
     GONE = "gone"
+    NOT_CREATED = "not_created"
     DOWN = "down"
     UNFINISHED = "unfinished"
     BREACHED = "breached"
@@ -145,10 +146,21 @@ def _gone(effect: Effect) -> str | None:
     return f"{_pods(len(pods))} {verb} gone for good, nothing replaces {_names(_keys(pods))}."
 
 
+def _not_created(effect: Effect) -> str | None:
+    pods = effect.difference.not_created
+    if not pods:
+        return None
+    verb = "is" if len(pods) == 1 else "are"
+    awaited = list(dict.fromkeys(one.waits_for for one in pods if one.waits_for))
+    why = f": the StatefulSet waits for {_names(awaited)}" if awaited else ""
+    return f"{_pods_of([one.pod for one in pods])} {verb} not created again{why}."
+
+
 def _down(effect: Effect) -> str | None:
     pending = {pod.key for pod in effect.difference.pending}
     gone = {pod.key for pod in effect.difference.gone}
-    lost = [one for one in effect.lost if one.pod not in pending | gone]
+    awaited = {one.pod.key for one in effect.difference.not_created}
+    lost = [one for one in effect.lost if one.pod not in pending | gone | awaited]
     unfinished = (LossCause.STARTING, LossCause.NOT_YET)
     if not any(one.cause not in unfinished for one in lost):
         return None
@@ -191,7 +203,7 @@ def _unavailable(effect: Effect) -> str | None:
         for one in effect.workloads
         if one.readiness.lowest == 0 < one.readiness.before
         and one.readiness.wanted > 0
-        and not one.gone
+        and not (one.gone or one.not_created)
     ]
     if not rows:
         return None
@@ -276,6 +288,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.PENDING, _pending),
     (OutcomeKind.ERROR, _error),
     (OutcomeKind.GONE, _gone),
+    (OutcomeKind.NOT_CREATED, _not_created),
     (OutcomeKind.DOWN, _down),
     # Problems that may be solved after the end of the run.
     (OutcomeKind.UNFINISHED, _unfinished),

@@ -37,6 +37,7 @@ class WorkloadEffect:
     placed: int = 0
     pending: int = 0
     gone: int = 0
+    not_created: int = 0
     removed: int = 0
     down: int = 0
     undrained: int = 0
@@ -49,7 +50,7 @@ class WorkloadEffect:
         """Whether pods are missing, none was ready at some time, or a budget was breached."""
         ready = self.readiness
         is_down = ready.lowest == 0 < ready.before and ready.wanted > 0
-        left_over = self.pending + self.gone + self.undrained + self.down
+        left_over = self.pending + self.gone + self.not_created + self.undrained + self.down
         return bool(left_over or self._missing or is_down or self.budget is BudgetResult.BREACHED)
 
     @property
@@ -65,7 +66,7 @@ class WorkloadEffect:
     def severity(self) -> tuple[int, ...]:
         """A sort key: workloads with the greatest loss come first."""
         return (
-            -(self.pending + self.gone + self.undrained + self.down),
+            -(self.pending + self.gone + self.not_created + self.undrained + self.down),
             -self._missing,
             -self.is_harmed,
             -self.preempted,
@@ -83,6 +84,7 @@ class WorkloadEffect:
             (self.undrained, "cannot be evicted"),
             (self.pending, f"pending{why}"),
             (self.gone, "gone for good"),
+            (self.not_created, "not created again"),
             (self.down, f"down{why if not self.pending else ''}"),
             (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
             (self.evicted, f"evicted ({causes})" if causes else "evicted"),
@@ -156,6 +158,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "placed", list(found.placed)
     yield "pending", list(found.pending)
     yield "gone", list(found.gone)
+    yield "not_created", [one.pod for one in found.not_created]
     yield "removed", list(found.removed)
     yield "undrained", [one.pod for one in changed.undrained]
 

@@ -196,6 +196,7 @@ class ReportData(TypedDict, total=False):
     fail_on: Sequence[Json]
     undrained: Sequence[Json]
     gone: Sequence[Json]
+    not_created: Sequence[Json]
     placed: Sequence[Json]
     updated: Sequence[Json]
     removed: Sequence[Json]
@@ -206,8 +207,8 @@ class ReportData(TypedDict, total=False):
 
 
 LISTS: Final = (
-    "workloads", "node_pools", "budgets", "fail_on", "undrained", "gone", "placed", "updated",
-    "removed", "skipped", "complaints", "recurrences", "notes",
+    "workloads", "node_pools", "budgets", "fail_on", "undrained", "gone", "not_created",
+    "placed", "updated", "removed", "skipped", "complaints", "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 

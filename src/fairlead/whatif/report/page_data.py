@@ -34,6 +34,7 @@ TABLES = {
     "budgets": ("pdb", "rule", "allowed", "lowest_healthy", "needed", "what", "state"),
     "undrained": ("pod", "node", "why"),
     "gone": ("pod", "node"),
+    "not_created": ("pod", "node", "waits_for"),
     "placed": ("pod", "node"),
     "updated": ("pod", "node", "instead_of"),
     "removed": ("pod", "node"),

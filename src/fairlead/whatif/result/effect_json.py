@@ -68,6 +68,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "placed": one.placed,
         "pending": one.pending,
         "gone": one.gone,
+        "not_created": one.not_created,
         "removed": one.removed,
         "down": one.down,
         "undrained": one.undrained,

@@ -14,7 +14,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.whatif.outcome.difference import Move, PodUpdate, moves_within
+from fairlead.whatif.outcome.difference import Difference, Move, PodUpdate, moves_within
 from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
@@ -57,6 +57,7 @@ def whatif_result(
         "pending": _pending(found.pending, start),
         "updated": [_update(one) for one in found.updated],
         "gone": _placed(found.gone),
+        "not_created": _not_created(found),
         "removed": _placed(found.removed),
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
         "undrained": _undrained(changed),
@@ -132,6 +133,13 @@ def _head(kind: str, source: str, seed: int, outcome: RunOutcome) -> Json:
 
 def _placed(pods: Iterable[PodEnd]) -> list[Json]:
     return [{"pod": pod.key, "node": pod.node} for pod in pods]
+
+
+def _not_created(found: Difference) -> list[Json]:
+    return [
+        {"pod": one.pod.key, "node": one.pod.node, "waits_for": one.waits_for or None}
+        for one in found.not_created
+    ]
 
 
 def _move(move: Move) -> Json:

@@ -48,6 +48,7 @@ TABLES: Final = (
     _table("undrained", "Not drained", pod="pod", node="node", why="why"),
     _table("pending", "Pending", pod="pod", priority="priority", reason="why"),
     _table("gone", "Gone for good", pod="pod", node="node"),
+    _table("not_created", "Not created again", pod="pod", node="node", waits_for="waits for"),
     _table("preempted", "Preempted", pod="pod", node="node", by="by", rule="decided by",
            at_s="after (s)"),
     _table("evicted", "Evicted", pod="pod", node="node", why="why", at_s="after (s)"),

@@ -71,4 +71,4 @@ def test_a_certificate_that_is_none_is_told(tmp_path, capsys):
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(config))
     assert run(["clock", "--kubeconfig", str(file)]) == 2
-    assert "are not a certificate and its key" in capsys.readouterr().err
+    assert "the client certificate and key cannot be used" in capsys.readouterr().err

@@ -101,6 +101,10 @@ ROWS = {
         outcome(evicted=(evicted(HERE),)),
         "1 pod is gone for good, nothing replaces ns/p.",
     ),
+    OutcomeKind.NOT_CREATED: (
+        outcome(evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 0)}),
+        "1 pod of deploy/ns/web is not created again.",
+    ),
     OutcomeKind.DOWN: (
         outcome(HERE, outage=outage(lost=(lost(LossCause.TOLERATES),))),
         "1 pod of failed nodes is not back: 1 tolerates indefinitely.",

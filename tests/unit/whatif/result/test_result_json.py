@@ -64,6 +64,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
         "fail_on",
         "updated",
         "gone",
+        "not_created",
         "undrained",
         "skipped",
         "recurrences",

@@ -58,6 +58,9 @@ const CHANGE_TABLES = [
   },
   podListTable("undrained", "Not drained", [{ key: "why", label: "Why", kind: "text" }]),
   podListTable("gone", "Gone for good", []),
+  podListTable("not_created", "Not created again", [
+    { key: "waits_for", label: "Waits for", kind: "pod" },
+  ]),
   podListTable("placed", "Newly placed", []),
   podListTable("updated", "Updated", [{ key: "instead_of", label: "Instead of", kind: "pod" }]),
   podListTable("removed", "Removed", []),

@@ -5,6 +5,7 @@ const LISTS = [
   "budgets",
   "undrained",
   "gone",
+  "not_created",
   "placed",
   "updated",
   "removed",
