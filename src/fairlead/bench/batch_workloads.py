@@ -17,7 +17,7 @@ from fairlead.bench.workload import Setting, Workload
 from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
-from fairlead.engine.batch.info.job_table import KUBE_BATCH
+from fairlead.engine.batch.scheduler_name import KUBE_BATCH
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine

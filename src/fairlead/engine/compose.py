@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from fairlead.engine.autoscaling.compose import cluster_autoscaler
-from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.reporter import Reporter
@@ -69,7 +67,6 @@ def build_engine(
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),
         ("", (Drain(watch), RollingDrains())),
-        ("", _autoscalers(config)),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", _autoscalers(config)),
         ("", (watch,)),
@@ -82,12 +79,14 @@ def build_engine(
 def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
     """Return the node autoscalers that `config` sets up."""
     autoscalers: list[Controller] = []
+    # Most runs have no autoscaler, and importing one takes as long as a small answer.
     if config.autoscaler is not None:
+        from fairlead.engine.autoscaling.compose import cluster_autoscaler  # noqa: PLC0415
+
         autoscalers.append(
             cluster_autoscaler(config.autoscaler, seed=config.seed, start=config.start)
         )
     if config.karpenter is not None:
-        # Imported only where it runs, as Cluster Autoscaler is.
         from fairlead.engine.autoscaling.karpenter.controller import Karpenter  # noqa: PLC0415
 
         autoscalers.append(Karpenter(config.karpenter, seed=config.seed, start=config.start))
@@ -121,6 +120,9 @@ def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> l
     scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)
     if batch is None:
         return [scheduler]
+    # Imported only where it runs.
+    from fairlead.engine.batch.controller import Batch  # noqa: PLC0415
+
     return [scheduler, Batch(batch, cluster, reporter, TieBreak(seed))]
 
 

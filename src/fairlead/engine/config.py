@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
-from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
-from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
+
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+    from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
+    from fairlead.engine.batch.configuration_file import BatchConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
-from fairlead.engine.batch.info.job_table import KUBE_BATCH
+from fairlead.engine.batch.scheduler_name import KUBE_BATCH
 from fairlead.testing.builders import make_pod
 
 VOLCANO = "scheduling.volcano.sh/v1beta1"

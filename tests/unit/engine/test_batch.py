@@ -14,7 +14,8 @@ from fairlead.engine.batch.configuration_file import (
     shipped_configuration,
 )
 from fairlead.engine.batch.controller import Batch
-from fairlead.engine.batch.info.job_table import SCHEDULER_NAMES, Ownership
+from fairlead.engine.batch.info.job_table import Ownership
+from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.command import DeleteObject, Issued, ObjectRef
@@ -103,3 +105,14 @@ def test_composed_engines_schedule(build):
     while (due := engine.next_deadline()) is not None and due <= 100 and not found:
         found = engine.handle_deadline(100)
     assert [type(one.command).__name__ for one in found] == ["Bind"]
+
+
+def test_an_engine_has_each_controller_once():
+    """Two autoscalers would both create nodes for the same pods."""
+    config = EngineConfig(
+        autoscaler=ClusterAutoscalerConfig(()), karpenter=KarpenterConfig(pools=(), types=())
+    )
+    engine = build_engine(config, SilentReporter())
+    classes = [type(controller).__name__ for controller, _ in engine._controllers]
+    assert {"ClusterAutoscaler", "Karpenter"} <= set(classes)
+    assert len(classes) == len(set(classes))

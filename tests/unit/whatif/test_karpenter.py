@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.karpenter_config import KarpenterInput
+from fairlead.whatif.configuration.autoscaling import KarpenterInput
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import KARPENTER_IDLE, Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.snapshot.snapshot import parse_snapshot

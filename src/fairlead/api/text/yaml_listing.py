@@ -26,12 +26,11 @@ which a property test checks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.text import yaml_documents
 from fairlead.api.text.nesting import DEPTH_MAX
 from fairlead.api.text.yaml_scalar import ScalarError, key_text, plain_scalar
 
@@ -50,6 +49,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+(<=~^$;-][^#]*")
 _EMPTY: Final = frozenset({"{}", "[]"})
 
 _encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 
 # Column, number of dashes, key as JSON text ("" for an element), value as JSON text ("" for none).
 _Token = tuple[int, int, str, str]
@@ -66,14 +66,16 @@ def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
     lines = text.split("\n")
     try:
         first = lines.index(_ITEMS) + 1
-        head, items = _sections(lines, first)
         scanner = _Scanner()
+        head, items = _sections(lines, first, scanner)
         return head, [scanner.json_of(item) for item in items]
-    except (_OtherLayoutError, yaml_documents.YamlError, OverflowError, ValueError):
+    except (_OtherLayoutError, OverflowError, ValueError):
         return None
 
 
-def _sections(lines: Sequence[str], first: int) -> tuple[dict[str, Any], Iterable[list[str]]]:
+def _sections(
+    lines: Sequence[str], first: int, scanner: _Scanner
+) -> tuple[dict[str, Any], Iterable[list[str]]]:
     """Return the List without its items, and the lines of each item, without its dash."""
     starts = [at for at in range(first, len(lines)) if lines[at].startswith("- ")]
     if not starts or starts[0] != first:
@@ -82,16 +84,15 @@ def _sections(lines: Sequence[str], first: int) -> tuple[dict[str, Any], Iterabl
         (at for at in range(starts[-1] + 1, len(lines)) if not lines[at].startswith("  ")),
         len(lines),
     )
-    outer = "\n".join([*lines[: first - 1], *lines[end:]])
-    documents = [one for one in yaml_documents.documents(outer) if one is not None]
-    if len(documents) != 1 or not isinstance(documents[0], dict) or "items" in documents[0]:
+    head = scanner.head([*lines[: first - 1], *lines[end:]])
+    if not isinstance(head, dict) or "items" in head:
         raise _OtherLayoutError
     ends = [*starts[1:], end]
     items = (
         ["  " + lines[start][2:], *lines[start + 1 : after]]
         for start, after in zip(starts, ends, strict=True)
     )
-    return {**documents[0], "items": []}, items
+    return {**head, "items": []}, items
 
 
 class _Scanner:
@@ -101,15 +102,27 @@ class _Scanner:
         self._known: dict[str, _Token | None] = {}
 
     def json_of(self, lines: list[str]) -> bytes:
-        """Return the JSON text of an item. Raises YamlError."""
-        item = _ItemText()
+        """Return the JSON text of an item. Raises ValueError."""
         try:
-            for line in lines:
-                item.add(self._token(line))
-            return item.end()
+            return self._scanned(lines)
         except _OtherLayoutError:
-            (value,) = yaml_documents.documents("\n".join(lines))
+            (value,) = _general(lines)
             return _encode(value)
+
+    def head(self, lines: list[str]) -> Any:
+        """Return the value of a List without its items. Raises ValueError."""
+        try:
+            # As if it were an item, which is indented.
+            return _decode(self._scanned(["  " + line for line in lines if line]))
+        except _OtherLayoutError:
+            (value,) = (one for one in _general(lines) if one is not None)
+            return value
+
+    def _scanned(self, lines: list[str]) -> bytes:
+        item = _ItemText()
+        for line in lines:
+            item.add(self._token(line))
+        return item.end()
 
     def _token(self, line: str) -> _Token:
         token = self._known.get(line)
@@ -122,6 +135,13 @@ class _Scanner:
             if token is None:
                 raise _OtherLayoutError
         return token
+
+
+def _general(lines: list[str]) -> Iterator[Any]:
+    """Read `lines` with the general parser, which is imported if it is needed."""
+    from fairlead.api.text.yaml_documents import documents  # noqa: PLC0415
+
+    return documents("\n".join(lines))
 
 
 class _ItemText:

@@ -1,4 +1,4 @@
-"""The admission plugins and their order.
+"""The admission plugins of a server that clients write to, and their order.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """
@@ -6,7 +6,6 @@ upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from fairlead.apiserver.admission.attributes import AdmissionPlugin
 from fairlead.apiserver.admission.plugins.certificate_signing_request import (
@@ -38,12 +37,6 @@ from fairlead.apiserver.admission.quota.resource_quota import LimitedResource, R
 from fairlead.apiserver.admission.webhooks.plugin import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
-)
-
-# The least that a store needs: the plugins that set what scheduling reads.
-ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
-    Priority(),  # before anything that looks at a pod's priority
-    DefaultTolerationSeconds(),
 )
 
 

@@ -29,11 +29,7 @@ from fairlead.apiserver.admission.cel.environment import ExpressionContext
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
     KINDS,
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
     NAMESPACE,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 from fairlead.apiserver.storage.storage import Storage
@@ -43,17 +39,6 @@ ALL: Final = "*"
 EXACT: Final = "Exact"
 # upstream: predicates/rules/rules.go: a webhook cannot prevent its own configuration's repair
 _EXEMPT_GROUP: Final = "admissionregistration.k8s.io"
-_CONFIGURATIONS: Final = (
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-)
-
-
-def is_configured(storage: Storage) -> bool:
-    """Return whether any webhook is configured, or any policy bound."""
-    return any(True for kind in _CONFIGURATIONS for _ in storage.unsorted(kind))
 
 
 def is_exempt(kind: Kind) -> bool:

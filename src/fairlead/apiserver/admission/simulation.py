@@ -15,37 +15,35 @@ PodTopologyLabels, which changes pods when they are bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar, Final
-
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field
+from typing import ClassVar
+from typing import Final
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import (
-    AdmissionAttributes,
-    AdmissionPlugin,
-    Operation,
-)
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.attributes import AdmissionPlugin
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
-    PersistentVolumeClaimResize,
-)
+from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.priority import Priority
-from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
-from fairlead.apiserver.admission.plugins.service_account import (
-    DEFAULT_ACCOUNT,
-    ServiceAccount,
-)
+from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass
+from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClassOverhead
+from fairlead.apiserver.admission.plugins.service_account import DEFAULT_ACCOUNT
+from fairlead.apiserver.admission.plugins.service_account import ServiceAccount
 from fairlead.apiserver.admission.plugins.storage import DefaultStorageClass
 from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
-from fairlead.apiserver.admission.policy.mutating import MutatingAdmissionPolicy
-from fairlead.apiserver.admission.policy.validating import ValidatingAdmissionPolicy
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
-from fairlead.apiserver.admission.webhooks.plugin import matching_webhooks
-from fairlead.apiserver.kind import NAMESPACE, POD, RUNTIME_CLASS, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.kind import NAMESPACE
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import RUNTIME_CLASS
+from fairlead.apiserver.kind import SERVICE_ACCOUNT
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import Storage
 
 Completed = Callable[[Kind, Json], Json]
@@ -98,13 +96,13 @@ class SimulatedAdmission:
                 DefaultStorageClass(),
                 _IfListed(RuntimeClass(), None, RUNTIME_CLASS, self.unchecked),
                 DefaultIngressClass(),
-                _OnCompleted(MutatingAdmissionPolicy(), completed),
+                _Policies(_mutating, completed),
             ),
             _ChecksOfRequests(
                 PodSecurity(),
                 PersistentVolumeClaimResize(),
                 _IfListed(RuntimeClassOverhead(), None, RUNTIME_CLASS, self.unchecked),
-                _OnCompleted(ValidatingAdmissionPolicy(), completed),
+                _Policies(_validating, completed),
                 _UncalledWebhooks(self.unchecked, completed),
                 ResourceQuota(),  # last: charges quotas, so no other plugin may refuse after it
             ),
@@ -177,19 +175,41 @@ def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
     return bool(spec.get("runtimeClassName"))
 
 
-@dataclass(frozen=True, slots=True)
-class _OnCompleted:
-    """Runs a policy plugin on the whole object, as a server has it, of a user's request."""
+@dataclass(slots=True)
+class _Policies:
+    """Applies policies to the whole object, as a server has it, of a user's request.
 
-    plugin: AdmissionPlugin
+    `load` returns the plugin; it imports CEL, which a simulation without policies does not need.
+    """
+
+    load: Callable[[], AdmissionPlugin]
     completed: Completed
+    plugin: AdmissionPlugin | None = None
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         if attributes.write.user is None:
             return attributes.obj
         whole = _completed(attributes, self.completed)
+        if self.plugin is None:
+            self.plugin = self.load()
         admitted = _admitted(self.plugin, whole, storage)
         return attributes.obj if admitted == whole.obj else admitted
+
+
+def _mutating() -> AdmissionPlugin:
+    from fairlead.apiserver.admission.policy.mutating import (  # noqa: PLC0415
+        MutatingAdmissionPolicy,
+    )
+
+    return MutatingAdmissionPolicy()
+
+
+def _validating() -> AdmissionPlugin:
+    from fairlead.apiserver.admission.policy.validating import (  # noqa: PLC0415
+        ValidatingAdmissionPolicy,
+    )
+
+    return ValidatingAdmissionPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +226,11 @@ class _UncalledWebhooks:
 
     def _matching(self, attributes: AdmissionAttributes, storage: Storage) -> Iterator[str]:
         if attributes.write.user is not None:
+            # Imports CEL, for match conditions.
+            from fairlead.apiserver.admission.webhooks.plugin import (  # noqa: PLC0415
+                matching_webhooks,
+            )
+
             yield from matching_webhooks(_completed(attributes, self.completed), storage)
 
 

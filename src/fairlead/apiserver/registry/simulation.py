@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.definition.status import mark_definition
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
     DEPLOYMENT,
@@ -26,9 +27,8 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.strategies import apps, discovery, scheduling
-from fairlead.apiserver.registry.strategies.apiextensions import mark_definition
 from fairlead.apiserver.registry.strategies.core import namespace, pod
-from fairlead.apiserver.registry.strategies.table import STRATEGIES
+from fairlead.apiserver.registry.strategies.table import StrategyTable
 from fairlead.apiserver.registry.strategy import DEFAULT, GarbageCollection, ResourceStrategy
 from fairlead.apiserver.validation.validator import SimulationValidator, defaulted
 
@@ -51,26 +51,20 @@ _BEHAVIOR: Final[Mapping[str, ResourceStrategy]] = {
         begin_deletion=pod.begin_deletion,
         holds_deleted=pod.holds_deleted,
     ),
-    PRIORITY_CLASS.resource: STRATEGIES[PRIORITY_CLASS.resource],
+    PRIORITY_CLASS.resource: scheduling.STRATEGIES[PRIORITY_CLASS.resource],
     REPLICATION_CONTROLLER.resource: _ORPHANING,
 }
 # Kinds whose updates are compared with the old object.
 _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
-def _strategy(resource: str) -> ResourceStrategy:
+def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | None:
     """Returns the strategy of a kind: the rules of names, and what the simulation needs besides."""
-    rules = STRATEGIES[resource].rules
-    update = rules.update if resource in _COMPARED else None
+    if resource in scheduling.BATCH_STRATEGIES:  # custom resources only on an API server
+        return None
+    update = served.rules.update if resource in _COMPARED else None
     behavior = _BEHAVIOR.get(resource, DEFAULT)
-    return replace(behavior, rules=replace(rules, update=update))
-
-
-_STRATEGIES: Final = {
-    resource: _strategy(resource)
-    for resource in STRATEGIES
-    if resource not in scheduling.BATCH_STRATEGIES  # custom resources only on an API server
-}
+    return replace(behavior, rules=replace(served.rules, update=update))
 
 
 def _as_it_is(_: Kind, obj: Json) -> Json:
@@ -86,7 +80,7 @@ def _no_status(_: Kind) -> Json | None:
 
 
 SIMULATION: Final = Registry(
-    strategies=_STRATEGIES,
+    strategies=StrategyTable(_strategy),
     decode=_as_it_is,
     default=defaulted,
     normalize=_new_as_it_is,

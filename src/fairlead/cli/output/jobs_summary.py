@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-
 from rich.console import Console
-
 from fairlead.cli.output.amount import amount_text
 from fairlead.cli.output.terminal import print_table
-from fairlead.engine.batch.explanation.explanation import GroupExplanation
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.engine.batch.explanation.explanation import GroupExplanation
 
 QUEUES_MAX: Final = 20
 GROUPS_MAX: Final = 6

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fairlead.cli.output.atomic_file import AtomicFile
-from fairlead.cli.output.terminal import discard_stdout
 from fairlead.whatif.run.experiment_run import CommandLog
 
 
@@ -20,6 +20,11 @@ def print_bytes(content: bytes) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         discard_stdout()
+
+
+def discard_stdout() -> None:
+    """Redirect stdout to /dev/null, so that the interpreter does not fail on exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

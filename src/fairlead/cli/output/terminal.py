@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Final
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
 from fairlead.whatif.input.error import one_line
+from fairlead.cli.output.result_file import discard_stdout
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
 
@@ -23,11 +22,6 @@ class _PipeConsole(Console):
         """Discard further output; rich would exit the process."""
         self.quiet = True
         discard_stdout()
-
-
-def discard_stdout() -> None:
-    """Redirect stdout to /dev/null, so that the interpreter does not fail on exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def stdout_console() -> Console:

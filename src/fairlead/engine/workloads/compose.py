@@ -5,26 +5,31 @@ from __future__ import annotations
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.cron_job.controller import CronJobs
 from fairlead.engine.workloads.disruption.budget_status import full_conditions
 from fairlead.engine.workloads.disruption.controller import Disruption
-from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints
-from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import EndpointMirroring
 from fairlead.engine.workloads.environment import served_environment, simulated_environment
 from fairlead.engine.workloads.event_sink import Events
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
-from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
-from fairlead.engine.workloads.pod_control.adoption import Adoption
-from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
-from fairlead.engine.workloads.volumes.protection import StorageProtection
 
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     """Return the workload controllers in the order in which they handle stimuli."""
     if not config.serves_clients:
         return (Workloads(config, simulated_environment()), GarbageCollector(), EndedJobPods())
+    # A simulation has none of these, and importing them takes a tenth of a small answer.
+    from fairlead.engine.workloads.cron_job.controller import CronJobs  # noqa: PLC0415
+    from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints  # noqa: PLC0415
+    from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import (  # noqa: PLC0415
+        EndpointMirroring,
+    )
+    from fairlead.engine.workloads.job.ttl_after_finished import (  # noqa: PLC0415
+        TtlAfterFinished,
+    )
+    from fairlead.engine.workloads.pod_control.adoption import Adoption  # noqa: PLC0415
+    from fairlead.engine.workloads.volumes.protection import StorageProtection  # noqa: PLC0415
+
     return (
         Adoption(),  # before the rest, so that adopted pods are not created again
         Workloads(config, served_environment()),
@@ -42,6 +47,8 @@ def volume_controller(config: VolumesConfig, workloads: WorkloadsConfig) -> Volu
     """Return the controller of volumes and claims."""
     if not workloads.serves_clients:
         return Volumes(config)
+    from fairlead.engine.workloads.volumes.claim_event import ClaimEvents  # noqa: PLC0415
+
     return Volumes(config, ClaimEvents(), is_complete=True)
 
 

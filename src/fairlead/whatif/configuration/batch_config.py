@@ -10,31 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.objects import Node, Pod
-from fairlead.engine.batch.compose import compose
-from fairlead.engine.batch.configuration_file import (
-    RECOMMENDED,
-    SHIPPED,
-    BatchConfig,
-    BatchConfigurationError,
-    read_configuration,
-    shipped_configuration,
-)
-from fairlead.engine.batch.extension import Extensions
-from fairlead.engine.batch.info.job_table import SCHEDULER_NAMES, Ownership
+from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.batch_extension import OPTION, read_extensions, refuse_unused
-from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 
+if TYPE_CHECKING:
+    from fairlead.engine.batch.configuration_file import BatchConfig
+
 SINGLE_PODS: Final = "single-pods"
+OPTION: Final = "--batch-plugin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,33 +39,6 @@ class BatchOptions:
 
 
 DEFAULT_BATCH_OPTIONS: Final = BatchOptions()
-
-
-def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
-    """Return the shipped configuration called `source`, else the one in that file.
-
-    Raises InputError.
-    """
-    extensions = read_extensions(plugins)
-    config = _configuration(source, extensions)
-    refuse_unused(config, extensions, source)
-    return config
-
-
-def _configuration(source: str, extensions: Extensions) -> BatchConfig:
-    if source in SHIPPED:
-        return shipped_configuration(source)
-    path = Path(source)
-    if not path.exists():
-        known = ", ".join(sorted([*SHIPPED, SINGLE_PODS]))
-        raise InputError(source, f"is neither a file nor a configuration; known: {known}")
-    try:
-        config = read_configuration(decode_text(source, read_bytes(path)))
-        config = replace(config, extensions=extensions)
-        compose(config, Cluster())  # raises for unknown actions and plugins
-    except BatchConfigurationError as cause:
-        raise InputError(source, str(cause)) from None
-    return config
 
 
 def batch_config(
@@ -93,6 +56,9 @@ def batch_config(
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:
+        # Few runs have a batch scheduler, and importing it takes as long as a small answer.
+        from fairlead.whatif.configuration.batch_file import read_batch_config  # noqa: PLC0415
+
         config = read_batch_config(options.source, options.plugins)
         _refuse_two_schedulers(options.source, config, profiles)
         return config
@@ -104,7 +70,9 @@ def batch_config(
     names.update(map(_scheduler_name, created))
     if names.isdisjoint(ours):
         return None
-    return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(ours))
+    from fairlead.whatif.configuration.batch_file import recommended_config  # noqa: PLC0415
+
+    return recommended_config(ours)
 
 
 def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:

@@ -6,7 +6,6 @@ Without a file, the types are those of the snapshot's nodes. Notes state the ass
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import msgspec
@@ -31,7 +30,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     ZONE,
 )
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
-from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.configuration.autoscaling import KarpenterInput
 from fairlead.whatif.configuration.instance_type_file import (
     StatedType,
     instance_types,
@@ -45,15 +44,6 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 _GROUP: Final = "karpenter.sh"
 
 View = TypeVar("View", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KarpenterInput:
-    """Karpenter's input in addition to the snapshot; None means that the snapshot contains it."""
-
-    instance_types: str | None = None
-    node_pools: str | None = None
-    provision_time: DurationNs | None = None
 
 
 def karpenter_config(
@@ -93,14 +83,6 @@ def karpenter_config(
         provision_time=files.provision_time or PROVISION_TIME,
     )
     return config, notes
-
-
-def has_node_pools(snapshot: Snapshot) -> bool:
-    """Return whether the cluster has NodePools."""
-    return any(
-        one.kind.group == _GROUP and one.ref.kind.startswith("NodePool")
-        for one in snapshot.manifests
-    )
 
 
 def _karpenter_objects(found: Iterable[Manifest]) -> Iterator[tuple[str, Json]]:

@@ -30,15 +30,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.document import read
-from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_template import node_template
 
-OFF: Final = "off"
-AUTO: Final = "auto"
-CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
-CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER)
 _ZONE: Final = "topology.kubernetes.io/zone"
 # The provider that labels nodes, the label, and the label that divides a group further.
 _GROUP_LABELS: Final = (
@@ -50,17 +46,6 @@ _GROUP_LABELS: Final = (
 )
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
-
-
-@dataclass(frozen=True, slots=True)
-class AutoscaleOptions:
-    """The values of --autoscale and --node-groups; "" means no file."""
-
-    autoscale: str = OFF
-    node_groups: str = ""
-
-
-NO_AUTOSCALING: Final = AutoscaleOptions()
 
 
 class _TemplateForm(StrictForm, frozen=True, kw_only=True):
@@ -101,64 +86,21 @@ class _FileForm(StrictForm, frozen=True, kw_only=True):
     flags: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Autoscaling:
-    """Cluster Autoscaler's configuration (None if it does not run), and notes for the user."""
+def groups_of(
+    file: str, manifests: Iterable[Manifest], flags: Iterable[str]
+) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
+    """Return the node groups in `file`, or those that labels show if it is "", and notes.
 
-    config: ClusterAutoscalerConfig | None
-    notes: tuple[str, ...] = ()
-
-
-def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
-    """Return Cluster Autoscaler as configured by `options` and `manifests`. Raises InputError."""
-    if options.autoscale not in CHOICES:
-        hint = known_names(options.autoscale, CHOICES)
-        raise InputError("--autoscale", f"no autoscaler {options.autoscale!r}; {hint}")
-    manifests = list(manifests)
-    installed = _installed(manifests)
-    if options.autoscale == OFF:
-        if options.node_groups:
-            raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
-        return Autoscaling(None, (_NOT_ACTING,) if installed is not None else ())
-    if options.node_groups:
-        return Autoscaling(_of_file(options.node_groups, _nodes(manifests)))
-    if options.autoscale == AUTO and installed is None:
-        return Autoscaling(None, (_NOTHING_INSTALLED,))
-    return _of_labels(_nodes(manifests), installed or _Installed())
-
-
-_NOT_ACTING: Final = (
-    "The dump has a Cluster Autoscaler, which does not act here; --autoscale cluster-autoscaler "
-    "lets it act."
-)
-_NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none acts."
+    `flags` are the command line of the autoscaler that runs in the cluster of `manifests`, empty if
+    there is none. Raises InputError.
+    """
+    nodes = _nodes(manifests)
+    if file:
+        return _of_file(file, nodes), ()
+    return _of_labels(nodes, _of_flags(_parsed_flags(flags)))
 
 
 Form = TypeVar("Form")
-
-
-class _ContainerForm(msgspec.Struct):
-    image: str = ""
-    command: list[str] | None = None
-    args: list[str] | None = None
-
-
-class _PodSpecForm(msgspec.Struct):
-    containers: list[_ContainerForm] = []
-
-
-class _PodTemplateForm(msgspec.Struct):
-    spec: _PodSpecForm = msgspec.field(default_factory=_PodSpecForm)
-
-
-class _DeploymentSpecForm(msgspec.Struct):
-    template: _PodTemplateForm = msgspec.field(default_factory=_PodTemplateForm)
-
-
-class _DeploymentForm(msgspec.Struct):
-    """The containers of a Deployment."""
-
-    spec: _DeploymentSpecForm = msgspec.field(default_factory=_DeploymentSpecForm)
 
 
 class _NodeMetadataForm(msgspec.Struct):
@@ -205,20 +147,7 @@ class _Installed:
     limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def _installed(manifests: Iterable[Manifest]) -> _Installed | None:
-    """Return the Cluster Autoscaler that runs in the cluster of `manifests`."""
-    for manifest in manifests:
-        if manifest.kind.kind != "Deployment":
-            continue
-        deployment = _read_as(manifest.value, _DeploymentForm) or _DeploymentForm()
-        for container in deployment.spec.template.spec.containers:
-            if CLUSTER_AUTOSCALER in container.image:
-                words = (*(container.command or ()), *(container.args or ()))
-                return _of_flags(_flags(words))
-    return None
-
-
-def _flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield (name, value) of each flag; a flag without a value is true."""
     for word in words:
         if word.startswith("--"):
@@ -248,7 +177,9 @@ def _of_flags(flags: Iterable[tuple[str, str]]) -> _Installed:
 # --- groups from labels ------------------------------------------------------------------------
 
 
-def _of_labels(nodes: Iterable[Json], installed: _Installed) -> Autoscaling:
+def _of_labels(
+    nodes: Iterable[Json], installed: _Installed
+) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     members: dict[tuple[str, str], list[Json]] = {}
     selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
     for node in nodes:
@@ -287,7 +218,7 @@ def _of_labels(nodes: Iterable[Json], installed: _Installed) -> Autoscaling:
             "states others."
         )
     config = ClusterAutoscalerConfig(tuple(specs), installed.options)
-    return Autoscaling(config, tuple(notes))
+    return config, tuple(notes)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -14,13 +14,15 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from functools import partial, reduce
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fairlead.engine.framework.fault import describe
 from fairlead.whatif.input.error import known_names
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 GROUP: Final = "fairlead.plugins"
 Loaded = TypeVar("Loaded")
@@ -119,12 +121,12 @@ def _failed(cause: BaseException) -> str:
 
 def installed_names() -> list[str]:
     """Return the names of all installed plugins, sorted."""
-    return sorted({each.name for each in entry_points(group=GROUP)})
+    return sorted({each.name for each in _entry_points()})
 
 
 def installed_class(name: str) -> type:
     """Return the class that an installed package registers as `name`. Raises SourceError."""
-    offers = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
+    offers = list(dict.fromkeys(_entry_points().select(name=name)))
     if not offers:
         known = installed_names()
         hint = known_names(name, known) if known else "none are installed"
@@ -140,6 +142,13 @@ def installed_class(name: str) -> type:
     if not isinstance(found, type):
         raise SourceError(f"{offers[0].value} is not a class")
     return found
+
+
+def _entry_points() -> EntryPoints:
+    # It takes a while to import, and few runs have installed plugins.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    return entry_points(group=GROUP)
 
 
 def _package(offer: EntryPoint) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Final
+from typing import TYPE_CHECKING
 
-from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory, KarpenterNodeChange
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory, KarpenterNodeChange
 
 HOURS_PER_MONTH: Final = 730
 _SHOWN_PODS: Final = 5

@@ -22,7 +22,6 @@ import msgspec
 
 from fairlead.api.extender import BindingResult, encode
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.match import is_configured
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
@@ -46,7 +45,7 @@ from fairlead.engine.core.command import (
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.component_identity import sender_of
+from fairlead.worlds.component_identity import judges_users, sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body
@@ -149,7 +148,7 @@ class SimulatedWorld:
 
     def user_write(self) -> Write:
         """Return how the script creates objects: as a cluster administrator, if that matters."""
-        return Write(user=ADMIN) if is_configured(self.store.storage) else PLAIN
+        return Write(user=ADMIN) if judges_users(self.store.storage) else PLAIN
 
     # --- World -----------------------------------------------------------------------------
 
@@ -186,7 +185,7 @@ class SimulatedWorld:
         return bool(self._due)
 
     def _apply(self, issued: Issued, now: Instant) -> None:
-        user = sender_of(issued, self.store) if is_configured(self.store.storage) else None
+        user = sender_of(issued, self.store) if judges_users(self.store.storage) else None
         write = PLAIN if user is None else Write(user=user)
         outcome = perform(self.store, issued.command, now, lambda *_: write, self._quotas)
         self._queue_changes(now)

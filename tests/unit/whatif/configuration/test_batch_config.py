@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
-from fairlead.engine.batch.info.job_table import SCHEDULER_NAMES
+from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -15,8 +15,8 @@ from fairlead.whatif.configuration.batch_config import (
     DEFAULT_BATCH_OPTIONS,
     BatchOptions,
     batch_config,
-    read_batch_config,
 )
+from fairlead.whatif.configuration.batch_file import read_batch_config
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import DEFAULT_CONDITIONS, what_if
 from fairlead.whatif.run.experiment import Experiment, with_batch

@@ -122,7 +122,7 @@ def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> J
     return {**definition, "status": {**(definition.get("status") or {}), "conditions": conditions}}
 
 
-def with_deletion_requested(definition: Json, now: int) -> Json:
+def mark_definition(definition: Json, now: int, _: int | None) -> Json:
     """Return `definition` after a delete request; a finalizer keeps it while it has objects."""
     meta = definition["metadata"]
     if meta.get("deletionTimestamp"):

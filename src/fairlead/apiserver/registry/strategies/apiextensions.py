@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
 from fairlead.apiserver.apiextensions.definition.status import (
-    with_deletion_requested,
+    mark_definition,
     with_stored_versions,
 )
 from fairlead.apiserver.apiextensions.definition.validation import causes, changed_causes
@@ -59,11 +59,6 @@ def _prepare_for_create(definition: Json, preparation: PreparationContext) -> Js
 
 def _prepare_for_update(old: Json, new: Json, preparation: PreparationContext) -> Json:
     return changed_definition(old, new, preparation.storage)
-
-
-def mark_definition(definition: Json, now: int, _: int | None) -> Json:
-    """Returns `definition` marked for deletion; a controller deletes its objects first."""
-    return with_deletion_requested(definition, now)
 
 
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {

@@ -5,35 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
-
 from fairlead.cli import exit_code
-from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
-from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
+from fairlead.cli.commands.whatif.options import ChangeOptions
+from fairlead.cli.commands.whatif.options import RunOptions
+from fairlead.cli.options.connection import ConnectionOptions
+from fairlead.cli.options.connection import snapshot_of
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import AnswerOutputOptions
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.cli.output.answer import print_answer
-from fairlead.cli.output.atomic_file import require_writable, write_atomically
-from fairlead.cli.output.junit import junit_report
-from fairlead.cli.output.markdown import markdown_answer
+from fairlead.cli.output.atomic_file import require_writable
+from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.progress_bar import ProgressBar
-from fairlead.cli.output.result_file import command_log, print_bytes, say_written
-from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
+from fairlead.cli.output.result_file import command_log
+from fairlead.cli.output.result_file import print_bytes
+from fairlead.cli.output.result_file import say_written
+from fairlead.whatif.change.cluster_change import NO_CHANGE
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.configuration.batch_config import BatchOptions
-from fairlead.whatif.configuration.karpenter_config import KarpenterInput
-from fairlead.whatif.configuration.node_group import OFF, AutoscaleOptions
-from fairlead.whatif.configuration.release import Releases, read_release
+from fairlead.whatif.configuration.release import Releases
+from fairlead.whatif.configuration.release import read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
-from fairlead.whatif.outcome.fail_on import ConditionResult, check, parse_fail_on
-from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
-from fairlead.whatif.report import write_report
-from fairlead.whatif.report.data import Heading, whatif_report
-from fairlead.whatif.result.result_json import encode_result, whatif_result
+from fairlead.whatif.outcome.fail_on import ConditionResult
+from fairlead.whatif.outcome.fail_on import check
+from fairlead.whatif.outcome.fail_on import parse_fail_on
+from fairlead.whatif.question import Conditions
+from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import encode_result
+from fairlead.whatif.result.result_json import whatif_result
+from fairlead.whatif.configuration.autoscaling import OFF
+from fairlead.whatif.configuration.autoscaling import AutoscaleOptions
+from fairlead.whatif.configuration.autoscaling import KarpenterInput
 
 DEFAULT_REPORT = "fairlead-whatif.html"
 
@@ -91,21 +98,35 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
             logging=logging,
         )
     results = [check(condition, answer.effect) for condition in conditions]
-    match outputs.output:
-        case "json":
-            print_bytes(encode_result(whatif_result(answer, results, options.group_by)))
-        case "markdown":
-            print_bytes(markdown_answer(answer, results, options.group_by).encode())
-        case _:
-            print_answer(answer, results, options.group_by)
+    _print(answer, results, options.group_by, outputs.output)
     if outputs.junit is not None:
+        from fairlead.cli.output.junit import junit_report
+
         write_atomically(outputs.junit, junit_report(answer, results))
     if report is not None:
+        from fairlead.whatif.report import write_report
+        from fairlead.whatif.report.data import Heading, whatif_report
+
         seconds = perf_counter() - started
         heading = Heading(answer.change.title, answer.source, answer.seed, seconds)
         write_report(report, whatif_report(heading, answer, results, options.group_by))
         say_written("report", report)
     return _exit_code(answer, results)
+
+
+def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, form: str) -> None:
+    """Print the answer; each form imports what only it needs."""
+    match form:
+        case "json":
+            print_bytes(encode_result(whatif_result(answer, results, label)))
+        case "markdown":
+            from fairlead.cli.output.markdown import markdown_answer
+
+            print_bytes(markdown_answer(answer, results, label).encode())
+        case _:
+            from fairlead.cli.output.answer import print_answer
+
+            print_answer(answer, results, label)
 
 
 def _cluster_autoscaler(options: RunOptions) -> AutoscaleOptions:

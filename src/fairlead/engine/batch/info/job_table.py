@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup, PriorityClass, Queue
 from fairlead.api.pods.facts import is_terminal
@@ -28,14 +27,10 @@ from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE, QueueInfo, queue_info
 from fairlead.engine.batch.info.request import RequestTable
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus, status_of
+from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster, PodChange
 from fairlead.engine.state.pod_info import PodInfo
-
-KUBE_BATCH: Final = "kube-batch"
-VOLCANO: Final = "volcano"
-FAIRLEAD: Final = "fairlead"
-SCHEDULER_NAMES: Final = (KUBE_BATCH, VOLCANO, FAIRLEAD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,24 +8,14 @@ upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, Devi
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from fairlead.api.objects import DeviceAttribute
-from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
-from fairlead.cel.device import device_environment, read_selector
-from fairlead.cel.error import CALL_LIMIT, ExpressionError
-from fairlead.cel.library.quantity import quantity_value
-from fairlead.cel.library.semver import version_value
-from fairlead.cel.program import Program
-from fairlead.cel.value import DefaultMap
 from fairlead.engine.state.devices.device_pools import PoolDevice
 
-LENGTH_MAX: Final = 10 * 1024  # CELSelectorExpressionMaxLength
-_ANSWERS_MAX: Final = 1 << 18
-_NOISE: Final = re.compile(r"^ERROR: <input>:")
+if TYPE_CHECKING:
+    from fairlead.cel.program import Program
 
-Maps = dict[str, dict[str, Any]]
+_ANSWERS_MAX: Final = 1 << 18
 
 
 class CompileError(Exception):
@@ -49,10 +39,15 @@ class DeviceSelectors:
         key = (expression, device.make)
         answer = self._answers.get(key)
         if answer is None:
+            # CEL takes as long to import as a small cluster to simulate; few pods have devices.
+            from fairlead.engine.plugins.dynamic_resources.device_expression import (  # noqa: PLC0415
+                evaluated,
+            )
+
             program = self._program(expression)
             if len(self._answers) >= _ANSWERS_MAX:
                 self._answers.clear()
-            answer = self._answers[key] = _evaluate(program, device)
+            answer = self._answers[key] = evaluated(program, device)
         if isinstance(answer, str):
             raise EvaluationError(answer)
         return answer
@@ -60,83 +55,11 @@ class DeviceSelectors:
     def _program(self, expression: str) -> Program:
         program = self._programs.get(expression)
         if program is None:
-            program = self._programs[expression] = _compiled(expression)
+            from fairlead.engine.plugins.dynamic_resources.device_expression import (  # noqa: PLC0415
+                compiled,
+            )
+
+            program = self._programs[expression] = compiled(expression)
         if isinstance(program, str):
             raise CompileError(program)
         return program
-
-
-def _compiled(expression: str) -> Program | str:
-    """Return the program of an expression, or its error."""
-    if len(expression) > LENGTH_MAX:
-        return f"may not be longer than {LENGTH_MAX}"
-    try:
-        type_ = read_selector(expression).type_
-        program = device_environment().program(expression)
-    except ExpressionError as cause:
-        return f"compilation failed: {_one_line(str(cause))}"
-    if type_.name not in ("bool", "any"):
-        return f"must evaluate to bool or the unknown type, not {type_.full_name}"
-    return program
-
-
-def _evaluate(program: Program, device: PoolDevice) -> bool | str:
-    try:
-        described = _described(device)
-    except ValueError as cause:
-        return str(cause)
-    try:
-        answer = program.evaluate({"device": described}, CostBudget())
-    except OutOfBudgetError:
-        return CALL_LIMIT
-    if answer.problem:
-        return _one_line(answer.problem)
-    if not isinstance(answer.value, bool):
-        return f"CEL result of type {answer.type_name} could not be converted to bool"
-    return answer.value
-
-
-def _described(one: PoolDevice) -> dict[str, Any]:
-    """Return the CEL variable `device`. Raises ValueError for invalid values.
-
-    In both maps, a domain that the device does not have reads as empty.
-    """
-    driver = one.id[0]
-    attributes: Maps = {}
-    capacity: Maps = {}
-    for name, attribute in one.device.attributes.items():
-        domain, own_name = qualified(name, driver)
-        attributes.setdefault(domain, {})[own_name] = _value(name, attribute)
-    for name, amount in one.device.capacity.items():
-        domain, own_name = qualified(name, driver)
-        capacity.setdefault(domain, {})[own_name] = quantity_value(amount.value)
-    return {
-        "driver": driver,
-        "allowMultipleAllocations": bool(one.device.allow_multiple_allocations),
-        "attributes": DefaultMap(attributes, {}),
-        "capacity": DefaultMap(capacity, {}),
-    }
-
-
-def qualified(name: str, driver: str) -> tuple[str, str]:
-    """Return the domain and name; the domain defaults to the driver."""
-    domain, separator, own_name = name.partition("/")
-    return (domain, own_name) if separator else (driver, name)
-
-
-def _value(name: str, attribute: DeviceAttribute) -> Any:
-    if attribute.version_value is not None:
-        try:
-            return version_value(attribute.version_value)
-        except ValueError as cause:
-            raise ValueError(f"attribute {name}: parse semantic version: {cause}") from None
-    values = (attribute.int_value, attribute.bool_value, attribute.string_value)
-    found = [value for value in values if value is not None]
-    if not found:
-        raise ValueError(f"attribute {name}: unsupported attribute value")
-    return found[0]
-
-
-def _one_line(text: str) -> str:
-    """Return the message of a CEL error without the quoted expression."""
-    return _NOISE.sub("", text.splitlines()[0])

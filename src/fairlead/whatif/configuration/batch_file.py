@@ -1,4 +1,4 @@
-"""Loads users' plugins and actions for the batch scheduler (`--batch-plugin`).
+"""Reads the configuration of the batch scheduler, and users' plugins and actions for it.
 
 A class with a method `execute` is an action, any other class is a plugin. The constructor of a
 plugin has no parameters, or takes a `PluginContext` with its arguments from the configuration.
@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from fairlead.engine.batch.actions.action import Action
-from fairlead.engine.batch.configuration_file import BatchConfig
+from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.configuration_file import (
+    RECOMMENDED,
+    SHIPPED,
+    BatchConfig,
+    BatchConfigurationError,
+    read_configuration,
+    shipped_configuration,
+)
 from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.batch.plugins.registry import Factory, PluginContext
 from fairlead.engine.batch.session import plugin as protocols
 from fairlead.engine.batch.session.plugin import BatchPlugin
+from fairlead.engine.state.cluster import Cluster
+from fairlead.whatif.configuration.batch_config import OPTION, SINGLE_PODS
 from fairlead.whatif.configuration.plugin_source import SourceError, find_class
+from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError
 
-OPTION: Final = "--batch-plugin"
 _METHODS: Final = frozenset(
     name
     for protocol in vars(protocols).values()
@@ -27,6 +40,41 @@ _METHODS: Final = frozenset(
     for name in vars(protocol)
     if not name.startswith("_") and name != "name"
 )
+
+
+def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
+    """Return the recommended configuration, for pods of `scheduler_names`."""
+    return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(scheduler_names))
+
+
+def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
+    """Return the shipped configuration called `source`, else the one in that file.
+
+    Raises InputError.
+    """
+    extensions = read_extensions(plugins)
+    config = _configuration(source, extensions)
+    refuse_unused(config, extensions, source)
+    return config
+
+
+def _configuration(source: str, extensions: Extensions) -> BatchConfig:
+    if source in SHIPPED:
+        return shipped_configuration(source)
+    path = Path(source)
+    if not path.exists():
+        known = ", ".join(sorted([*SHIPPED, SINGLE_PODS]))
+        raise InputError(source, f"is neither a file nor a configuration; known: {known}")
+    try:
+        config = read_configuration(decode_text(source, read_bytes(path)))
+        config = replace(config, extensions=extensions)
+        compose(config, Cluster())  # raises for unknown actions and plugins
+    except BatchConfigurationError as cause:
+        raise InputError(source, str(cause)) from None
+    return config
+
+
+# --- plugins and actions of users ------------------------------------------------------------
 
 
 def read_extensions(sources: Iterable[str]) -> Extensions:

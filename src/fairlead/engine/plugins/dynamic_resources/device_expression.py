@@ -1,0 +1,101 @@
+"""CEL selectors of devices: their compilation, the variable `device`, and their result.
+
+upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from fairlead.api.objects import DeviceAttribute
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
+from fairlead.cel.device import device_environment, read_selector
+from fairlead.cel.error import CALL_LIMIT, ExpressionError
+from fairlead.cel.library.quantity import quantity_value
+from fairlead.cel.library.semver import version_value
+from fairlead.cel.program import Program
+from fairlead.cel.value import DefaultMap
+from fairlead.engine.state.devices.device_pools import PoolDevice
+
+LENGTH_MAX: Final = 10 * 1024  # CELSelectorExpressionMaxLength
+_NOISE: Final = re.compile(r"^ERROR: <input>:")
+
+Maps = dict[str, dict[str, Any]]
+
+
+def compiled(expression: str) -> Program | str:
+    """Return the program of a selector, or why it does not compile."""
+    if len(expression) > LENGTH_MAX:
+        return f"may not be longer than {LENGTH_MAX}"
+    try:
+        type_ = read_selector(expression).type_
+        program = device_environment().program(expression)
+    except ExpressionError as cause:
+        return f"compilation failed: {_one_line(str(cause))}"
+    if type_.name not in ("bool", "any"):
+        return f"must evaluate to bool or the unknown type, not {type_.full_name}"
+    return program
+
+
+def evaluated(program: Program, device: PoolDevice) -> bool | str:
+    """Return whether `program` selects `device`, or why that is unknown."""
+    try:
+        described = _described(device)
+    except ValueError as cause:
+        return str(cause)
+    try:
+        answer = program.evaluate({"device": described}, CostBudget())
+    except OutOfBudgetError:
+        return CALL_LIMIT
+    if answer.problem:
+        return _one_line(answer.problem)
+    if not isinstance(answer.value, bool):
+        return f"CEL result of type {answer.type_name} could not be converted to bool"
+    return answer.value
+
+
+def _described(one: PoolDevice) -> dict[str, Any]:
+    """Return the CEL variable `device`. Raises ValueError for invalid values.
+
+    In both maps, a domain that the device does not have reads as empty.
+    """
+    driver = one.id[0]
+    attributes: Maps = {}
+    capacity: Maps = {}
+    for name, attribute in one.device.attributes.items():
+        domain, own_name = qualified(name, driver)
+        attributes.setdefault(domain, {})[own_name] = _value(name, attribute)
+    for name, amount in one.device.capacity.items():
+        domain, own_name = qualified(name, driver)
+        capacity.setdefault(domain, {})[own_name] = quantity_value(amount.value)
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": bool(one.device.allow_multiple_allocations),
+        "attributes": DefaultMap(attributes, {}),
+        "capacity": DefaultMap(capacity, {}),
+    }
+
+
+def qualified(name: str, driver: str) -> tuple[str, str]:
+    """Return the domain and name; the domain defaults to the driver."""
+    domain, separator, own_name = name.partition("/")
+    return (domain, own_name) if separator else (driver, name)
+
+
+def _value(name: str, attribute: DeviceAttribute) -> Any:
+    if attribute.version_value is not None:
+        try:
+            return version_value(attribute.version_value)
+        except ValueError as cause:
+            raise ValueError(f"attribute {name}: parse semantic version: {cause}") from None
+    values = (attribute.int_value, attribute.bool_value, attribute.string_value)
+    found = [value for value in values if value is not None]
+    if not found:
+        raise ValueError(f"attribute {name}: unsupported attribute value")
+    return found[0]
+
+
+def _one_line(text: str) -> str:
+    """Return the message of a CEL error without the quoted expression."""
+    return _NOISE.sub("", text.splitlines()[0])

@@ -1,0 +1,129 @@
+"""Which node autoscaler acts in a simulation: the options, and what the snapshot says.
+
+An autoscaler and its configuration are imported only if one acts: that takes as long as answering a
+question about a small cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.snapshot.manifest import Manifest
+
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+
+OFF: Final = "off"
+AUTO: Final = "auto"
+CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
+CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER)
+_KARPENTER_GROUP: Final = "karpenter.sh"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscaleOptions:
+    """The values of --autoscale and --node-groups; "" means no file."""
+
+    autoscale: str = OFF
+    node_groups: str = ""
+
+
+NO_AUTOSCALING: Final = AutoscaleOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KarpenterInput:
+    """Karpenter's input in addition to the snapshot; None means that the snapshot contains it."""
+
+    instance_types: str | None = None
+    node_pools: str | None = None
+    provision_time: DurationNs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaling:
+    """Cluster Autoscaler's configuration (None if it does not run), and notes for the user."""
+
+    config: ClusterAutoscalerConfig | None
+    notes: tuple[str, ...] = ()
+
+
+_NOT_ACTING: Final = (
+    "The dump has a Cluster Autoscaler, which does not act here; --autoscale cluster-autoscaler "
+    "lets it act."
+)
+_NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none acts."
+
+
+def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
+    """Return Cluster Autoscaler as configured by `options` and `manifests`. Raises InputError."""
+    if options.autoscale not in CHOICES:
+        hint = known_names(options.autoscale, CHOICES)
+        raise InputError("--autoscale", f"no autoscaler {options.autoscale!r}; {hint}")
+    manifests = list(manifests)
+    flags = _installed_flags(manifests)
+    if options.autoscale == OFF:
+        if options.node_groups:
+            raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
+        return Autoscaling(None, () if flags is None else (_NOT_ACTING,))
+    if options.autoscale == AUTO and flags is None and not options.node_groups:
+        return Autoscaling(None, (_NOTHING_INSTALLED,))
+    from fairlead.whatif.configuration.node_group import groups_of  # noqa: PLC0415
+
+    return Autoscaling(*groups_of(options.node_groups, manifests, flags or ()))
+
+
+def has_node_pools(manifests: Iterable[Manifest]) -> bool:
+    """Return whether the cluster has NodePools of Karpenter."""
+    return any(
+        one.kind.group == _KARPENTER_GROUP and one.ref.kind.startswith("NodePool")
+        for one in manifests
+    )
+
+
+# --- the autoscaler in the dump ----------------------------------------------------------------
+
+
+class _ContainerForm(msgspec.Struct):
+    image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+
+
+class _PodSpecForm(msgspec.Struct):
+    containers: list[_ContainerForm] = []
+
+
+class _PodTemplateForm(msgspec.Struct):
+    spec: _PodSpecForm = msgspec.field(default_factory=_PodSpecForm)
+
+
+class _DeploymentSpecForm(msgspec.Struct):
+    template: _PodTemplateForm = msgspec.field(default_factory=_PodTemplateForm)
+
+
+class _DeploymentForm(msgspec.Struct):
+    """The containers of a Deployment."""
+
+    spec: _DeploymentSpecForm = msgspec.field(default_factory=_DeploymentSpecForm)
+
+
+def _installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
+    """Return the command line of the Cluster Autoscaler that runs in the cluster; None without one."""
+    for manifest in manifests:
+        if manifest.kind.kind != "Deployment":
+            continue
+        try:
+            deployment = msgspec.convert(manifest.value, _DeploymentForm)
+        except msgspec.ValidationError:  # refused when it is loaded
+            continue
+        for container in deployment.spec.template.spec.containers:
+            if CLUSTER_AUTOSCALER in container.image:
+                return (*(container.command or ()), *(container.args or ()))
+    return None

@@ -1,0 +1,56 @@
+"""What a small what-if imports: start-up is most of its time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STORE = Path(__file__).parent.parent / "examples" / "store" / "store-nodes-pods.json"
+MODULES_MAX = 960
+# Packages and modules that a drain of nodes and pods must not load, and what they are for.
+NEEDLESS = (
+    "cryptography",  # certificates
+    "fairlead.apiserver.admission.chain",  # the admission of a server
+    "fairlead.apiserver.admission.policy",
+    "fairlead.apiserver.admission.webhooks",
+    "fairlead.apiserver.apiextensions.definition.validation",
+    "fairlead.cel",  # policies, definitions, devices
+    "fairlead.client",  # running clusters
+    "fairlead.engine.autoscaling",
+    "fairlead.engine.batch.plugins",
+    "fairlead.engine.batch.session",
+    "fairlead.engine.workloads.endpoints",  # clients of a served cluster
+    "fairlead.whatif.report",  # other forms of output
+    "rich",
+    "yaml",
+)
+RUN = """
+import sys
+from fairlead.cli.main import run
+run(sys.argv[1:])
+print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """The modules that `whatif --drain -o json` has loaded when it ends."""
+    options = ["whatif", str(STORE), "--drain", "worker-11", "--output", "json"]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *options], capture_output=True, text=True, check=True
+    )
+    return done.stderr.split()
+
+
+def test_a_small_what_if_loads_few_modules(loaded):
+    """One more module costs half a millisecond of every answer."""
+    assert len(loaded) <= MODULES_MAX
+
+
+@pytest.mark.parametrize("package", NEEDLESS)
+def test_a_drain_does_not_load_what_it_does_not_need(loaded, package):
+    """Import it where it is used: at the composition of a run, or in the function."""
+    assert [name for name in loaded if f"{name}.".startswith(f"{package}.")] == []
