@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import replace
-from typing import TYPE_CHECKING
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.instant import DurationNs
@@ -13,40 +12,33 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.cluster_change import script_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
-from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
-from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.autoscaling import (
+    NO_AUTOSCALING,
+    AutoscaleOptions,
+    KarpenterInput,
+    has_node_pools,
+    read_autoscaling,
+)
+from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
-from fairlead.whatif.configuration.instance_type_file import new_node_templates
-from fairlead.whatif.configuration.release import CURRENT_RELEASES
-from fairlead.whatif.configuration.release import Releases
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.difference import Difference
-from fairlead.whatif.outcome.effect import Effect
-from fairlead.whatif.outcome.effect import effect_of
+from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.outcome.verdict import Verdict
-from fairlead.whatif.outcome.verdict import verdict_of
-from fairlead.whatif.run.experiment import HORIZON_DEFAULT
-from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.run.experiment import with_batch
+from fairlead.whatif.outcome.verdict import Verdict, verdict_of
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog
-from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.configuration.autoscaling import NO_AUTOSCALING
-from fairlead.whatif.configuration.autoscaling import AutoscaleOptions
-from fairlead.whatif.configuration.autoscaling import KarpenterInput
-from fairlead.whatif.configuration.autoscaling import has_node_pools
-from fairlead.whatif.configuration.autoscaling import read_autoscaling
 
 if TYPE_CHECKING:
     from fairlead.worlds.decision_log import Logging
@@ -213,6 +205,10 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
         return []
     if conditions.instance_types is None:
         raise InputError("--instance-type", "needs --instance-types FILE")
+    from fairlead.whatif.configuration.instance_type_file import (  # noqa: PLC0415
+        new_node_templates,
+    )
+
     labels = (node.labels for node in snapshot.manifests if node.kind is NODE)
     zones = sorted({one[ZONE] for one in labels if isinstance(one, dict) and ZONE in one})
     return new_node_templates(conditions.instance_types, change.instance_type, zones)

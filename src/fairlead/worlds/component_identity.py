@@ -9,25 +9,29 @@ upstream: cmd/kube-controller-manager/names/controller_names.go, pkg/kubelet, pk
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
 from fairlead.apiserver.auth.authentication.token import authenticated
-from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.kind import (
+    MUTATING_ADMISSION_POLICY_BINDING,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    find_kind,
+)
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
-from fairlead.engine.core.command import Bind
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteCollection
-from fairlead.engine.core.command import EvictPod
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.command import RecordEvent
-from fairlead.engine.core.issuer import Component
-from fairlead.apiserver.kind import MUTATING_ADMISSION_POLICY_BINDING
-from fairlead.apiserver.kind import MUTATING_WEBHOOK_CONFIGURATION
-from fairlead.apiserver.kind import VALIDATING_ADMISSION_POLICY_BINDING
-from fairlead.apiserver.kind import VALIDATING_WEBHOOK_CONFIGURATION
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import (
+    Bind,
+    CallExtender,
+    CreateObject,
+    DeleteCollection,
+    EvictPod,
+    Issued,
+    RecordEvent,
+)
+from fairlead.engine.core.issuer import Component
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:kube-system:"
 _GROUPS: Final = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
@@ -54,7 +58,7 @@ Object = Mapping[str, Any]
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook is configured, or any policy bound, which would see a command's user."""
+    """Return whether a webhook is configured or a policy bound, which see the user."""
     return any(True for kind in _CONFIGURATIONS for _ in storage.unsorted(kind))
 
 

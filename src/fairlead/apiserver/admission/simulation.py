@@ -15,35 +15,27 @@ PodTopologyLabels, which changes pods when they are bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
-from typing import ClassVar
-from typing import Final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import AdmissionAttributes
-from fairlead.apiserver.admission.attributes import AdmissionPlugin
-from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
+    PersistentVolumeClaimResize,
+)
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.priority import Priority
-from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass
-from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClassOverhead
-from fairlead.apiserver.admission.plugins.service_account import DEFAULT_ACCOUNT
-from fairlead.apiserver.admission.plugins.service_account import ServiceAccount
+from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
+from fairlead.apiserver.admission.plugins.service_account import DEFAULT_ACCOUNT, ServiceAccount
 from fairlead.apiserver.admission.plugins.storage import DefaultStorageClass
 from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
-from fairlead.apiserver.kind import NAMESPACE
-from fairlead.apiserver.kind import POD
-from fairlead.apiserver.kind import RUNTIME_CLASS
-from fairlead.apiserver.kind import SERVICE_ACCOUNT
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import NAMESPACE, POD, RUNTIME_CLASS, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage.storage import Storage
 
 Completed = Callable[[Kind, Json], Json]

@@ -15,60 +15,46 @@ upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{creat
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.attributes import AdmissionPlugin
-from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.suspension import SupersededError
-from fairlead.apiserver.admission.suspension import SuspendableMethod
-from fairlead.apiserver.admission.suspension import WebhookCalls
-from fairlead.apiserver.admission.write import PLAIN
-from fairlead.apiserver.admission.write import Write
+from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from fairlead.apiserver.admission.plugins.priority import Priority
+from fairlead.apiserver.admission.suspension import SupersededError, SuspendableMethod, WebhookCalls
+from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.conversion.kind_conversion import pruned_for_storage
-from fairlead.apiserver.error import STALE
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.error import already_exists
-from fairlead.apiserver.error import conflict
-from fairlead.apiserver.error import not_found
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.error import STALE, ApiError, already_exists, conflict, not_found
+from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry import snapshot_load
 from fairlead.apiserver.registry.admission_control import AdmissionControl
-from fairlead.apiserver.registry.deletion import Deletion
-from fairlead.apiserver.registry.deletion import marked_for_deletion
-from fairlead.apiserver.registry.deletion import may_remove
-from fairlead.apiserver.registry.deletion import require_no_new_finalizers
-from fairlead.apiserver.registry.deletion import require_same_end
-from fairlead.apiserver.registry.deletion import with_garbage_finalizer
-from fairlead.apiserver.registry.id_source import ATTEMPTS_MAX
-from fairlead.apiserver.registry.id_source import IdSource
-from fairlead.apiserver.registry.id_source import generated_name
-from fairlead.apiserver.registry.precondition import require
-from fairlead.apiserver.registry.precondition import require_uid
-from fairlead.apiserver.registry.preparation import prepared_for_create
-from fairlead.apiserver.registry.preparation import prepared_for_status_update
-from fairlead.apiserver.registry.preparation import prepared_for_update
-from fairlead.apiserver.registry.preparation import with_null_lists
+from fairlead.apiserver.registry.deletion import (
+    Deletion,
+    marked_for_deletion,
+    may_remove,
+    require_no_new_finalizers,
+    require_same_end,
+    with_garbage_finalizer,
+)
+from fairlead.apiserver.registry.id_source import ATTEMPTS_MAX, IdSource, generated_name
+from fairlead.apiserver.registry.precondition import require, require_uid
+from fairlead.apiserver.registry.preparation import (
+    prepared_for_create,
+    prepared_for_status_update,
+    prepared_for_update,
+    with_null_lists,
+)
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.simulation import SIMULATION
-from fairlead.apiserver.registry.strategy import PreparationContext
-from fairlead.apiserver.registry.strategy import ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
-from fairlead.apiserver.storage.storage import LOG_CAPACITY
-from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
-from fairlead.apiserver.admission.plugins.priority import Priority
+from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
 
 Objects = list[Json]
 Changes = list[StoredChange]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
 from rich.console import Console
+
 from fairlead.cli.output.amount import amount_text
 from fairlead.cli.output.terminal import print_table
 from fairlead.engine.core.instant import Instant
@@ -12,7 +14,6 @@ from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from fairlead.whatif.input.error import one_line
+
 from fairlead.cli.output.result_file import discard_stdout
+from fairlead.whatif.input.error import one_line
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
-from fairlead.api.codec import decode_as
-from fairlead.api.codec import without_nulls
+
+from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import Node
-from fairlead.api.objects import Pod
-from fairlead.api.objects import PodGroup
-from fairlead.api.objects import PriorityClass
-from fairlead.api.objects import Queue
-from fairlead.engine.batch.configuration_file import BatchConfig
-from fairlead.engine.batch.configuration_file import read_configuration
+from fairlead.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
+from fairlead.engine.batch.configuration_file import BatchConfig, read_configuration
 from fairlead.engine.batch.defect import BatchDefects
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.info.job_table import Ownership

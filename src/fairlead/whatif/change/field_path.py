@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.text import yaml_documents
 from fairlead.apiserver.schema.model import Schema, Type
 from fairlead.whatif.input.error import known_names
 
@@ -155,6 +154,8 @@ def _value(text: str, schema: Schema | None, path: str) -> Any:
 
 
 def _yaml(text: str, path: str) -> Any:
+    from fairlead.api.text import yaml_documents  # noqa: PLC0415 - few changes have values in YAML
+
     try:
         found = list(yaml_documents.documents(text))
     except yaml_documents.YamlError as cause:

@@ -115,7 +115,7 @@ class _DeploymentForm(msgspec.Struct):
 
 
 def _installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
-    """Return the command line of the Cluster Autoscaler that runs in the cluster; None without one."""
+    """Return the command line of the Cluster Autoscaler in the cluster; None without one."""
     for manifest in manifests:
         if manifest.kind.kind != "Deployment":
             continue

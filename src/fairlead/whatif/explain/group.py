@@ -8,33 +8,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.batch.compose import Composition
-from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration_file import BatchConfig
-from fairlead.engine.batch.explanation.explanation import GroupExplanation
-from fairlead.engine.batch.explanation.explanation import explain_group
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
 from fairlead.engine.batch.queue_usage import QueueUsage
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
-from fairlead.whatif.configuration.batch_config import SINGLE_PODS
-from fairlead.whatif.configuration.batch_config import BatchOptions
-from fairlead.whatif.configuration.batch_config import batch_config
+from fairlead.whatif.configuration.batch_config import SINGLE_PODS, BatchOptions, batch_config
+from fairlead.whatif.configuration.batch_file import read_batch_config
 from fairlead.whatif.explain.pod import SOURCE
-from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.error import known_names
+from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.snapshot.snapshot import load_objects
+from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.seeded_ids import SeededIds
-from fairlead.whatif.configuration.batch_file import read_batch_config
 
 GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 

@@ -9,24 +9,18 @@ character suggests JSON, that is tried first, because it parses a hundred times 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from mmap import ACCESS_READ
-from mmap import mmap
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
-from typing import BinaryIO
-from typing import Final
+from typing import Any, BinaryIO, Final
+
 import msgspec
+
 from fairlead.api.text.yaml_listing import split_listing
-from fairlead.whatif.input.archive import PACKED_SUFFIXES
-from fairlead.whatif.input.archive import TEXT_SUFFIXES
-from fairlead.whatif.input.archive import unpacked
+from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES, unpacked
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.listing import Bytes
-from fairlead.whatif.input.listing import Listing
-from fairlead.whatif.input.listing import split
+from fairlead.whatif.input.listing import Bytes, Listing, split
 
 STDIN: Final = "stdin"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from collections.abc import Iterator
-from typing import Final
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory, KarpenterNodeChange

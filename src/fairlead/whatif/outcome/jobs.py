@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
 from fairlead.engine.core.reporter import QueueStood
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation

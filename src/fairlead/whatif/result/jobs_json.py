@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
 from fairlead.api.json import Json
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.outcome.jobs import JobsOutcome
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation

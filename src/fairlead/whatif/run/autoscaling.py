@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from typing import Final
+
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
-from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival
-from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeDeparture
+from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, NodeDeparture
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import to_seconds
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome
-from fairlead.whatif.outcome.node_group import GroupOutcome
-from fairlead.whatif.outcome.node_group import NodeTransition
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.configuration.autoscaling import CLUSTER_AUTOSCALER
+from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome, NodeTransition
 
 _SECONDS_PER_HOUR: Final = 3600.0
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.profile import REGION
-from fairlead.engine.nodelifecycle.profile import ZONE
+from fairlead.engine.nodelifecycle.profile import REGION, ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.batch_config import SINGLE_PODS
-from fairlead.whatif.configuration.batch_config import BatchOptions
-from fairlead.whatif.configuration.batch_config import batch_config
-from fairlead.whatif.configuration.batch_config import with_job_schedulers
+from fairlead.whatif.configuration.batch_config import (
+    SINGLE_PODS,
+    BatchOptions,
+    batch_config,
+    with_job_schedulers,
+)
 from fairlead.whatif.configuration.controller_manager import DEFAULT
-from fairlead.whatif.configuration.release import CURRENT_RELEASES
-from fairlead.whatif.configuration.release import Releases
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.snapshot.manifest import Manifest
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig

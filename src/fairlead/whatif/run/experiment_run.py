@@ -12,18 +12,12 @@ steps and the outcome begin when it is complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
@@ -32,17 +26,10 @@ from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.command import CreateObject, Issued
+from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
 from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
@@ -52,34 +39,32 @@ from fairlead.whatif.outcome.autoscaling import karpenter_notes
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.rest import Rest
-from fairlead.whatif.outcome.run_outcome import Complaint
-from fairlead.whatif.outcome.run_outcome import PodCountSample
-from fairlead.whatif.outcome.run_outcome import PodEnd
-from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.outcome.run_outcome import Skipped
-from fairlead.whatif.outcome.workload import WorkloadReadiness
-from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.run.allocation import RequestsByShape
-from fairlead.whatif.run.allocation import allocations
-from fairlead.whatif.run.allocation import missing_pods
-from fairlead.whatif.run.allocation import nodes_at_end
-from fairlead.whatif.run.allocation import requested_in
-from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.run.experiment import with_topology_labels
+from fairlead.whatif.outcome.run_outcome import (
+    Complaint,
+    PodCountSample,
+    PodEnd,
+    RunOutcome,
+    Skipped,
+)
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+from fairlead.whatif.run.allocation import (
+    RequestsByShape,
+    allocations,
+    missing_pods,
+    nodes_at_end,
+    requested_in,
+)
+from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.gang_recorder import GangRecorder
-from fairlead.whatif.run.job_recorder import JobRecorder
-from fairlead.whatif.run.job_recorder import missing_queue
-from fairlead.whatif.run.job_recorder import missing_queue_notes
+from fairlead.whatif.run.job_recorder import JobRecorder, missing_queue, missing_queue_notes
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.outage_recorder import OutageRecorder
-from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorder import Recorder
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.run.workload_recorder import count_workloads
-from fairlead.whatif.snapshot.api_refusal import as_input_error
-from fairlead.whatif.snapshot.api_refusal import refusal_of
+from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld

@@ -7,22 +7,17 @@ come from the batch scheduler's explanation at the end of the run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
 from fairlead.api.objects import Pod
 from fairlead.engine.batch.info.task import TaskStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.reporter import PodPreempting
-from fairlead.engine.core.reporter import QueueStood
-from fairlead.engine.core.reporter import Record
-from fairlead.engine.core.reporter import Reporter
+from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.run.gang_recorder import GangRecorder
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.controller import Batch

@@ -14,25 +14,20 @@ replaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
 from fairlead.api.json import Json
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.batch.scheduler_name import FAIRLEAD
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.seeded_choice import draws
-from fairlead.whatif.input.seeded_choice import shuffled
+from fairlead.whatif.input.seeded_choice import draws, shuffled
 from fairlead.whatif.input.strict_form import StrictForm
-from fairlead.engine.batch.scheduler_name import FAIRLEAD
 
 API: Final = "scheduling.volcano.sh/v1beta1"
 JOBS_MAX: Final = 100_000

@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
-from fairlead.apiserver.admission.suspension import WebhookAnswer
-from fairlead.apiserver.admission.suspension import WebhookCall
-from fairlead.apiserver.admission.suspension import WebhookCalls
-from fairlead.apiserver.admission.suspension import settle
+from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall, WebhookCalls, settle
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import Command, Issued
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
-from fairlead.worlds.component_identity import sender_of
+from fairlead.worlds.component_identity import judges_users, sender_of
 from fairlead.worlds.local.field_manager import FieldManagers
-from fairlead.worlds.perform import Outcome
-from fairlead.worlds.perform import perform
-from fairlead.worlds.component_identity import judges_users
+from fairlead.worlds.perform import Outcome, perform
+
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:

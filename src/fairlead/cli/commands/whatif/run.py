@@ -5,42 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
+
 from fairlead.cli import exit_code
-from fairlead.cli.commands.whatif.options import ChangeOptions
-from fairlead.cli.commands.whatif.options import RunOptions
-from fairlead.cli.options.connection import ConnectionOptions
-from fairlead.cli.options.connection import snapshot_of
+from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
+from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import AnswerOutputOptions
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.cli.output.atomic_file import require_writable
-from fairlead.cli.output.atomic_file import write_atomically
+from fairlead.cli.output.atomic_file import require_writable, write_atomically
 from fairlead.cli.output.progress_bar import ProgressBar
-from fairlead.cli.output.result_file import command_log
-from fairlead.cli.output.result_file import print_bytes
-from fairlead.cli.output.result_file import say_written
-from fairlead.whatif.change.cluster_change import NO_CHANGE
-from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.cli.output.result_file import command_log, print_bytes, say_written
+from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.configuration.autoscaling import OFF, AutoscaleOptions, KarpenterInput
 from fairlead.whatif.configuration.batch_config import BatchOptions
-from fairlead.whatif.configuration.release import Releases
-from fairlead.whatif.configuration.release import read_release
+from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
-from fairlead.whatif.outcome.fail_on import ConditionResult
-from fairlead.whatif.outcome.fail_on import check
-from fairlead.whatif.outcome.fail_on import parse_fail_on
-from fairlead.whatif.question import Conditions
-from fairlead.whatif.question import WhatIfAnswer
-from fairlead.whatif.question import what_if
-from fairlead.whatif.result.result_json import encode_result
-from fairlead.whatif.result.result_json import whatif_result
-from fairlead.whatif.configuration.autoscaling import OFF
-from fairlead.whatif.configuration.autoscaling import AutoscaleOptions
-from fairlead.whatif.configuration.autoscaling import KarpenterInput
+from fairlead.whatif.outcome.fail_on import ConditionResult, check, parse_fail_on
+from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
+from fairlead.whatif.result.result_json import encode_result, whatif_result
 
 DEFAULT_REPORT = "fairlead-whatif.html"
 
