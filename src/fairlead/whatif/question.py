@@ -183,7 +183,7 @@ def what_if(
     new = replace(batch, source=change.new_batch_config or batch.source)
     changed = with_batch(changed, new, changed.steps)
     before, after = run_pair(without, changed, progress, command_log, logging)
-    effect = effect_of(before, after)
+    effect = effect_of(before, after, script.drain)
     stays = effect.difference.is_empty and not change.reschedule and bool(after.placed())
     if stays and change.changes_scheduler:
         changed_run = replace(after, notes=(*after.notes, PODS_STAY))

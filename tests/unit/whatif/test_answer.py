@@ -35,6 +35,8 @@ IN_TEXT = {
     "gone": "GONE FOR GOOD",
     "not_created": "NOT CREATED AGAIN",
     "undrained": "NOT DRAINED",
+    "drain_flags": "FLAGS THAT KUBECTL DRAIN NEEDS",
+    "drain_refused": "REFUSED BY KUBECTL DRAIN",
     "complaints": "ERRORS",
     "skipped": "EVENTS WITHOUT EFFECT",
     "recurrences": "REPEATEDLY DISPLACED",
@@ -107,13 +109,23 @@ def ordered(snapshot, make):
     )
 
 
+@pytest.fixture
+def refused(snapshot, nodes, make):
+    """kubectl refuses to drain a node with a bare pod and a pod with an emptyDir."""
+    scratch = make.pod("scratch", "store", node_name="n5", volumes=[{"name": "v", "emptyDir": {}}])
+    bare = make.pod("bare", "store", node_name="n5")
+    change = ClusterChange(drain=("n5", "n0"), drain_as_kubectl=True)
+    moved = make.pod("moved", "store", node_name="n0", owner="rs")
+    return what_if(snapshot(*nodes, bare, scratch, moved), change)
+
+
 def text_of(answer, results=(), width=80):
     stream = io.StringIO()
     print_answer(answer, results, "", Console(file=stream, width=width))
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("name", ["drained", "crowded", "failed", "ordered"])
+@pytest.mark.parametrize("name", ["drained", "crowded", "failed", "ordered", "refused"])
 def test_every_list_is_in_text_json_markdown_and_report(request, name):
     """Field by field: what the JSON lists, no other output leaves out."""
     answer = request.getfixturevalue(name)

@@ -20,6 +20,7 @@ from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
 from fairlead.cli.output.terminal import print_line, stdout_console
 from fairlead.engine.core.instant import Instant
+from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.difference import Difference
@@ -62,6 +63,7 @@ def print_answer(
     if answer.outage is not None:
         print_outage(console, changed)
     print_rolling_drains(console, changed.drains, start)
+    _print_kubectl_drain(console, effect.drain)
     _print_undrained(console, changed.undrained)
     _print_pending(console, found)
     _print_displaced(console, found, start)
@@ -252,6 +254,20 @@ def _print_budgets(console: Console, rows: Sequence[BudgetOutcome]) -> None:
 
 
 # --- pods --------------------------------------------------------------------------------------
+
+
+def _print_kubectl_drain(console: Console, drain: KubectlDrain) -> None:
+    """Print the nodes that kubectl refuses to drain, and which pods need which flag."""
+    rows = [(one.node, one.summary) for one in drain.refused]
+    named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
+    _print_first(console, (named, TableColumn("ERROR")), rows)
+    flags = [(one.flag, f"{len(one.pods):,}", _first_name(one.pods)) for one in drain.needed]
+    columns = (
+        TableColumn(f"FLAGS THAT KUBECTL DRAIN NEEDS ({len(flags):,})"),
+        TableColumn("PODS", is_number=True),
+        TableColumn("FOR", is_name=True),
+    )
+    FittedTable(columns, flags).print(console)
 
 
 def _print_undrained(console: Console, rows: Sequence[Undrained]) -> None:

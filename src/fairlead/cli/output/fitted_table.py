@@ -122,7 +122,7 @@ class FittedTable:
     ) -> Iterator[str]:
         """Return the lines of one row; only text in the last column takes more than one."""
         words = self._has_words(shown)
-        last = textwrap.wrap(cells[-1], widths[-1], break_long_words=False) if words else []
+        last = _wrapped(cells[-1], widths[-1]) if words else []
         first = [*cells[:-1], last[0] if last else ""] if words else list(cells)
         parts = []
         for at, (n, cell) in enumerate(zip(shown, first, strict=True)):
@@ -133,6 +133,11 @@ class FittedTable:
         indent = sum(widths[:-1]) + GAP * (len(shown) - 1)
         for line in last[1:]:
             yield " " * indent + line
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of `text`, broken at spaces only."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def elided(text: str, width: int) -> str:

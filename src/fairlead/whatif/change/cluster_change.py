@@ -20,6 +20,14 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.kubectl_apply import applied, applied_by_server, merge_patch_between
+from fairlead.whatif.change.kubectl_drain import (
+    DELETE_EMPTY_DIR,
+    FORCE,
+    IGNORE_DAEMON_SETS,
+    NO_DRAIN,
+    KubectlDrain,
+    kubectl_drain,
+)
 from fairlead.whatif.change.new_node import OPTION as ADD_NODES
 from fairlead.whatif.change.new_node import new_nodes
 from fairlead.whatif.change.node_failure import Failures, option_duration
@@ -77,6 +85,10 @@ class ClusterChange:
     instance_type: str = ""
     cordon: tuple[str, ...] = ()
     drain: tuple[str, ...] = ()
+    drain_as_kubectl: bool = False
+    ignore_daemonsets: bool = False
+    delete_emptydir_data: bool = False
+    force: bool = False
     max_unavailable: int | None = None
     failures: Failures = field(default_factory=Failures)
     lasts: str = ""
@@ -103,6 +115,8 @@ class ClusterChange:
             "--instance-type": (self.instance_type,) if self.instance_type else (),
             "--cordon": self.cordon,
             "--drain": self.drain,
+            "--drain-as-kubectl": _given(self.drain_as_kubectl),
+            **dict.fromkeys(self.kubectl_flags, ("",)),
             "--max-unavailable": () if self.max_unavailable is None else (self.max_unavailable,),
         }
         after = {
@@ -113,6 +127,16 @@ class ClusterChange:
             "--reschedule": (self.reschedule,) if self.reschedule else (),
         }
         return [*_worded(parts), *self.failures.words, *_worded(after)]
+
+    @property
+    def kubectl_flags(self) -> list[str]:
+        """The flags of `kubectl drain` that are given."""
+        flags = {
+            IGNORE_DAEMON_SETS: self.ignore_daemonsets,
+            DELETE_EMPTY_DIR: self.delete_emptydir_data,
+            FORCE: self.force,
+        }
+        return [flag for flag, is_given in flags.items() if is_given]
 
     @property
     def changes_scheduler(self) -> bool:
@@ -137,10 +161,14 @@ def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a
 
 @dataclass(frozen=True, slots=True)
 class ChangeScript:
-    """The steps of a change in order of time, and notes about what it means and assumes."""
+    """The steps of a change in order of time, and notes about what it means and assumes.
+
+    `drain` is what kubectl says about the drained nodes.
+    """
 
     steps: tuple[ScriptedStep, ...]
     notes: tuple[str, ...] = ()
+    drain: KubectlDrain = NO_DRAIN
 
 
 @dataclass(slots=True)
@@ -176,22 +204,33 @@ def script_of_change(
         collected.add(text, "--scale", command)
     for name in _nodes("--cordon", change.cordon, collected.inventory):
         collected.add(name, "--cordon", commands.cordon(name))
-    _drain(collected)
+    drain = _drain(collected)
     failures = replace(change.failures, lasts=change.lasts)
     for outage in failures.outages(collected.inventory, seed):
         collected.steps.extend(outage.steps())
     steps = sorted(collected.steps, key=lambda step: step.after)
-    return ChangeScript(tuple(steps), tuple(collected.notes))
+    return ChangeScript(tuple(steps), tuple(collected.notes), drain)
 
 
-def _drain(collected: _Steps) -> None:
-    change = collected.change
-    rolling = _rolling(change)
-    for name in _nodes("--drain", change.drain, collected.inventory):
-        if rolling is None:
+def _drain(collected: _Steps) -> KubectlDrain:
+    """Add the steps of the drain; nodes that kubectl refuses to drain are only cordoned."""
+    change, rolling = collected.change, _rolling(collected.change)
+    if change.drain_as_kubectl and not change.drain:
+        raise InputError("--drain-as-kubectl", "needs --drain")
+    if change.kubectl_flags and not change.drain_as_kubectl:
+        raise InputError(change.kubectl_flags[0], "needs --drain-as-kubectl")
+    nodes = list(_nodes("--drain", change.drain, collected.inventory))
+    flags = change.kubectl_flags if change.drain_as_kubectl else None
+    found = kubectl_drain(nodes, collected.inventory, flags)
+    refused = {one.node for one in found.refused}
+    for name in nodes:
+        if name in refused:
+            collected.add(name, "--drain", commands.cordon(name))
+        elif rolling is None:
             collected.add(name, "--drain", commands.drain(name))
         else:
             collected.add(name, "--drain", commands.rolling_drain(name, rolling))
+    return found
 
 
 def _rolling(change: ClusterChange) -> RollingDrainOptions | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
 from fairlead.whatif.outcome.difference import Difference, difference
 from fairlead.whatif.outcome.outage import LostPod
@@ -16,7 +17,8 @@ class Effect:
     """Two runs and all differences between them.
 
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
-    `errors` are failures of controllers; only those that the change causes.
+    `errors` are failures of controllers; only those that the change causes. `drain` is what
+    `kubectl drain` needs for the drained nodes, and what it refuses.
     """
 
     without: RunOutcome
@@ -27,10 +29,11 @@ class Effect:
     lost: tuple[LostPod, ...]
     loops: tuple[Recurrence, ...]
     errors: tuple[Complaint, ...]
+    drain: KubectlDrain = NO_DRAIN
 
 
-def effect_of(without: RunOutcome, changed: RunOutcome) -> Effect:
-    """Return the effect that `changed` has in comparison with `without`."""
+def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
+    """Return the effect that `changed` has in comparison with `without`; `drain` as in Effect."""
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = _lost(without, changed)
@@ -44,6 +47,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome) -> Effect:
         lost=lost,
         loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
         errors=tuple(one for one in changed.complaints if one not in without.complaints),
+        drain=drain,
     )
 
 

@@ -32,11 +32,16 @@ LOOP: Final = "loop"
 
 
 def _undrained(effect: Effect) -> list[str]:
-    """Return the pods that could not be evicted, and nodes with an unfinished rolling drain."""
+    """Return what was not drained.
+
+    The pods that could not be evicted, nodes with an unfinished rolling drain, and those that
+    kubectl refuses.
+    """
     pods = [f"{one.pod.key} on {one.pod.node}" for one in effect.changed.undrained]
     named = {one.pod.node for one in effect.changed.undrained}
     drains = [one.node for one in effect.changed.drains if one.back_at is None]
-    return [*pods, *(f"node {node}" for node in drains if node not in named)]
+    refused = [one.node for one in effect.drain.refused]
+    return [*pods, *(f"node {node}" for node in (*drains, *refused) if node not in named)]
 
 
 _CONDITION: Final = re.compile(r"\s*([A-Za-z0-9_./-]+)\s*(==|!=|>=|<=|=|>|<)\s*(.*?)\s*")

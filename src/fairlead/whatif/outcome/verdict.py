@@ -29,6 +29,7 @@ class OutcomeKind(StrEnum):
     """The rows of the table, in order."""
 
     LOOP = "loop"
+    REFUSED = "refused"
     UNDRAINED = "undrained"
     PENDING = "pending"
     ERROR = "error"
@@ -99,6 +100,17 @@ def _loop(effect: Effect) -> str | None:
     if not effect.loops:
         return None
     return f"Pods displace one another again and again: {effect.loops[0].message}."
+
+
+def _refused(effect: Effect) -> str | None:
+    refused, nodes = effect.drain.refused, effect.drain.nodes
+    if not refused:
+        return None
+    errors = " ".join(one.message for one in refused)
+    missing = [one.flag for one in effect.drain.needed if f"use {one.flag} to" in errors]
+    why = f"it needs {' and '.join(missing)}" if missing else refused[0].summary
+    where = refused[0].node if len(nodes) == 1 else f"{len(refused):,} of {len(nodes):,} nodes"
+    return f"kubectl drain refuses {where}: {why}."
 
 
 def _undrained(effect: Effect) -> str | None:
@@ -283,6 +295,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     # Loops that never end.
     (OutcomeKind.LOOP, _loop),
     # Requests that are not completed.
+    (OutcomeKind.REFUSED, _refused),
     (OutcomeKind.UNDRAINED, _undrained),
     # Damage that remains: pods that are pending, not even created, lost, or down.
     (OutcomeKind.PENDING, _pending),

@@ -194,6 +194,8 @@ class ReportData(TypedDict, total=False):
     node_pools: Sequence[Json]
     budgets: Sequence[Json]
     fail_on: Sequence[Json]
+    drain_refused: Sequence[Json]
+    drain_flags: Sequence[Json]
     undrained: Sequence[Json]
     gone: Sequence[Json]
     not_created: Sequence[Json]
@@ -207,8 +209,8 @@ class ReportData(TypedDict, total=False):
 
 
 LISTS: Final = (
-    "workloads", "node_pools", "budgets", "fail_on", "undrained", "gone", "not_created",
-    "placed", "updated", "removed", "skipped", "complaints", "recurrences", "notes",
+    "workloads", "node_pools", "budgets", "fail_on", "drain_refused", "undrained", "gone",
+    "not_created", "placed", "updated", "removed", "skipped", "complaints", "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 
@@ -268,6 +270,7 @@ def whatif_report(
         "group_by": result["group_by"],
         "under_way": result["rest"]["under_way"],
         **{name: result[name] for name in LISTS},  # type: ignore[typeddict-item]
+        "drain_flags": [{**one, "pods": ", ".join(one["pods"])} for one in result["drain_flags"]],
     }
 
 

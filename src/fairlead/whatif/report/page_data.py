@@ -32,6 +32,8 @@ TABLES = {
         "harmed",
     ),
     "budgets": ("pdb", "rule", "allowed", "lowest_healthy", "needed", "what", "state"),
+    "drain_refused": ("node", "message"),
+    "drain_flags": ("flag", "needed_for", "pods"),
     "undrained": ("pod", "node", "why"),
     "gone": ("pod", "node"),
     "not_created": ("pod", "node", "waits_for"),

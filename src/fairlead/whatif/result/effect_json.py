@@ -32,6 +32,13 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         "group_by": group_by or pool_label(effect.changed.nodes),
         "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, group_by)],
         "budgets": [_budget(one) for one in effect.budgets],
+        "drain_flags": [
+            {"flag": one.flag, "needed_for": len(one.pods), "pods": list(one.pods)}
+            for one in effect.drain.needed
+        ],
+        "drain_refused": [
+            {"node": one.node, "message": one.message} for one in effect.drain.refused
+        ],
     }
 
 

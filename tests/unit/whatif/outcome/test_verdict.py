@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.instant import seconds
+from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
 from fairlead.whatif.outcome.effect import effect_of
 from fairlead.whatif.outcome.outage import DrainProgress, LossCause, LostPod, OutageOutcome
 from fairlead.whatif.outcome.run_outcome import (
@@ -79,11 +80,17 @@ HISTORY = BudgetHistory(
     displaced=("ns/p",), refused=(),
 )  # fmt: skip
 NOT_BACK = DrainProgress(node="a", begun_at=0, empty_at=None, back_at=None)
+BARE = ("cannot delete Pods that declare no controller (use --force to override)", ("ns/p",))
+REFUSED = KubectlDrain(("a",), (DrainFlag("--force", ("ns/p",)),), (RefusedDrain("a", (BARE,)),))
 
 ROWS = {
     OutcomeKind.LOOP: (
         outcome(HERE, recurrences=(Recurrence("cycle", "a and b preempt each other", 1),)),
         "Pods displace one another again and again: a and b preempt each other.",
+    ),
+    OutcomeKind.REFUSED: (
+        outcome(HERE),
+        "kubectl drain refuses a: it needs --force.",
     ),
     OutcomeKind.UNDRAINED: (
         outcome(HERE, undrained=(Undrained(pod=HERE, why="no"),)),
@@ -154,7 +161,8 @@ ROWS = {
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_row_of_the_table(kind):
     changed, sentence = ROWS[kind]
-    first = verdict_of(effect_of(outcome(HERE), changed)).first
+    drain = REFUSED if kind is OutcomeKind.REFUSED else NO_DRAIN
+    first = verdict_of(effect_of(outcome(HERE), changed, drain)).first
     assert (first.kind, first.sentence) == (kind, sentence)
 
 

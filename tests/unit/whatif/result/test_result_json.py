@@ -62,6 +62,8 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     empty = [name for name, value in result.items() if value == []]
     assert empty == [
         "fail_on",
+        "drain_flags",
+        "drain_refused",
         "updated",
         "gone",
         "not_created",

@@ -81,6 +81,22 @@ class ChangeOptions:
         Names,
         repeatable("NODE", "Cordon nodes and evict their pods, respecting disruption budgets."),
     ] = ()
+    drain_as_kubectl: Annotated[
+        bool,
+        Parameter(
+            help="Refuse to drain a node as kubectl drain does without the three flags below.",
+            negative=(),
+        ),
+    ] = False
+    ignore_daemonsets: Annotated[
+        bool, Parameter(help="kubectl drain's flag: leave pods of DaemonSets.", negative=())
+    ] = False
+    delete_emptydir_data: Annotated[
+        bool, Parameter(help="kubectl drain's flag: evict pods with emptyDir.", negative=())
+    ] = False
+    force: Annotated[
+        bool, Parameter(help="kubectl drain's flag: evict pods without controller.", negative=())
+    ] = False
     max_unavailable: Annotated[
         int | None,
         Parameter(

@@ -56,6 +56,25 @@ const CHANGE_TABLES = [
       { key: "by", label: "Caused by", kind: "pod" },
     ],
   },
+  {
+    key: "drain_refused",
+    label: "Refused by kubectl",
+    empty: "",
+    fields: [
+      { key: "node", label: "Node", kind: "node" },
+      { key: "message", label: "Error", kind: "text" },
+    ],
+  },
+  {
+    key: "drain_flags",
+    label: "Flags for kubectl",
+    empty: "",
+    fields: [
+      { key: "flag", label: "kubectl drain needs", kind: "text" },
+      { key: "needed_for", label: "For", kind: "count" },
+      { key: "pods", label: "Pods", kind: "text" },
+    ],
+  },
   podListTable("undrained", "Not drained", [{ key: "why", label: "Why", kind: "text" }]),
   podListTable("gone", "Gone for good", []),
   podListTable("not_created", "Not created again", [

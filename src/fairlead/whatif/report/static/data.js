@@ -3,6 +3,8 @@
 const LISTS = [
   "workloads",
   "budgets",
+  "drain_refused",
+  "drain_flags",
   "undrained",
   "gone",
   "not_created",

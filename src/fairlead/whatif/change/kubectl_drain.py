@@ -1,0 +1,169 @@
+"""Checks the pods of drained nodes as `kubectl drain` does before it evicts any of them.
+
+    --ignore-daemonsets       for pods of DaemonSets, which stay on the node
+    --delete-emptydir-data    for pods with an emptyDir volume, whose data is lost
+    --force                   for pods without a controller, which nothing creates again
+
+kubectl refuses to drain a node with such a pod unless the flag is given. It cordons every node
+first, so a refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped.
+
+upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_terminal
+from fairlead.apiserver.kind import DAEMON_SET, POD
+from fairlead.whatif.snapshot.inventory import Inventory
+
+IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
+DELETE_EMPTY_DIR: Final = "--delete-emptydir-data"
+FORCE: Final = "--force"
+# The texts of kubectl, with its own "cannot delete" in the last one.
+_FATAL: Final = {
+    IGNORE_DAEMON_SETS: "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)",
+    DELETE_EMPTY_DIR: "Pods with local storage (use --delete-emptydir-data to override)",
+    FORCE: "cannot delete Pods that declare no controller (use --force to override)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DrainFlag:
+    """A flag that `kubectl drain` needs, and the pods that make it necessary, by node and name."""
+
+    flag: str
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedDrain:
+    """A node that `kubectl drain` refuses to drain; `causes` are its reasons with the pods."""
+
+    node: str
+    causes: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def message(self) -> str:
+        """The error as kubectl prints it, with every pod."""
+        errors = [f"cannot delete {why}: {', '.join(pods)}" for why, pods in self.causes]
+        return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+    @property
+    def summary(self) -> str:
+        """The error with the first pod of each reason."""
+        return "; ".join(
+            f"cannot delete {why}: {pods[0]}"
+            + (f" and {len(pods) - 1:,} more" if len(pods) > 1 else "")
+            for why, pods in self.causes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KubectlDrain:
+    """What `kubectl drain` of `nodes` needs, and what it refuses with the flags given."""
+
+    nodes: tuple[str, ...] = ()
+    needed: tuple[DrainFlag, ...] = ()
+    refused: tuple[RefusedDrain, ...] = ()
+
+
+NO_DRAIN: Final = KubectlDrain()
+
+
+def kubectl_drain(
+    nodes: Iterable[str], inventory: Inventory, flags: Iterable[str] | None
+) -> KubectlDrain:
+    """Check `nodes`; `flags` are those given to kubectl, None to refuse nothing."""
+    problems = _problems_by_node(nodes, inventory)
+    needed = tuple(
+        DrainFlag(flag, pods)
+        for flag in _FATAL
+        if (pods := tuple(pod for one in problems.values() for pod in one.get(flag, ())))
+    )
+    if flags is None:
+        return KubectlDrain(tuple(problems), needed)
+    given = frozenset(flags)
+    refused = tuple(
+        RefusedDrain(node, causes)
+        for node, found in problems.items()
+        if (causes := tuple(_causes(found, given)))
+    )
+    return KubectlDrain(tuple(problems), needed, refused)
+
+
+def _problems_by_node(
+    nodes: Iterable[str], inventory: Inventory
+) -> dict[str, dict[str, list[str]]]:
+    """Return, for each of `nodes`, the pods by the problem that kubectl has with them.
+
+    A problem is the flag that is needed, or the error about a DaemonSet that is not found.
+    """
+    by_node: dict[str, list[Pod]] = {node: [] for node in nodes}
+    for manifest in inventory.of_kind(POD):
+        view = manifest.view
+        pod = view if isinstance(view, Pod) else decode_as(Pod, manifest.value)
+        if pod.spec.node_name in by_node:
+            by_node[pod.spec.node_name].append(pod)
+    found: dict[str, dict[str, list[str]]] = {}
+    for node, pods in by_node.items():
+        problems: dict[str, list[str]] = {}
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            for problem in _problems(pod, inventory):
+                problems.setdefault(problem, []).append(pod.key)
+        found[node] = problems
+    return found
+
+
+def _problems(pod: Pod, inventory: Inventory) -> Iterator[str]:
+    """Yield what kubectl needs for `pod`. Its first filter that refuses a pod decides.
+
+    A pod with an emptyDir and without a controller needs two flags: kubectl names the second one
+    after the first is given.
+    """
+    if is_terminal(pod):
+        return
+    if is_daemon_pod(pod):
+        yield _absent_daemon_set(pod, inventory) or IGNORE_DAEMON_SETS
+        return
+    if is_static(pod):
+        return
+    if any(volume.empty_dir is not None for volume in pod.spec.volumes):
+        yield DELETE_EMPTY_DIR
+    if controller_of(pod.metadata) is None:
+        yield FORCE
+
+
+def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
+    """Return kubectl's error for a pod whose DaemonSet does not exist; "" if it does.
+
+    A dump without DaemonSets does not tell.
+    """
+    owner = controller_of(pod.metadata)
+    if owner is None or not inventory.of_kind(DAEMON_SET):
+        return ""
+    if inventory.get(DAEMON_SET, pod.metadata.namespace, owner.name) is not None:
+        return ""
+    return f'daemonsets.apps "{owner.name}" not found'
+
+
+def _causes(
+    problems: Mapping[str, list[str]], given: frozenset[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the reasons for which kubectl refuses a node; each pod has one."""
+    named: set[str] = set()
+    for problem, pods in sorted(problems.items(), key=lambda item: _order(item[0])):
+        is_overridden = problem in given or (problem not in _FATAL and FORCE in given)
+        kept = tuple(pod for pod in pods if pod not in named)
+        if not is_overridden and kept:
+            named.update(kept)
+            yield _FATAL.get(problem, problem), kept
+
+
+def _order(problem: str) -> int:
+    return list(_FATAL).index(problem) if problem in _FATAL else -1

@@ -1,0 +1,112 @@
+"""What kubectl drain needs and refuses, in its words (recorded with kubectl 1.32)."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.kubectl_drain import kubectl_drain
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.fail_on import check, parse_fail_on
+from fairlead.whatif.question import what_if
+from fairlead.whatif.snapshot.inventory import Inventory
+
+ALL = ("--ignore-daemonsets", "--delete-emptydir-data", "--force")
+
+
+def owned(pod, kind, name):
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": True}
+    pod["metadata"]["ownerReferences"] = [owner]
+    return pod
+
+
+@pytest.fixture
+def objects(make):
+    """A node with a bare pod, a bare pod with an emptyDir, and a DaemonSet's; and an empty one."""
+    scratch = make.pod("scratch", node_name="a", volumes=[{"name": "v", "emptyDir": {}}])
+    done = make.pod("done", node_name="a")
+    done["status"]["phase"] = "Succeeded"
+    mirror = make.pod("mirror", "kube-system", node_name="a")
+    mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    agent = make.workload("DaemonSet", "agent")
+    del agent["spec"]["replicas"]
+    return [
+        make.node("a"),
+        make.node("b"),
+        make.pod("bare", node_name="a"),
+        scratch,
+        done,
+        mirror,
+        agent,
+        owned(make.pod("agent-1", node_name="a"), "DaemonSet", "agent"),
+    ]
+
+
+def refused(found, objects, flags):
+    return [
+        one.message for one in kubectl_drain(["a", "b"], Inventory(found(*objects)), flags).refused
+    ]
+
+
+def test_a_node_is_refused_in_the_words_of_kubectl(found, objects):
+    [message] = refused(found, objects, ())
+    assert message == (
+        "[cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): "
+        "default/agent-1, cannot delete Pods with local storage (use --delete-emptydir-data to "
+        "override): default/scratch, cannot delete cannot delete Pods that declare no controller "
+        "(use --force to override): default/bare]"
+    )
+    [message] = refused(found, objects, ALL[:2])
+    assert message == (
+        "cannot delete cannot delete Pods that declare no controller (use --force to override): "
+        "default/bare, default/scratch"
+    )
+    assert refused(found, objects, ALL) == []
+    assert refused(found, objects, None) == []
+
+
+def test_a_daemon_set_that_is_gone_needs_force(found, objects, make):
+    orphan = owned(make.pod("orphan", node_name="b"), "DaemonSet", "gone")
+    assert refused(found, [*objects, orphan], ALL[:2])[1] == (
+        'cannot delete daemonsets.apps "gone" not found: default/orphan'
+    )
+    assert refused(found, [*objects, orphan], ALL) == []
+    unknown = [one for one in objects if one["kind"] != "DaemonSet"]  # a dump of nodes and pods
+    assert refused(found, [*unknown, orphan], ALL) == []
+
+
+def test_the_pods_that_make_a_flag_necessary_are_listed(found, objects):
+    needed = kubectl_drain(["a"], Inventory(found(*objects)), None).needed
+    assert [(one.flag, one.pods) for one in needed] == [
+        ("--ignore-daemonsets", ("default/agent-1",)),
+        ("--delete-emptydir-data", ("default/scratch",)),
+        ("--force", ("default/bare", "default/scratch")),
+    ]
+
+
+def test_a_refused_node_is_cordoned_and_not_drained(snapshot, objects):
+    change = ClusterChange(drain=("a", "b"), drain_as_kubectl=True, ignore_daemonsets=True)
+    answer = what_if(snapshot(*objects), change)
+    assert answer.difference.is_empty
+    assert [node.unschedulable for node in answer.changed.nodes] == [True, True]
+    assert answer.verdict.first.sentence == (
+        "kubectl drain refuses 1 of 2 nodes: it needs --delete-emptydir-data and --force."
+    )
+    assert check(parse_fail_on("undrained"), answer.effect).evidence == ("node a",)
+    flags = {"ignore_daemonsets": True, "delete_emptydir_data": True, "force": True}
+    allowed = what_if(
+        snapshot(*objects), ClusterChange(drain=("a",), drain_as_kubectl=True, **flags)
+    )
+    assert len(allowed.difference.evicted) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"drain_as_kubectl": True}, "--drain-as-kubectl: needs --drain"),
+        ({"drain": ("a",), "force": True}, "--force: needs --drain-as-kubectl"),
+    ],
+)
+def test_flags_need_what_they_belong_to(snapshot, objects, change, said):
+    with pytest.raises(InputError, match=said):
+        what_if(snapshot(*objects), ClusterChange(**change))
