@@ -1,4 +1,4 @@
-"""Endpoints: the REST handlers of the API server, without its socket.
+"""Endpoints: the API server's REST handlers, without its socket.
 
 A request and the time go in; a response or a watch comes out (`server.ApiServer.handle`).
 

@@ -1,7 +1,7 @@
 """Objects that every API server creates at start: APIServices, priority levels and flow schemas.
 
-They have no effect here: this server serves all groups itself and never queues requests. Clients
-and tools read and change them, so they exist.
+They have no effect here, because this server serves all groups itself and never queues requests.
+They exist because clients and tools read and change them.
 
 upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go

@@ -17,7 +17,7 @@ def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Jso
     return {"metadata": {"name": name}, "conditions": [condition]}
 
 
-# All components run in the server's process: if it answers, they are healthy.
+# All components run in the server's process, so they are healthy if it responds.
 ONE_PROCESS: Final = (component("controller-manager"), component("scheduler"), component("etcd-0"))
 
 
@@ -33,5 +33,5 @@ class Components:
         return list(self._components)
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """See ComputedObjects."""
+        """Return the NotFound error; see ComputedObjects."""
         return ApiError("", 500, f"Component not found: {name}")

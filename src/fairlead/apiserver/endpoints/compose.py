@@ -1,4 +1,4 @@
-"""complete_server: composes the API server from a store and everything it serves."""
+"""complete_server: composes the API server from a store and everything that it serves."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
 ) -> ApiServer:
     """Return the Kubernetes API over `store`.
 
-    `clock` returns ns since 1970. `address` is the host and port that discovery documents name,
-    `version` is Fairlead's. `identity` issues and checks tokens and answers reviews. `components`
-    are the componentstatuses, `computed` further kinds that are not stored. `late` delays the
-    post-start hooks.
+    `clock` returns ns since 1970. `address` is the host and port in discovery documents, `version`
+    is Fairlead's. `identity` issues and checks tokens and answers reviews. `components` are the
+    componentstatuses, `computed` are other kinds that are not stored. `late` delays the post-start
+    hooks.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*BUILT_IN, *computed))

@@ -35,7 +35,7 @@ _SPEC: Final = ("spec",)
 
 def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
     """Return the rules for tracking writes to a kind or subresource; None without a schema."""
-    # Not cached for custom resources: each change of a definition makes another Kind.
+    # Not cached for custom resources, because each change of a definition creates a new Kind.
     return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
 
 
@@ -56,7 +56,7 @@ def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
 
 
 def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
-    """Return the fields that a write resets, so that its manager does not own them."""
+    """Return the fields that a write resets and that its manager therefore does not own."""
     strategy = strategy_of(kind)
     if not strategy.resets_fields:
         return ()
@@ -66,7 +66,7 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield each other served version of a built-in kind with its apiVersion."""
+    """Yield the other served versions of a built-in kind, each with its apiVersion."""
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
         schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None
@@ -76,9 +76,9 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
 
 
 def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield each other version of a custom resource with its apiVersion.
+    """Yield the other versions of a custom resource, each with its apiVersion.
 
-    No fields are reset in them: only the version of the request resets fields.
+    They have no reset fields: only the version of the request resets fields.
     """
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:
@@ -87,7 +87,7 @@ def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
 
 
 def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
-    """Converts `obj` from version `one` to `other`."""
+    """Returns `obj` converted from version `one` to version `other`."""
     return shown(other, stored(one, obj))
 
 
@@ -106,7 +106,7 @@ def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) 
     timestamp = "" if subresource == "scale" else format_timestamp(now)
 
     def noted(old: Json | None, new: Json) -> Json:
-        if tracking is None or operation == APPLY:  # server-side apply has tracked it already
+        if tracking is None or operation == APPLY:  # server-side apply has already tracked it
             return new
         if not is_converted(kind):
             return updated(tracking, old, new, writer, timestamp)

@@ -18,7 +18,7 @@ _APPLY_TYPES: Final = "application/apply-patch+"
 
 
 class RequestLabels(NamedTuple):
-    """Upstream's metric labels; the labels that describe a resource are "" for other paths."""
+    """Upstream's metric labels; for paths without a resource, the resource's labels are ""."""
 
     verb: str
     group: str = ""
@@ -30,7 +30,7 @@ class RequestLabels(NamedTuple):
 
 
 OTHER: Final = RequestLabels("OTHER")
-# Requests for paths that are no resources.
+# requests for paths without a resource
 BY_METHOD: Final[Mapping[str, RequestLabels]] = MappingProxyType(
     {method: RequestLabels(method) for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")}
 )
@@ -46,7 +46,7 @@ class LabelledCount:
 
 
 class RequestCounts:
-    """Counts answered requests; unserved resources are counted by method only."""
+    """Counts answered requests; requests for unserved resources are counted by method only."""
 
     def __init__(self) -> None:
         """Start with no counts."""

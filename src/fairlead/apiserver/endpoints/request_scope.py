@@ -1,4 +1,4 @@
-"""RequestScope: one request to a resource, and what its handler needs to answer it.
+"""RequestScope: one request to a resource, with everything that its handler needs.
 
 upstream: apiserver/pkg/endpoints/handlers/rest.go:RequestScope
 """
@@ -37,7 +37,7 @@ class ComputedObjects(Protocol):
     """Computes the objects of a kind that is not stored."""
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Return the objects of one namespace, or of all (""), at `now`, by namespace and name."""
+        """Return the objects of `namespace` ("": of all) at `now`, sorted by namespace and name."""
         ...
 
     def absent(self, namespace: str, name: str) -> ApiError:
@@ -47,10 +47,10 @@ class ComputedObjects(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDeps:
-    """What all requests to one server share.
+    """The dependencies that all requests to one server share.
 
-    `computed` serves kinds that are not stored. Without `protobuf`, protobuf bodies are refused;
-    without `identity`, reviews and tokens are.
+    `computed` serves kinds that are not stored. Without `protobuf`, protobuf bodies are rejected;
+    without `identity`, reviews and token requests are.
     """
 
     store: Store
@@ -80,7 +80,7 @@ class RequestScope(Struct, frozen=True):
     def negotiate(self, *, streams: bool = False, is_list: bool = False) -> MediaTypeOptions:
         """Return the media type and view of the answer. Raises ApiError 406."""
         accept = self.request.headers.get("accept", "")
-        # The route of a pod's log has accepted text/plain already.
+        # The route of a pod's log has already accepted text/plain.
         is_routed = not self.kind.is_custom and self.info.subresource != "log"
         return negotiated_media_type(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
@@ -99,13 +99,13 @@ class RequestScope(Struct, frozen=True):
         return Response(200, body, media_type.media_type, warnings=tuple(self.warnings))
 
     def respond_json(self, value: Json, code: int = 200) -> Response:
-        """Answer with a Status, or any other object that is never shown as a Table."""
+        """Answer with a Status, or another object that is never shown as a Table."""
         media_type = error_media_type(self.request.headers.get("accept", ""))
         body = (text_of(media_type, value),)
         return Response(code, body, media_type, warnings=tuple(self.warnings))
 
     def manager(self, options: WriteOptions) -> str:
-        """Return the field manager: as stated, or else what User-Agent begins with."""
+        """Return the stated field manager, or the beginning of User-Agent."""
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
         printable = agent if agent.isprintable() else "".join(filter(str.isprintable, agent))

@@ -1,8 +1,8 @@
 """Finds the handler of a request.
 
-Built-in kinds have routes, one for each method of each path: an unknown path is 404, an unknown
-method 405. Custom resources have no routes, and the verb alone decides. So they allow HEAD of a
-list, and POST to the path of another object.
+Built-in kinds have one route for each method of each path: an unknown path is 404, an unknown
+method 405. Custom resources have no routes; only the verb matters. So they allow HEAD of a list,
+and POST to the path of an object.
 
 upstream: apiserver/pkg/endpoints/installer.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:ServeHTTP
@@ -54,7 +54,7 @@ from fairlead.apiserver.request import Response
 
 SubresourceHandler = Callable[[RequestScope], Response | Watch | WebhookCalls[Response]]
 
-# By subresource, or by the plural of a kind that can only be posted.
+# by subresource, or by the plural of a kind that can only be posted
 SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {
     "approval": status,
     "attach": refuse_connection,
@@ -107,7 +107,7 @@ _ALL_NAMESPACES: Final = ("list", "watch")
 
 
 def has_wrong_scope(kind: Kind, info: RequestInfo, verb: str) -> bool:
-    """Return whether a custom resource's path is namespaced and its kind is not, or vice versa."""
+    """Return whether either the path or the kind of a custom resource is namespaced, not both."""
     if not kind.is_custom or kind.namespaced == info.is_namespaced:
         return False
     return not kind.namespaced or verb not in _ALL_NAMESPACES
@@ -159,7 +159,7 @@ def _routed_handler(scope: RequestScope) -> Handler:
 
 
 def _has_path(kind: Kind, info: RequestInfo) -> bool:
-    """Return whether any route has the path, for whatever method."""
+    """Return whether any route has the path, with any method."""
     if info.is_namespaced != kind.namespaced and (info.is_namespaced or info.name):
         return False
     if info.is_watch:

@@ -1,14 +1,14 @@
-"""ApiServer: a request and the time go in, a response or a watch comes out.
+"""ApiServer: takes a request and the time; returns a response or a watch.
 
-`http.app` has authenticated the user, authorized the request by its head, and read the body before.
+Before, `http.app` authenticates the user, authorizes the request by its head, and reads the body.
 Then, in `handle`:
 
     1. parse the path               discovery documents, health, or 404 if it is no resource
-    2. impersonate and authorize    403, before anyone learns whether the object exists
+    2. impersonate and authorize    403, before the answer can show whether the object exists
     3. find the kind and handler    404, 405, 406
     4. run the handler              negotiate, decode, store, encode (see `handlers`)
 
-Every refusal on the way is an ApiError and becomes a Status.
+Every refusal is an ApiError and becomes a Status.
 
 upstream: apiserver/pkg/server/config.go:DefaultBuildHandlerChain, endpoints/installer.go
 """
@@ -69,7 +69,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Headers, Request, Response
 
-# Answers a path outside the resources (discovery, health); None leaves it to the next document.
+# Answers a path without a resource (discovery, health); None: try the next document.
 Document = Callable[[Request, int], Response | None]
 
 NOT_FOUND: Final = Response(
@@ -89,7 +89,7 @@ class PostStartHook(Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether it has something to do, now or later."""
+        """Whether the hook has work to do, now or later."""
         ...
 
     def settle(self, now: int) -> None:
@@ -98,9 +98,9 @@ class PostStartHook(Protocol):
 
 
 class ApiServer:
-    """The Kubernetes API over `store`. Not reentrant: one request after the other.
+    """The Kubernetes API over `store`; not reentrant: requests are handled one after the other.
 
-    Only while it waits for a webhook may a request be overtaken by others.
+    Other requests may be handled only while a request waits for a webhook.
     """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server
@@ -117,7 +117,7 @@ class ApiServer:
         identity: Identity | None = None,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """`clock` returns ns since 1970, for ages in watches.
+        """Serve `store`; `clock` returns ns since 1970, for ages in watches.
 
         `identity` issues and checks tokens and answers reviews; `computed` serves kinds that are
         not stored; `late` delays the post-start hooks.
@@ -159,7 +159,7 @@ class ApiServer:
     def handle(self, request: Request, now: int) -> WebhookCalls[Answer]:
         """Answer one request that arrived at `now` (ns since 1970).
 
-        `handle.steps(...)` yields the webhooks to call; meanwhile, other requests may be handled.
+        `handle.steps(...)` yields the webhooks to call; other requests may be handled meanwhile.
         """
         self._storage.look_for_room()
         self.run_post_start_hooks(now)
@@ -204,7 +204,7 @@ class ApiServer:
             self._authorized_path(request)
 
     def _authorized_path(self, request: Request) -> Request:
-        """Authorize a request for a path that is no resource. Raises ApiError 403."""
+        """Authorize a request for a path without a resource. Raises ApiError 403."""
         attributes = AuthorizationAttributes(request.user, request.method.lower(), request.path)
         return self._authorized(request, attributes)
 
@@ -217,7 +217,7 @@ class ApiServer:
         return request
 
     def _find_scope(self, request: Request, now: int) -> RequestScope | Response:
-        """Return the scope of an authorized request to a resource, or else the answer to it."""
+        """Return the scope of an authorized request, or the answer if there is no resource."""
         require_timeout(request)
         # 1. parse the path
         info = request_info_of(request.path)
@@ -240,7 +240,7 @@ class ApiServer:
         return scope
 
     def _document(self, request: Request, now: int) -> Response:
-        """Answer a path that is no resource."""
+        """Answer a path without a resource."""
         self._authorized_path(request)
         if request.path.startswith(("//", "*")):
             return NOT_FOUND
@@ -261,7 +261,7 @@ class ApiServer:
 def _written(
     handler: Handler, scope: RequestScope, attempt: WebhookCalls[Response]
 ) -> WebhookCalls[Answer]:
-    """Return the answer to a write, which is repeated if it was superseded. Raises ApiError."""
+    """Return the answer to a write; a superseded write is repeated. Raises ApiError."""
     warnings = tuple(scope.warnings)
     for _ in range(ATTEMPTS_MAX - 1):
         try:

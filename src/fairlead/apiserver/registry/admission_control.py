@@ -3,7 +3,7 @@
 Its methods are generators, because a plugin may call webhooks (see `admission.suspension`).
 
 Mutating plugins run first. If a webhook changed the object, they run once more (reinvocation).
-Validating plugins see the object as it is about to be stored.
+Validating plugins get the object that will be stored.
 
 upstream: apiserver/pkg/admission/{chain,reinvocation}.go
 """
@@ -32,7 +32,7 @@ ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
 class AdmissionControl:
     """The plugins of one store, in the order in which they run.
 
-    `complete` sets the defaults of an object that plugins changed.
+    `complete` sets the defaults of an object that a plugin has changed.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class AdmissionControl:
         storage: Storage,
         complete: Callable[[Kind, Json], Json],
     ) -> None:
-        """Keeps the order of `plugins`, but runs those that only check after all others."""
+        """Keeps the order of `plugins`, except that those that only validate run last."""
         self._storage = storage
         self._complete = complete
         self._validating = tuple(one for one in plugins if getattr(one, "CHECKS_ONLY", False))
@@ -64,7 +64,10 @@ class AdmissionControl:
         return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
     def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
-        """Returns `attributes` with the object that the mutating plugins made. Raises ApiError."""
+        """Returns `attributes` with the object as changed by the mutating plugins.
+
+        Raises ApiError.
+        """
         reinvocation = attributes.reinvocation
         for number in range(ROUNDS_MAX):
             if reinvocation is not None:

@@ -1,6 +1,6 @@
 """API_SERVER: the registry of a server that clients write to.
 
-Objects are decoded by the schemas of their types, and get all defaults.
+Objects are decoded by the schemas of their types and get all defaults.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
-    """Returns `new`, made from `old`, with the empty fields that its type always encodes."""
+    """Returns `new`, derived from `old`, with the empty fields that its type always encodes."""
     schema = _schema(kind)
     if schema is None:
         return new

@@ -46,7 +46,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
     """
     if not node:
         raise internal_error("target.name: Required value")
-    # Admission sees the Binding, as in upstream's BindingREST.Create.
+    # Admission gets the Binding, as in upstream's BindingREST.Create.
     meta = {"name": name, "namespace": namespace, "labels": dict(labels)}
     body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
     body = yield from store.admission.admit.steps(

@@ -1,13 +1,13 @@
 """Deletion: the options of a request, the garbage collector's finalizers and graceful deletion.
 
-Foreground deletion (wait for dependents) and Orphan (keep them) each leave a finalizer, which the
-garbage collector removes when its work is done.
+Foreground deletion (wait for dependents) and Orphan (keep dependents) each add a finalizer, which
+the garbage collector removes when it is done.
 
 An object that is deleted gracefully is first marked with deletionTimestamp. A pod on a node gets
 the instant by which it should have stopped; its kubelet removes it by deleting it with a grace
 period of 0. Pods without a node, finished pods and pods deleted with 0 are removed at once. A
-second deletion can only shorten the remaining time. Finalizers keep any object until the last one
-is removed; without finalizers, objects of other kinds are removed at once.
+second deletion can only shorten the remaining time. Finalizers keep an object of any kind until the
+last one is removed; without finalizers, objects of other kinds are removed immediately.
 
 upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, registry/generic/registry/store.go:
 Delete, deletionFinalizersForGarbageCollection
@@ -31,7 +31,7 @@ _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The DeleteOptions of a request; None and a `policy` of "" leave the choice to the object.
+    """The DeleteOptions of a request; None, and "" for `policy`, mean the object's own defaults.
 
     `policy` is Foreground, Background or Orphan. `uid` and `resource_version` are preconditions:
     None matches any object, "" matches none.
@@ -74,7 +74,7 @@ def marked_for_deletion(
 ) -> Json:
     """Returns `obj` marked for deletion; `obj` itself if nothing changes.
 
-    `grace_period_s` None leaves the grace period to the object.
+    If `grace_period_s` is None, the object's own grace period applies.
     """
     if grace_period_s is not None and grace_period_s < 0:
         grace_period_s = 1
@@ -89,7 +89,7 @@ def marked_for_deletion(
 
 
 def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
-    """Returns `obj` with deletionTimestamp, and a higher generation that controllers notice."""
+    """Returns `obj` with deletionTimestamp, and with a higher generation, for controllers."""
     gone_at = now + grace_period_s * NANOSECONDS_PER_SECOND
     meta = {
         **obj["metadata"],
@@ -109,7 +109,7 @@ def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
 
 
 def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """Returns `obj`, already marked for deletion; a shorter grace period replaces its own."""
+    """Returns `obj`, already marked for deletion; a shorter grace period replaces the old one."""
     meta = obj["metadata"]
     left_s = meta.get("deletionGracePeriodSeconds")
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:

@@ -1,9 +1,9 @@
 """The eviction subresource of pods: a deletion that PodDisruptionBudgets may refuse.
 
 A pod that is finished, terminating or not started yet is deleted without a budget check. Any other
-pod may have at most one budget. An unready pod is not charged to it if enough other pods are
-healthy, or if the budget always allows evicting unhealthy pods. The budget is charged here; its
-controller recomputes it later.
+pod may have at most one budget. An unready pod does not count against it if enough other pods are
+healthy, or if the budget always allows evicting unhealthy pods. The eviction decrements
+disruptionsAllowed; the budget's controller recomputes it later.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """
@@ -120,7 +120,7 @@ def _is_ready(pod: Json) -> bool:
 
 
 def _spares_unhealthy(budget: Json) -> bool:
-    """Return whether an unready pod may be evicted without being charged to the budget."""
+    """Return whether an unready pod may be evicted without counting against the budget."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status", {})

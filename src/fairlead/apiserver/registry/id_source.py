@@ -1,4 +1,4 @@
-"""Sources of uids and generated names, which are random and so are provided by the world."""
+"""Sources of uids and generated names; they are random, so the world provides them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTEMPTS_MAX: Final = 8
 
 
 class IdSource(Protocol):
-    """A source of ids that never returns the same one twice."""
+    """A source of ids that never returns the same id twice."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
         """Returns the uid of a new object of that name."""

@@ -1,7 +1,7 @@
 """Sets the metadata and status that the server owns when an object is created or updated.
 
-The server sets uid, timestamps and generation. Where status is a subresource, a new object starts
-without the status that the client sent, and an update of the object leaves status unchanged.
+The server sets uid, timestamps and generation. If status is a subresource, a new object does not
+keep the status that the client sent, and an update of the object does not change status.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """
@@ -72,7 +72,7 @@ def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: 
 
 
 def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Returns `old` with the status of `new`, and the metadata that a status write may change."""
+    """Returns `old` with the status of `new`, and with metadata that a status write may change."""
     before, after = old["metadata"], new["metadata"]
     written = strategy.metadata_with_status
     meta = {key: value for key, value in before.items() if key not in written}

@@ -1,9 +1,9 @@
 """Registry: the strategies of all kinds, and how objects are decoded, defaulted and validated.
 
-A store is composed with one registry. `api_server.API_SERVER` has everything that clients of an API
-server rely on. `simulation.SIMULATION` is smaller: only controllers write objects there, so it
-allocates nothing, gives no warnings, sets only the defaults that scheduling reads, and validates
-less.
+A store is composed with one registry. `api_server.API_SERVER` has all features that clients of an
+API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects
+there: it allocates nothing, gives no warnings, sets only the defaults that scheduling reads, and
+validates less.
 
 upstream: runtime.Scheme for the functions, pkg/registry for the strategies
 """
@@ -22,14 +22,14 @@ from fairlead.apiserver.validation.validator import Validator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """The functions on kinds that a store uses; each of them may raise ApiError."""
+    """The functions on kinds that a store uses; each may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]
     # The object decoded by its type: unknown fields dropped, values in canonical form.
     decode: Callable[[Kind, Json], Json]
     # A decoded object with its defaults.
     default: Callable[[Kind, Json], Json]
-    # An object derived from a stored one (None: new), with the fields its type always encodes.
+    # An object derived from a stored one (None: new), with the fields that its type always encodes.
     normalize: Callable[[Kind, Json | None, Json], Json]
     # The status before the first status write, None if there is none.
     zero_status: Callable[[Kind], Json | None]
@@ -37,7 +37,7 @@ class Registry:
     validator: Validator
 
     def strategy(self, kind: Kind) -> ResourceStrategy:
-        """Returns the strategy of a kind; the default strategy if the kind has none of its own."""
+        """Returns the strategy of a kind, or the default strategy."""
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
 
     def rules(self, kind: Kind) -> KindRules:

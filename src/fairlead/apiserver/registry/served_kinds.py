@@ -1,7 +1,7 @@
 """ServedKinds: the built-in and custom kinds that a server serves, in discovery order.
 
 Groups are in the order in which clients should prefer them. Groups of custom resources come last,
-by name, with the versions of each from the most stable to the least.
+sorted by name; their versions are sorted from most to least stable.
 
 upstream: kube-aggregator/pkg/controllers/autoregister and
 pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities
@@ -45,7 +45,7 @@ GROUPS: Final = (
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
 )
-# Last, after custom groups: a metrics server registers with the lowest priority.
+# Last, after custom groups: metrics servers register with the lowest priority.
 MEASURED_GROUP: Final = "metrics.k8s.io"
 BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
 
@@ -67,21 +67,21 @@ class ServedKinds:
         self._index()
 
     def is_own(self, resource: str) -> bool:
-        """Return whether the resource is built in rather than defined by a user."""
+        """Return whether the resource is built in, not defined by a user."""
         return resource in self._own
 
     def define(self, name: str, kinds: Iterable[Kind]) -> None:
-        """Serve the versions of a custom resource; `name` is its definition's name."""
+        """Serve the versions of a custom resource; `name` is the name of its definition."""
         self._defined[name] = tuple(kinds)
         self._index()
 
     def withdraw(self, name: str) -> None:
-        """Stop serving the custom resource of definition `name`."""
+        """Stop serving the custom resource whose definition is called `name`."""
         if self._defined.pop(name, None) is not None:
             self._index()
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """Returns the kind at a path, None if nothing is served there."""
+        """Returns the kind at a path, None if none is served there."""
         return self._by_path.get((group, version, plural))
 
     def of_type(self, api_version: str, kind: str) -> Kind | None:
@@ -89,7 +89,10 @@ class ServedKinds:
         return self._by_type.get((api_version, kind))
 
     def kind_of(self, obj: Mapping[str, Any]) -> Kind:
-        """Returns the kind of a JSON object; guessed from the object if it is not served."""
+        """Returns the kind of a JSON object.
+
+        If it is not served, a kind guessed from the object.
+        """
         known = self._by_type.get((obj.get("apiVersion", ""), obj.get("kind", "")))
         return known or kind_of(obj)
 
@@ -98,11 +101,11 @@ class ServedKinds:
         return tuple(self._groups)
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """Returns the versions of a group, the preferred one first; empty if it is not served."""
+        """Returns the versions of a group, the preferred one first; [] if it is not served."""
         return tuple(self._groups.get(group, ()))
 
     def kinds(self, group: str, version: str) -> tuple[Kind, ...]:
-        """Returns the kinds of a group's version, keyed by name; empty if it is not served."""
+        """Returns the kinds of a group's version, keyed by name; {} if it is not served."""
         return self._groups.get(group, {}).get(version, ())
 
     def is_built_in(self, group: str) -> bool:
@@ -116,13 +119,13 @@ class ServedKinds:
         return tuple(kind for kinds in versions for kind in kinds)
 
     def _index(self) -> None:
-        """Rebuild all indexes, which is rare: only when definitions change."""
+        """Rebuild all indexes; needed only when definitions change."""
         self.revision += 1
         kinds = [
             *self._built_in,
             *(kind for name in sorted(self._defined) for kind in self._defined[name]),
         ]
-        # Built-in kinds come last, so that they replace a definition's.
+        # Built-in kinds come last, so that they replace those of definitions.
         self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(kinds)}
         self._by_type = {(kind.api_version, kind.kind): kind for kind in reversed(kinds)}
         self._groups: dict[str, dict[str, tuple[Kind, ...]]] = {}

@@ -1,7 +1,7 @@
 """SIMULATION: the registry of a store that only the engine's controllers write to.
 
 It has the kinds that scheduling depends on. Objects are stored as controllers make them: nothing is
-allocated, no warnings are given, containers need neither names nor images, and only the defaults
+allocated, there are no warnings, containers need neither names nor images, and only the defaults
 that scheduling reads are set.
 """
 

@@ -1,8 +1,8 @@
-"""Loads a whole cluster as another API server stored it.
+"""Loads a whole cluster that another API server has stored.
 
-Objects keep what they have: uids, versions, timestamps, status, priorities. Only what a
-hand-written file leaves out is filled in. Numeric versions are kept; objects without one get later
-versions.
+Objects keep their uids, versions, timestamps, status and priorities; only fields that a
+hand-written file leaves out are filled in. Numeric versions are kept; objects without a version get
+later ones.
 
 The objects are returned in the order in which a new client would list them, whatever the order of
 the input: kind by kind, pods last, each by namespace and name.
@@ -46,7 +46,7 @@ _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
 
 
 class DumpedObject(msgspec.Struct, frozen=True, gc=False):
-    """An object of a dump in stored form (`StoredForm`): its view, and the text it comes from."""
+    """A dumped object in stored form (`StoredForm`): its view and its text."""
 
     kind: Kind
     view: ApiObject
@@ -65,20 +65,20 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Json:
-        """The object as JSON, decoded anew."""
+        """Return the object as JSON; decodes the text each time."""
         obj = _decode(self.text)
         obj["metadata"].pop("managedFields", None)
         return with_defaults(self.kind, without_nulls(obj))
 
     @property
     def managed_fields(self) -> tuple[Json, ...]:
-        """The managedFields of the text, which `value` leaves out."""
+        """Return the managedFields in the text, which `value` leaves out."""
         return tuple(_decode(self.text)["metadata"].get("managedFields") or ())
 
 
 @dataclass(slots=True)
 class _LoadedJson:
-    """An object as `as_stored` made it."""
+    """An object that `as_stored` returned."""
 
     kind: Kind
     value: Json
@@ -132,7 +132,7 @@ def load(
     others = [entry for entry in loaded if entry.kind is not POD]
     pods = [entry for entry in loaded if entry.kind is POD]
     storage.restore_deferred(others, newest)
-    _admit(admission, others)  # refuses or accepts; only pods are changed
+    _admit(admission, others)  # The plugin refuses or accepts; it changes only pods.
     _admit(admission, pods)
     storage.restore_deferred(pods, newest)
     return [entry.view for entry in (*others, *pods)]
@@ -141,7 +141,7 @@ def load(
 def as_stored(
     manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
 ) -> tuple[Kind, Json]:
-    """Returns `manifest` as a server would have stored it, without version. Raises ApiError."""
+    """Returns `manifest` as a server would store it, without version. Raises ApiError."""
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
     rules = registry.rules(kind)
@@ -150,7 +150,7 @@ def as_stored(
         obj = with_label_keys(obj)
     meta = obj["metadata"]
     if kind is NAMESPACE and "spec" not in obj:
-        obj["spec"] = {"finalizers": ["kubernetes"]}  # until it is empty
+        obj["spec"] = {"finalizers": ["kubernetes"]}  # kept until the namespace is empty
     missing = {}
     if "uid" not in meta:
         missing["uid"] = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])
@@ -160,7 +160,7 @@ def as_stored(
 
 
 def located(kind: Kind, obj: Json) -> Json:
-    """Returns `obj` with a namespace if its kind is namespaced, without one otherwise."""
+    """Returns `obj` with a namespace if its kind is namespaced, else without one."""
     meta = obj.get("metadata", {})
     if not isinstance(meta, dict) or kind.namespaced == bool(meta.get("namespace")):
         return obj
@@ -175,7 +175,7 @@ def _arrival(entry: Loaded) -> tuple[Any, ...]:
 
 
 def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
-    """Refuse objects with equal names, which are neighbours because `loaded` is sorted."""
+    """Refuse objects with equal names; they are neighbours because `loaded` is sorted."""
     before: tuple[str, Key] | None = None
     for entry in loaded:
         kind, key = entry.kind, entry.key
@@ -185,7 +185,10 @@ def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
 
 
 def _give_versions(loaded: Iterable[Loaded], version: int) -> int:
-    """Gives objects without a version one that follows all others; returns the newest version."""
+    """Gives each object without a version a version after all others.
+
+    Returns the newest version.
+    """
     kept = [(entry, entry.version) for entry in loaded]
     newest = max((own for _, own in kept if own is not None), default=0)
     newest = max(newest, version)
@@ -198,7 +201,7 @@ def _give_versions(loaded: Iterable[Loaded], version: int) -> int:
 
 
 def _admit(admission: AdmissionControl, loaded: Iterable[Loaded]) -> None:
-    """Admit the objects; those in stored form need no admission."""
+    """Admit the objects; objects in stored form need no admission."""
     for entry in loaded:
         if isinstance(entry, _LoadedJson):
             admitted = admission.admit(Operation.LOAD, entry.kind, entry.value)

@@ -1,14 +1,14 @@
 """Store: create, update, patch and delete, each as one numbered story.
 
 A write passes the stages of an API server: decoding and defaults, mutating admission, validation,
-the strategy of its kind, validating admission, storage. Each verb is one request, complete when it
-returns. A write that changes nothing stores nothing and keeps the version. Refusals are `ApiError`.
-Returned objects are shared: callers must not mutate them.
+the strategy of its kind, validating admission, storage. Each verb is one request, which is complete
+when the method returns. A write without changes stores nothing and keeps the version. Refusals
+raise `ApiError`. Returned objects are shared: callers must not mutate them.
 
 Webhooks suspend the verbs: `store.create.steps(...)` is a generator, see `admission.suspension`.
 
-Selectors, tables, server-side apply and the like belong to the endpoints, which read from a store
-and write through these verbs.
+Selectors, tables and server-side apply belong to the endpoints, which read from a store and write
+through these verbs.
 
 upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{create,update,delete}.go
 """
@@ -66,12 +66,12 @@ _ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
 )
 
 RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
-# The options with which controllers delete their objects.
+# The options with which controllers delete objects.
 IN_BACKGROUND: Final = Deletion(policy="Background")
 
 
 class Store:
-    """Objects behind the API server's rules; `now` is always in ns since 1970.
+    """Stores objects by the API server's rules; `now` is always in ns since 1970.
 
     `storage` is the layer below, for subresources and watches; `admission` runs the plugins for
     subresources that are not objects (a Binding, an Eviction).
@@ -88,7 +88,7 @@ class Store:
     ) -> None:
         """Start empty; `ids` names new objects, the plugins of `admission` run in order.
 
-        `storage` has a log of its own length.
+        If `storage` is given, `log_capacity` is ignored.
         """
         self.storage = Storage(log_capacity) if storage is None else storage
         self.ids = ids
@@ -125,7 +125,7 @@ class Store:
         return self.storage.changes_since(version)
 
     def subscribe(self, listener: Callable[[StoredChange], None]) -> Callable[[], None]:
-        """Call `listener` with each change as it happens; call the result to unsubscribe."""
+        """Call `listener` with each change as it happens; calling the result ends that."""
         return self.storage.subscribe(listener)
 
     # --- create ----------------------------------------------------------------------------
@@ -141,8 +141,8 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store a new object and return what was stored.
 
-        With `kind`, the manifest must have been decoded by the schema of that kind; its nulls have
-        a meaning. Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
+        If `kind` is given, the manifest must have been decoded by that kind's schema, and its nulls
+        matter. Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
         # 1. Find the kind, and decode the object.
         kind, obj = (kind, dict(manifest)) if kind else self._decoded(manifest)
@@ -163,7 +163,7 @@ class Store:
         attributes = self.admission.attributes(Operation.CREATE, kind, obj, write=write)
         attributes = yield from self.admission.mutate(attributes)
         sent = attributes.obj
-        # 4. Validate what the client and the plugins made of it.
+        # 4. Validate the object as the client and the plugins made it.
         _begin_create(strategy, sent, preparation)
         self.registry.validator.validate(kind, self.registry.rules(kind), sent)
         # 5. Set the server's fields: uid, timestamps, status, and what the strategy adds.
@@ -189,7 +189,8 @@ class Store:
                 kind, namespace, name, terminating=going, is_generated=is_generated
             )
         if self.version != version and _created(strategy, new, preparation) != obj:
-            raise SupersededError(kind, obj)  # its service IP, for example, has been given away
+            # for example, another request got its service IP meanwhile
+            raise SupersededError(kind, obj)
         # 7. Store it.
         obj = pruned_for_storage(kind, obj)
         if write.dry_run:
@@ -249,7 +250,8 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store the status of `new` in place of the status of `old`; ignore other changes.
 
-        `subresource` is the written one. Preconditions and refusals are the same as for `update`.
+        `subresource` is the written subresource. Preconditions and refusals are the same as for
+        `update`.
         """
         strategy = self.registry.strategy(kind)
         # 1. Let the subresource's strategy prepare it.
@@ -258,7 +260,8 @@ class Store:
             new = prepare(old, new, format_timestamp(now))
         # 2. Preconditions.
         _require_same_version(kind, old, new)
-        # 3. Defaults and managed fields, then everything but status and some metadata from `old`.
+        # 3. Defaults and managed fields, then everything except status and some metadata from
+        # `old`.
         new = write.tracked(old, self.registry.default(kind, new))
         new = prepared_for_status_update(strategy, old, new)
         # 4. Validate, and run all plugins.
@@ -274,9 +277,9 @@ class Store:
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stages, in place of `old`; return what was stored.
 
-        Nothing is written if the stored form would not change. An object that is being deleted and
-        was only kept by finalizers is removed with the last of them. Raises SupersededError if
-        `old` is not the newest version any more.
+        Nothing is written if the stored form would not change. An object that is being deleted is
+        removed when its last finalizer is removed. Raises SupersededError if `old` is no longer the
+        newest version.
         """
         strategy = self.registry.strategy(kind)
         self._require_newest(kind, old)
@@ -306,7 +309,7 @@ class Store:
         uid: str = "",
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Merge `patch` (RFC 7386) into everything but status; return what was stored.
+        """Merge `patch` (RFC 7386) into everything except status; return what was stored.
 
         A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises ApiError 404,
         and as `update`.
@@ -350,7 +353,7 @@ class Store:
         new = {**old, "status": status}
         self.registry.validator.validate_status(kind, new, fields)
         new = write.tracked(old, self.registry.normalize(kind, old, new))
-        if write.user is not None:  # plugins see only users' status writes
+        if write.user is not None:  # plugins get only status writes by users
             new = yield from self.admission.admit.steps(
                 Operation.UPDATE, kind, new, old=old, subresource="status", write=write
             )
@@ -370,7 +373,7 @@ class Store:
         *,
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Delete an object, at once or gracefully; return its last version so far.
+        """Delete an object, immediately or gracefully; return its last version so far.
 
         Raises ApiError: 404, 409 another uid or version, 403 not admitted.
         """
@@ -381,14 +384,14 @@ class Store:
         yield from self.admission.admit.steps(Operation.DELETE, kind, old, write=write)
         if self.version != version:
             self._require_newest(kind, old)
-        # 2. Mark it: a finalizer for its dependents, a timestamp if the deletion is graceful.
+        # 2. Mark it: a finalizer for its dependents, and a timestamp if the deletion is graceful.
         marked = with_garbage_finalizer(strategy, old, deletion)
         marked = marked_for_deletion(strategy, marked, now, deletion.grace_period_s)
         if write.dry_run:
             return marked
         if marked is not old:
             marked = self.storage.put(kind, marked)
-        # 3. Remove it if nothing holds it.
+        # 3. Remove it if no finalizer or grace period keeps it.
         if may_remove(strategy, marked):
             self._unpersisted.forget(kind, marked)
             return self.storage.remove(kind, namespace, name)
@@ -408,8 +411,7 @@ class Store:
         """Load a whole cluster as it was stored elsewhere; see `snapshot_load`.
 
         Returns views of the objects in listing order. Listeners are not called, and watches start
-        after it.
-        Raises ApiError that names the object.
+        after the load. Raises ApiError that names the object.
         """
         return snapshot_load.load(
             self.storage,
@@ -464,7 +466,7 @@ class Store:
         return {**obj, "metadata": {**meta, "name": name}}
 
     def _require_newest(self, kind: Kind, old: Json) -> None:
-        """Refuse to write over another version than `old`. Raises SupersededError."""
+        """Refuse a write if `old` is not the newest version. Raises SupersededError."""
         meta = old["metadata"]
         newest = self.storage.find(kind, meta.get("namespace", ""), meta["name"])
         if newest is old:

@@ -1,17 +1,17 @@
-"""StoredForm: whether a typed view shows that loading would leave its object as it is.
+"""StoredForm: tells from a typed view whether loading would leave the object unchanged.
 
 Loading a dump (`snapshot_load`) completes and validates JSON values: defaults, label keys,
 priority, tolerations. Almost every object of a dump comes from an API server that has done all
-that. The view decoded straight from the text of such an object is the view that loading would
-produce, so its JSON value need not be built until it is read.
+this. For such an object, the view decoded directly from the text equals the view that loading would
+produce, so no JSON value needs to be built until one is read.
 
 The answer is True only if `snapshot_load.as_stored` and the admission plugins that act on loading
 would neither refuse the object nor change its view. In doubt it is False, and the object is loaded
-as JSON. A property test compares both ways.
+as JSON. A property test compares both methods.
 
 The pods of a workload have equal specs except for a few fields of their own. So the answer for the
-shared fields is kept by their encoded content, and equal parts of views become one object, which
-saves memory and lets later stages recognize them by identity.
+shared fields is cached by their encoded content, and equal parts of views become one object, which
+saves memory and lets later stages compare them by identity.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _SHARED: Final = (
 
 
 class StoredForm:
-    """Finds out which objects of one dump are in stored form."""
+    """Finds which objects of one dump are in stored form."""
 
     def __init__(self) -> None:
         """Starts without cached results."""
@@ -94,7 +94,7 @@ class StoredForm:
                     and _are_texts(status.capacity)
                 )
             case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
-                _ENCODE(view)  # refuses integers that are too long to be stored
+                _ENCODE(view)  # rejects integers that are too long to be stored
                 is_complete = view.spec.pod_management_policy != ""
             case _:
                 return False
@@ -105,7 +105,7 @@ class StoredForm:
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta) -> bool:
-        """Return whether the metadata is valid, and has what the server sets."""
+        """Return whether the metadata is valid and has the fields that the server sets."""
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
@@ -175,7 +175,7 @@ class StoredForm:
 def _interned(
     known: dict[bytes, Part | None], part: Part, is_valid: Callable[[Part], bool]
 ) -> Part | None:
-    """Returns the first part with the content of `part`; None if it is not valid."""
+    """Returns the first part with the same content as `part`; None if it is not valid."""
     key = _ENCODE(part)
     if key not in known:
         known[key] = part if is_valid(part) else None
@@ -202,7 +202,7 @@ def _has_label_keys(affinity: PodAffinity | None) -> bool:
 
 
 def _holds_json(volume: Volume) -> bool:
-    """Return whether the view of a volume contains JSON, in which there may be nulls."""
+    """Return whether the view of a volume contains JSON, which may contain nulls."""
     return (
         volume.ephemeral is not None
         or volume.azure_file is not None

@@ -1,8 +1,8 @@
 """ResourceStrategy: what is specific to one kind, in one place.
 
-`store.Store` has the steps that all kinds share. A strategy holds what a kind adds to them, as data
-where possible and as functions otherwise. Every field has a default that suits a kind without
-special rules, so such a kind needs no strategy of its own.
+`store.Store` has the steps that all kinds share. A strategy contains what one kind adds to them, as
+data if possible and as functions otherwise. The defaults of all fields suit a kind without special
+rules, so such a kind needs no strategy of its own.
 
 upstream: pkg/registry/<group>/<resource>/{strategy.go,storage/storage.go},
 apiserver/pkg/registry/rest/{create,update,delete}.go for the interfaces
@@ -55,7 +55,7 @@ _NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
 
 
 class GarbageCollection(StrEnum):
-    """What happens to dependents when the DeleteOptions have no propagation policy.
+    """What happens to dependents if the DeleteOptions have no propagation policy.
 
     upstream: apiserver/pkg/registry/rest/delete.go:GarbageCollectionPolicy
     """
@@ -67,7 +67,10 @@ class GarbageCollection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreparationContext:
-    """What a strategy may read while it prepares an object; `dry_run` must allocate nothing."""
+    """What a strategy may read while it prepares an object.
+
+    With `dry_run` it must allocate nothing.
+    """
 
     storage: Storage
     dry_run: bool = False
@@ -77,8 +80,8 @@ class PreparationContext:
 class MirroredField:
     """A value stored in a single field and in the first item of a list.
 
-    The single field has precedence. Both are fields of `part`; `key` is the item's field that has
-    the value, "" where the item is the value.
+    The single field has precedence. Both are fields of `part`; `key` is the item's field with the
+    value, "" if the item itself is the value.
     """
 
     part: str
@@ -88,7 +91,7 @@ class MirroredField:
 
 
 def is_respecified(old: Json, new: Json) -> bool:
-    """Return whether anything but metadata and status differs."""
+    """Return whether any field other than metadata and status differs."""
     return not json_equal(_spec(old), _spec(new))
 
 
@@ -106,7 +109,8 @@ class ResourceStrategy:
 
     # --- create ------------------------------------------------------------------------------
 
-    # False: metadata.generateName is the whole name. upstream: names.NameGenerator
+    # Whether generated names end in a random suffix (else generateName is the
+    # whole name). upstream: names.NameGenerator
     has_random_suffix: bool = True
     # Checks that come before validation. upstream: Store.BeginCreate
     begin_create: Callable[[Json, PreparationContext], None] | None = None
@@ -147,19 +151,19 @@ class ResourceStrategy:
     # --- validation --------------------------------------------------------------------------
 
     rules: KindRules = NO_RULES
-    # The rules of versions that have others, by apiVersion.
+    # The rules of versions with different rules, by apiVersion.
     rules_in_version: Mapping[str, KindRules] = field(default_factory=dict)
 
     # --- delete ------------------------------------------------------------------------------
 
     # upstream: rest/delete.go:DefaultGarbageCollectionPolicy
     garbage_collection: GarbageCollection = GarbageCollection.DELETE_DEPENDENTS
-    # (object, now, grace period in s or None) to the object marked for deletion; None means the
-    # default way. upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete
+    # Maps (object, now, grace period in s or None) to the object marked for deletion. If this is
+    # None, the default method applies. upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete
     begin_deletion: Callable[[Json, int, int | None], Json | None] | None = None
-    # The same for an object that is already marked.
+    # the same for an object that is already marked
     repeat_deletion: Callable[[Json, int, int | None], Json] | None = None
-    # Whether something other than finalizers holds an object that is marked for deletion.
+    # Whether something other than finalizers keeps an object that is marked for deletion.
     holds_deleted: Callable[[Json], bool] | None = None
     # Whether DELETE returns the object. upstream: Store.ReturnDeletedObject
     returns_deleted_object: bool = False
@@ -180,9 +184,9 @@ class ResourceStrategy:
     warnings: Callable[[Json | None, Json], Iterable[str]] | None = None
     # Fields that field selectors may name, in addition to metadata.name and metadata.namespace.
     selectable_fields: Mapping[str, FieldReader] | None = None
-    # The same for versions that name fields differently, by apiVersion.
+    # The same for versions with other field names, by apiVersion.
     selectable_in_version: Mapping[str, Mapping[str, FieldReader]] = field(default_factory=dict)
-    # The message that refuses any other field, whose name replaces {}.
+    # The message that rejects any other field; {} stands for its name.
     unselectable_field: str = "field label not supported: {}"
     # Whether a field selector may name metadata.namespace.
     selects_namespace: bool = True
@@ -190,7 +194,7 @@ class ResourceStrategy:
     reset_fields: Mapping[str, tuple[FieldPath, ...]] = field(default_factory=dict)
     # False: upstream's reset fields name a version that does not exist, so they have no effect.
     resets_fields: bool = True
-    # Where etcd stores the objects, which some refusals quote; "" for under the plural.
+    # Where etcd stores the objects, which some refusals quote; "": under the plural.
     storage_prefix: str = ""
 
     def rules_of(self, kind: Kind) -> KindRules:

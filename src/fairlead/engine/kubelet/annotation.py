@@ -20,12 +20,12 @@ READY_DELAY: Final = "fairlead.dev/ready-delay"
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:
-    """Return how long the pod takes to stop; None if the configuration decides."""
+    """Return how long the pod takes to stop; None if the configuration determines it."""
     return _duration(pod, STOP_DURATION)
 
 
 def ready_delay(pod: Pod) -> DurationNs | None:
-    """Return how long after its start the pod becomes ready; None if the configuration decides."""
+    """Return how long after its start the pod becomes ready; None if the configuration says."""
     return _duration(pod, READY_DELAY)
 
 

@@ -32,16 +32,17 @@ class KubeletConfig:
     """Settings of all simulated kubelets.
 
     `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
-    it is ready. `lease_period` is how often nodes renew their leases; with `promises_renewals` that
-    is written once, for controllers that can read it (`api/lease.py`), else each time. Without
-    `renews_leases` nodes have no leases, and post their status as often instead. `stop` says
-    when the containers of a terminating pod have ended, never later than its grace period;
-    `removal_delay` passes from there until the object is gone. Without `tends_pods` another
-    program starts and stops them; with `accepts_pods` the status states that a node has accepted a
-    pod or observed a change; with `heeds_gates` readiness gates count. `input_duration` is how long
-    pods with `stdinOnce` run, `job_duration` how long those with restartPolicy Never or OnFailure
-    run (None: without end, as others); an annotation of the pod takes precedence. `nodes` are those
-    that have a kubelet, None for all. `eviction` configures node-pressure eviction.
+    it is ready. `lease_period` is how often nodes renew their leases. If `promises_renewals` is
+    set, the lease states the period and is written once, for controllers that can read that
+    (`api/lease.py`); otherwise each renewal is written. Without `renews_leases`, nodes have no
+    leases and post their status with that period instead. `stop` determines when the containers of
+    a terminating pod end, at most after its grace period; `removal_delay` passes from then until
+    the object is deleted. Without `tends_pods`, another program starts and stops pods. With
+    `accepts_pods`, the status shows when a node has accepted a pod or observed a change; with
+    `heeds_gates`, readiness gates count. `input_duration` is how long pods with `stdinOnce` run,
+    `job_duration` how long pods with restartPolicy Never or OnFailure run (None: forever, like
+    others); an annotation of the pod takes precedence. `nodes` are the nodes with a kubelet, None
+    for all. `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

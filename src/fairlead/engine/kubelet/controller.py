@@ -1,11 +1,11 @@
 """Kubelets: one controller simulates the kubelet of every node.
 
-    heartbeat       leases and node conditions, and the behaviour that annotations ask for
+    heartbeat       leases and node conditions, and the behaviour that annotations set
     pod_workers     the lifecycle of the pods bound to a node
     node_pressure   node-pressure eviction
     mirror_pods     static pods, which come back when they are deleted
 
-All of them work with timers, so that work follows what changes, not the number of nodes or pods.
+All use timers, so that the work depends on the number of changes, not of nodes or pods.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from fairlead.engine.kubelet.pod_workers import PodWorkers
 
 
 class Kubelets:
-    """All simulated kubelets; pods on unknown nodes stay as they are."""
+    """All simulated kubelets; pods on unknown nodes are not changed."""
 
     issuer: ClassVar[Issuer] = KUBELET
 
@@ -65,7 +65,7 @@ class Kubelets:
         )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Take a change in; a node changes its behaviour at once."""
+        """Handle a change; a changed node annotation takes effect immediately."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now, now)
@@ -92,7 +92,7 @@ class Kubelets:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nodes first, then one pod at a time, so that its effects settle."""
+        """Do due node work first, then handle one pod at a time, so that its effects settle."""
         due = self._heartbeats.next_due()
         if due is not None and due <= now:
             return self._with_resumptions(self._heartbeats.act(now), now)
@@ -104,7 +104,7 @@ class Kubelets:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Leases first, because nodes continue the ones they have; pods last."""
+        """Load leases first, because nodes continue their existing leases; load pods last."""
         commands: list[Command] = []
         for lease in (one for one in objects if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)
@@ -130,7 +130,7 @@ class Kubelets:
         return commands
 
     def _with_resumptions(self, commands: list[Command], now: Instant) -> list[Command]:
-        """Resume the pods of nodes whose kubelets have resumed."""
+        """Add the commands that resume the pods of nodes whose kubelets have resumed."""
         for back in self._heartbeats.resumed:
             self._workers.kubelet_resumed(back.node, now, was_down=back.was_down)
             self._pressure.kubelet_resumed(back.node, now)

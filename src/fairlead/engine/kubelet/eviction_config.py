@@ -1,10 +1,10 @@
-"""When a kubelet evicts pods because its node runs short, by the names of the kubelet's flags.
+"""When a kubelet evicts pods because its node runs short; names are those of the kubelet's flags.
 
     --eviction-hard=memory.available<100Mi,nodefs.available<10%
     --eviction-soft=memory.available<500Mi --eviction-soft-grace-period=memory.available=1m30s
 
-Simulated are memory.available, nodefs.available (ephemeral storage) and pid.available; the other
-signals that a kubelet knows may be given and never come about.
+memory.available, nodefs.available (ephemeral storage) and pid.available are simulated. The
+kubelet's other signals are accepted but never occur.
 
 upstream: pkg/kubelet/eviction/helpers.go:ParseThresholdConfig,
 pkg/kubelet/eviction/defaults_linux.go, pkg/kubelet/apis/config/v1beta1/defaults.go
@@ -35,7 +35,7 @@ NOT_SIMULATED: Final = (
 
 
 class Signal(StrEnum):
-    """What a kubelet watches, in the order in which it deals with it."""
+    """The eviction signals of a kubelet, in the order in which it handles them."""
 
     # upstream: pkg/kubelet/eviction/helpers.go:byEvictionPriority puts memory first
     MEMORY = "memory.available"
@@ -57,10 +57,10 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Less than `amount` (whole units), or less than `share` of the capacity where that is given.
+    """A threshold: less than `amount` (whole units) or `share` of the capacity is available.
 
-    `grace` is how long that must last (0: not at all, a hard threshold), `reclaim` how much more
-    must be there before it is over.
+    `grace` is how long that must last (0 for a hard threshold), `reclaim` how much more must be
+    available before the shortage ends.
     """
 
     signal: Signal
@@ -70,7 +70,7 @@ class Threshold:
     reclaim: int = 0
 
     def value(self, capacity: int) -> int:
-        """Return what must be available, in whole units."""
+        """Return the amount that must be available, in whole units."""
         return self.amount if self.share is None else int(capacity * self.share)
 
 
@@ -78,8 +78,8 @@ class Threshold:
 class EvictionConfig:
     """The kubelet's eviction thresholds and their delays.
 
-    `pressure_transition` is how long a pressure is reported after it was last observed.
-    `max_pod_grace_s` bounds the grace period of pods evicted by a soft threshold.
+    `pressure_transition` is how long a pressure is still reported after it was last observed.
+    `max_pod_grace_s` limits the grace period of pods evicted by a soft threshold.
     """
 
     thresholds: tuple[Threshold, ...] = (
@@ -172,7 +172,10 @@ def _durations(flags: Mapping[str, str], flag: str) -> Iterator[tuple[Signal, Du
 
 
 def _pairs(flags: Mapping[str, str], flag: str, sign: str) -> Iterator[tuple[Signal, str]]:
-    """Yield `signal<value,…`; of signals that are not simulated nothing but the name is read."""
+    """Yield the parts of `signal<value,…`.
+
+    For signals that are not simulated, only the name is checked.
+    """
     for part in flags.get(flag, "").split(",") if flags.get(flag) else ():
         name, found, value = part.strip().partition(sign)
         if not found or not value:

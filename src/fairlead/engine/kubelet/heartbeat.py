@@ -7,13 +7,12 @@
            annotation says stop or pause, or flapping node goes down:
            the Lease states when it was last renewed
 
-A reporting node writes nothing while nothing changes. When others overwrite its conditions, it
-corrects them at its next renewal; a slow node posts only at renewals. A node that was loaded with
-Ready=Unknown counts as stopped until its annotation changes or another client posts another Ready.
+A reporting node writes only changes. If another client overwrites its conditions, it corrects them
+at its next renewal; a slow node posts only at renewals. A node that was loaded with Ready=Unknown
+counts as stopped until its annotation changes or another client posts another Ready.
 
-Leases are written when renewals begin, change or end, and not in between. The renewals in between
-follow from the lease itself (`api/lease.py`). Nodes renew at different instants, each at a phase
-that follows from its name.
+Leases are written only when renewals begin, change or end; the renewals in between are computed
+from the lease (`api/lease.py`). Nodes renew at different instants: the phase is a hash of the name.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController, 40 s, renewed at a quarter of that),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
@@ -49,7 +48,7 @@ _NS_PER_MICROSECOND: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """A kubelet resumed; `was_down` unless only the kubelet, not the machine, had paused."""
+    """A kubelet resumed; `was_down` is False if only the kubelet had paused, not the machine."""
 
     node: str
     was_down: bool
@@ -59,8 +58,8 @@ class Resumption:
 class Heartbeats:
     """All nodes, which renew their leases every `period`.
 
-    `promises_renewals` and `renews_leases` are those of KubeletConfig.
-    `resumed` collects kubelets that have resumed, until the caller clears it.
+    `promises_renewals` and `renews_leases` are those of KubeletConfig. `resumed` lists kubelets
+    that have resumed, until the caller clears it.
     """
 
     period: DurationNs
@@ -84,7 +83,7 @@ class Heartbeats:
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> list[Command]:
-        """Follow the annotation, and notice when others change the conditions."""
+        """Apply a node's annotation, and detect conditions changed by other clients."""
         kubelet = self._kubelets.get(node.metadata.name)
         if kubelet is None or kubelet.node.metadata.uid != node.metadata.uid:
             return self._add(node, now)
@@ -99,16 +98,19 @@ class Heartbeats:
         return warnings + self._change_behaviour(kubelet, behaviour, now)
 
     def see_lease(self, lease: Lease) -> None:
-        """Remember the newest version of a node lease."""
+        """Store the newest version of a node lease."""
         if lease.metadata.namespace == NODE_LEASES:
             self._leases[lease.metadata.name] = lease
 
     def forget_node(self, name: str) -> None:
-        """Forget the kubelet of the deleted node `name`."""
+        """Remove the kubelet of the deleted node `name`."""
         self._kubelets.pop(name, None)
 
     def forget_lease(self, lease: Lease, now: Instant) -> list[Command]:
-        """Return the commands after the deletion of `lease`: a working kubelet creates it again."""
+        """Handle the deletion of `lease`.
+
+        Return the commands: a working kubelet creates it again.
+        """
         if lease.metadata.namespace != NODE_LEASES:
             return []
         self._leases.pop(lease.metadata.name, None)
@@ -116,7 +118,7 @@ class Heartbeats:
         return [] if kubelet is None else self._write_lease(kubelet, now)
 
     def see_refused(self, command: CreateObject | PatchObject | PatchStatus, now: Instant) -> None:
-        """Try a refused write again a little later."""
+        """Schedule a retry of a rejected write."""
         if command.target.kind not in ("Node", "Lease"):
             return
         kubelet = self._kubelets.get(command.target.name)
@@ -129,7 +131,7 @@ class Heartbeats:
             self._timers.add(kubelet.retries_at, kubelet)
 
     def measure(self, name: str, reports: tuple[Report, ...], now: Instant) -> list[Command]:
-        """Report exactly these pressures from now on."""
+        """Set the pressures that the node reports from now on."""
         kubelet = self._kubelets.get(name)
         if kubelet is None or kubelet.measured == reports:
             return []
@@ -176,7 +178,7 @@ class Heartbeats:
     # --- changes of nodes ----------------------------------------------------------------------
 
     def _add(self, node: Node, now: Instant) -> list[Command]:
-        """Take a new node in; it continues as it was, with its lease."""
+        """Add a new node; it continues in its previous state, with its lease."""
         annotation = node.metadata.annotations.get(KUBELET)
         kubelet = KubeletState(node, annotation, found_conditions(node))
         self._kubelets[kubelet.name] = kubelet
@@ -221,7 +223,7 @@ class Heartbeats:
         return [*self._write_lease(kubelet, now), post(kubelet.node, kubelet.conditions, now)]
 
     def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Stop heartbeats; the lease keeps the last renewal."""
+        """Stop heartbeats; the lease shows the last renewal."""
         kubelet.is_reporting, kubelet.posts_at = False, None
         lease = self._leases.get(kubelet.name)
         known = kubelet.renewals or (None if lease is None else known_renewals(lease))
@@ -231,7 +233,7 @@ class Heartbeats:
         return self._write_lease(kubelet, now)
 
     def _change_pace(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Change the renewal period, counted from the last renewal."""
+        """Change the renewal period, starting from the last renewal."""
         every = self._period(kubelet)
         if kubelet.renewals is None or kubelet.renewals.every == every:
             return []
@@ -239,7 +241,7 @@ class Heartbeats:
         return self._write_lease(kubelet, now)
 
     def _post_change(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Post changed conditions: at once, or at the next renewal if the kubelet is slow."""
+        """Post changed conditions: immediately, or at the next renewal if the kubelet is slow."""
         if kubelet.behaviour.mode is Mode.SLOW:
             self._schedule_post(kubelet, now)
             return []
@@ -263,7 +265,7 @@ class Heartbeats:
         return kubelet.behaviour.every or self.period
 
     def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
-        """Return the renewals that continue an existing lease."""
+        """Return renewals that continue an existing lease."""
         lease = self._leases.get(kubelet.name)
         known = None if lease is None else known_renewals(lease)
         every = self._period(kubelet)
@@ -287,7 +289,7 @@ class Heartbeats:
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
-    """Return the renewals of a node that appears at `now`, as if it had been running for long."""
+    """Return the renewals of a node that appears at `now`, as if it had long been running."""
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)
 
@@ -306,7 +308,10 @@ def known_renewals(lease: Lease) -> Renewals | None:
 
 
 def write_lease(node: Node, lease: Lease | None, renewals: Renewals) -> CreateObject | PatchObject:
-    """Return the command that writes `renewals` into `lease`, or creates one (None)."""
+    """Return the command that writes `renewals` to `lease`.
+
+    If `lease` is None, one that creates it.
+    """
     every = format_duration(renewals.every) if renewals.every else None
     renew_time = format_micro_time(renewals.first)
     if lease is not None:

@@ -1,6 +1,7 @@
 """KubeletState: the heartbeat state of one simulated kubelet.
 
-The node's annotation `fairlead.dev/kubelet` is read here; an invalid one causes a warning event.
+The node's annotation `fairlead.dev/kubelet` is parsed here; an invalid annotation causes a warning
+event.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ REPORTING_CONTROLLER: Final = "kubelet"
 
 @dataclass(eq=False, slots=True)
 class KubeletState:
-    """One node.
+    """The heartbeat state of one node.
 
-    `annotation` is its value as last read, `base` the conditions without any pressure, `measured`
-    the pressures that node-pressure eviction has found. The node flaps at `flaps_at`, compares its
-    conditions at `posts_at`, retries a refused lease write at `retries_at` and, where each renewal
-    is written, writes the next one at `renews_at` (None: not scheduled).
+    `annotation` is the annotation's last value, `base` the conditions without any pressure,
+    `measured` the pressures that node-pressure eviction has found. The node flaps at `flaps_at`,
+    compares its conditions at `posts_at`, retries a refused lease write at `retries_at` and, if
+    each renewal is written, writes the next one at `renews_at` (None: not scheduled).
     """
 
     node: Node
@@ -53,7 +54,7 @@ class KubeletState:
         return self.node.metadata.name
 
     def is_due_to_write(self, now: Instant) -> bool:
-        """Return whether its lease is to be written now."""
+        """Return whether its lease must be written now."""
         return any(due is not None and due <= now for due in (self.retries_at, self.renews_at))
 
     @property

@@ -1,7 +1,8 @@
 """MirrorPods: recreates the mirror pods of static pods when they are deleted.
 
-A static pod comes from a file of its node, so deleting it deletes its mirror only. The kubelet
-creates the mirror again, at once or when it resumes, with the fields that Fairlead reads.
+A static pod comes from a file of its node, so deleting the API object deletes only its mirror. The
+kubelet creates the mirror again, immediately or when it resumes, with the fields that Fairlead
+reads.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go
 """
@@ -27,18 +28,18 @@ _NOT_COPIED: Final = (
 
 
 class MirrorPods:
-    """Mirror pods that wait for their kubelet, by node."""
+    """The mirror pods that wait for their kubelet, by node."""
 
     def __init__(self) -> None:
         """Start without mirror pods."""
         self._missing: dict[str, dict[str, Pod]] = {}
 
     def see(self, pod: Pod) -> None:
-        """The pod exists."""
+        """Record that the pod exists."""
         self._missing.get(pod.spec.node_name, {}).pop(pod.key, None)
 
     def see_gone(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
-        """Create a deleted static pod again, now if its kubelet works."""
+        """Handle the deletion of a static pod: recreate it, now if its kubelet works."""
         if not is_static(pod) or not pod.spec.node_name:
             return []
         if is_reporting:
@@ -47,7 +48,7 @@ class MirrorPods:
         return []
 
     def kubelet_resumed(self, node: str) -> list[Command]:
-        """Create what was deleted while the kubelet was down."""
+        """Return the commands that recreate pods deleted while the kubelet was down."""
         return [_copy(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:

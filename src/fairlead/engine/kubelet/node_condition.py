@@ -63,13 +63,13 @@ Conditions = Mapping[str, Condition]
 
 
 def ready_status(node: Node) -> str:
-    """True, False or Unknown; "" if it was never posted."""
+    """Return the status of Ready: True, False or Unknown; "" if it was never posted."""
     found = condition(node, READY)
     return "" if found is None else found.status
 
 
 def found_conditions(node: Node) -> Conditions:
-    """Return the conditions of a node that was loaded; healthy where they are unknown."""
+    """Return the conditions of a loaded node; unknown conditions count as healthy."""
     said = dict(HEALTHY)
     for kind in HEALTHY:
         found = condition(node, kind)
@@ -86,7 +86,7 @@ def with_reports(said: Conditions, reports: Iterable[Report]) -> Conditions:
 def is_news(node: Node, said: Conditions) -> bool:
     """Return whether the conditions of `node` differ from what its kubelet posts.
 
-    That a pressure which there is not was never mentioned is no reason to write.
+    A missing condition for a pressure that does not exist is no difference.
     """
     for kind, wanted in said.items():
         found = condition(node, kind)

@@ -1,9 +1,9 @@
 """NodePressure: kubelets report pressure and evict pods when their nodes run short.
 
 A kubelet checks every ten seconds. A crossed threshold is reported as a pressure at once, and for
-some minutes after it was last seen. A hard threshold, or a soft one crossed for its grace period,
-evicts one pod; then the kubelet checks again, until enough is available. Nodes on which nothing has
-changed are not checked.
+some minutes after it was last observed. A hard threshold, or a soft one crossed for its grace
+period, evicts one pod; then the kubelet checks again, until enough is available. Nodes on which
+nothing has changed are not checked.
 
 Pods are evicted in this order:
 
@@ -56,10 +56,10 @@ SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 
 @dataclass(eq=False, slots=True)
 class _Site:
-    """A node and the pods on it that use something.
+    """A node and the pods that use its resources.
 
-    `since` is when thresholds began to be crossed, `seen` when pressures were seen last, `leaving`
-    when evicted pods will have ended, and why they had to.
+    `since` is when each threshold was first crossed, `seen` when each pressure was last observed,
+    `leaving` when evicted pods will have ended, and their messages.
     """
 
     name: str
@@ -73,7 +73,7 @@ class _Site:
 
 
 class NodePressure:
-    """All nodes; `measure` reports pressures, `is_reporting` says whose kubelet works."""
+    """The pressure of all nodes; `measure` reports it, `is_reporting` tells whose kubelet works."""
 
     def __init__(
         self,
@@ -88,13 +88,13 @@ class NodePressure:
         self._is_heard = is_reporting
         self._reporter = reporter
         self._sites: dict[str, _Site] = {}
-        self._where: dict[str, str] = {}  # by pod that uses something: its node
+        self._where: dict[str, str] = {}  # key of a pod that uses resources -> its node
         self._timers: TimerQueue[_Site] = TimerQueue()
 
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Take in a new or changed node: its capacity or system usage may be new."""
+        """Handle a new or changed node, whose capacity or system usage may have changed."""
         name = node.metadata.name
         site = self._sites.get(name)
         if site is None:
@@ -106,13 +106,13 @@ class NodePressure:
             self._wake(site, now)
 
     def kubelet_resumed(self, name: str, now: Instant) -> None:
-        """Check again after the kubelet has resumed."""
+        """Check the node again after its kubelet has resumed."""
         site = self._sites.get(name)
         if site is not None:
             self._wake(site, now)
 
     def see_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
-        """Note what `pod` uses of its node while it runs."""
+        """Record the resource usage of `pod` while it runs."""
         if pod.status.phase != "Running" or not usage_of(pod):
             self.forget_pod(pod, now)
             return
@@ -126,7 +126,7 @@ class NodePressure:
             self._wake(site, now)
 
     def forget_pod(self, pod: Pod, now: Instant) -> None:
-        """The pod no longer uses anything."""
+        """Remove the usage of the pod."""
         name = self._where.pop(pod.key, None)
         if name is not None:
             site = self._sites[name]
@@ -135,7 +135,7 @@ class NodePressure:
             self._wake(site, now)
 
     def forget_node(self, name: str) -> None:
-        """Forget the deleted node `name`; its pods may be deleted later."""
+        """Remove the deleted node `name`; its pods may be deleted later."""
         site = self._sites.get(name)
         if site is not None:
             site.node = None
@@ -156,7 +156,7 @@ class NodePressure:
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Return the checks that are due."""
+        """Run the checks that are due; return their commands."""
         commands: list[Command] = []
         for site in self._timers.pop_due(now):
             if site.looks_at is not None and site.looks_at <= now:
@@ -177,7 +177,7 @@ class NodePressure:
         return commands + self._reclaim(site, node, crossed, now)
 
     def _end(self, site: _Site, now: Instant) -> list[Command]:
-        """Return the evicted pods that had a grace period and end now."""
+        """Return the commands for evicted pods whose grace period ends now."""
         ended = [(key, why) for key, (due, why) in site.leaving.items() if due <= now]
         for key, _ in ended:
             del site.leaving[key]
@@ -186,7 +186,7 @@ class NodePressure:
     def _shortages(self, site: _Site, node: Node, now: Instant) -> dict[Threshold, Shortage]:
         """Return the thresholds that are crossed.
 
-        One that was stays so until enough was reclaimed.
+        A crossed threshold stays crossed until enough was reclaimed.
         """
         thresholds = self._config.thresholds
         found = shortages(thresholds, node, site.users.values(), site.since)
@@ -196,12 +196,12 @@ class NodePressure:
     def _pressures(
         self, site: _Site, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
-        """Return the pressures: what is short, or was until recently."""
+        """Return the pressures: resources that are short, or were until recently."""
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
                 site.seen[report] = now
-            elif report in site.crossed:  # looks that were left out would have seen it, too
+            elif report in site.crossed:  # skipped checks would have observed it, too
                 site.seen[report] = max(site.seen[report], now - SYNC_PERIOD)
         site.crossed = tuple(report for report in Report if report in crossed)
         period = self._config.pressure_transition
@@ -248,19 +248,19 @@ class NodePressure:
         return []
 
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
-        """Return the grace period of `pod` when it is evicted; 0 for a hard threshold."""
+        """Return the grace period for evicting `pod`; 0 for a hard threshold."""
         if not threshold.grace:
             return 0
         return min(granted_grace(pod), seconds(self._config.max_pod_grace_s))
 
 
 def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
-    """Memory comes before everything else."""
+    """Return the sort key of a threshold: memory comes first."""
     return list(Signal).index(crossed[0].signal)
 
 
 def _supply(node: Node) -> tuple[object, ...]:
-    """Return what of a node decides whether it runs short."""
+    """Return the fields of a node that determine whether it runs short."""
     return node.status.capacity, usage_of(node)
 
 
@@ -286,7 +286,7 @@ def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
 
 
 def may_be_evicted(pod: Pod) -> bool:
-    """Static and critical pods are not evicted."""
+    """Return whether the pod may be evicted; static and critical pods may not."""
     return not is_static(pod) and pod_priority(pod) < SYSTEM_CRITICAL_PRIORITY
 
 
@@ -300,7 +300,7 @@ def _requested(pod: Pod, resource: str) -> int:
 
 
 def message(pod: Pod, shortage: Shortage) -> str:
-    """Return the message; of a pod with several containers the usage of each is unknown."""
+    """Return the eviction message; with several containers, the usage of each is unknown."""
     resource = shortage.resource
     text = (
         f"The node was low on resource: {resource}. "
@@ -322,7 +322,7 @@ def _written(amount: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A threshold that is crossed: `available` is less than `threshold` (whole units)."""
+    """A crossed threshold: `available` is less than `threshold` (whole units)."""
 
     signal: Signal
     threshold: int
@@ -339,8 +339,8 @@ def shortages(
 ) -> dict[Threshold, Shortage]:
     """Return the thresholds that are crossed on `node` with those `users`.
 
-    One of `were`, which were crossed before, stays so until as much more was reclaimed as it asks.
-    What the node does not say it has is never short.
+    A threshold in `were` (crossed before) stays crossed until its `reclaim` amount is available as
+    well. A resource that the node does not state is never short.
     """
     found: dict[Threshold, Shortage] = {}
     for threshold in thresholds:

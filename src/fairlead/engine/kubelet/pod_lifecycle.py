@@ -9,8 +9,8 @@ In a served cluster a node first accepts a pod (ACCEPT), and reports that it has
 specification (OBSERVE). A pod becomes ready some time after its start, and again whenever another
 controller marks it not ready.
 
-Each pod waits for at most one act. These functions say which and when; they keep no state.
-restartPolicy is ignored: a pod with a known run duration ends for good after it.
+Each pod waits for at most one act. These functions compute which one and when; they have no state.
+restartPolicy is ignored: a pod with a known run duration ends after it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STARTABLE_PHASES: Final = ("", "Pending")
 
 
 class Act(StrEnum):
-    """What a kubelet does to a pod."""
+    """An action of a kubelet on a pod."""
 
     ACCEPT = "accept"
     START = "start"
@@ -63,9 +63,9 @@ def next_act(
 ) -> Due | None:
     """Return what the kubelet does to `pod` next; None if nothing.
 
-    `bound_at` and `asked_at` are when the binding and the request to terminate were noticed,
-    `started_at` when the pod began to run, `ready_at` since when it should be ready (None: never);
-    each counts only where it applies.
+    `bound_at` and `asked_at` are when the binding and the deletion request were observed,
+    `started_at` when the pod began to run, `ready_at` when it becomes ready (None: never). Each is
+    used only if it applies.
     """
     if is_terminating(pod):
         return Due(Act.REMOVE, removal_due(pod, asked_at, config))
@@ -84,7 +84,7 @@ def next_act(
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
     """Return when to report that the containers of the running `pod` are ready.
 
-    None if it is reported.
+    Returns None if it has been reported.
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
@@ -94,7 +94,7 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 
 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
-    """Return when the running `pod` ends by itself, None for never.
+    """Return when the running `pod` ends without being deleted, None for never.
 
     The deadline counts from status.startTime.
     """
@@ -122,9 +122,9 @@ def reads_to_the_end(pod: Pod) -> bool:
 
 
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
-    """Return when the terminating `pod` is removed; at once if nothing runs.
+    """Return when the terminating `pod` is removed; immediately if no containers run.
 
-    Nor has the mirror image of a static pod, whose containers go on.
+    The mirror pod of a static pod is removed immediately, too; its containers continue.
     """
     if is_terminal(pod) or is_static(pod):
         return asked_at
@@ -147,7 +147,7 @@ def granted_grace(pod: Pod) -> DurationNs:
 
 
 def asked_to_stop_at(pod: Pod) -> Instant:
-    """When the deletion of `pod` was requested: deletionTimestamp is where the grace ends."""
+    """Return when the deletion of `pod` was requested: deletionTimestamp minus the grace period."""
     return parse_timestamp(pod.metadata.deletion_timestamp) - grace_period(pod)
 
 
@@ -164,7 +164,7 @@ def ready_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
 
 
 def start_time(pod: Pod) -> Instant | None:
-    """status.startTime, None when there is none."""
+    """Return status.startTime, None if it is absent."""
     return parse_timestamp(pod.status.start_time) if pod.status.start_time else None
 
 

@@ -1,6 +1,6 @@
 """The pod statuses that a kubelet writes.
 
-A running pod is ready when its containers are and all readiness gates are true. Gates are
+A running pod is ready when its containers are ready and all readiness gates are true. Gates are
 conditions that other controllers write; the kubelet checks again when one changes. A simulation has
 no such controllers, so gates are ignored there. Addresses and container statuses are not simulated.
 
@@ -27,7 +27,7 @@ COMPLETED: Final = "PodCompleted"
 FAILED: Final = "PodFailed"
 EVICTED: Final = "Evicted"
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
-# The words of upstream's pkg/kubelet/active_deadline.go:
+# messages of upstream's pkg/kubelet/active_deadline.go
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
 
 _STARTED: Final = (
@@ -37,7 +37,7 @@ _STARTED: Final = (
 
 
 def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
-    """Return the readiness conditions of `pod` when all its containers are ready."""
+    """Return the readiness conditions of `pod` for when all its containers are ready."""
     closed = ", ".join(_closed_gates(pod)) if heeds_gates else ""
     ready = Condition("Ready", "True")
     if closed:
@@ -90,9 +90,9 @@ def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
 
 
 def running(ref: ObjectRef, pod: Pod, now: Instant, ready: Readiness | None) -> PatchStatus:
-    """Return all containers of `pod` run; startTime is `now`, cut to whole seconds.
+    """Return the status of a running pod; startTime is `now`, cut to whole seconds.
 
-    `ready` is what to say where they are ready, too, else None.
+    `ready` are the readiness conditions if the containers are ready, too, else None.
     """
     start_time = pod.status.start_time or format_timestamp(now)
     conditions = (*_STARTED, *(ready or _not_ready(pod)))
@@ -105,7 +105,7 @@ def made_ready(ref: ObjectRef, ready: Readiness) -> PatchStatus:
 
 
 def observed(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
-    """Return the status patch after a change of the running `pod`; `ready` as for `running`."""
+    """Return the status patch after a change of the running `pod`; `ready` is as for `running`."""
     conditions = (*_STARTED, *(ready or _not_ready(pod)))
     return PatchStatus(ref, {"phase": "Running"}, conditions)
 

@@ -1,13 +1,13 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-Each bound pod has a worker that waits for at most one act (`pod_lifecycle` says which and when),
-kept in one timer queue; a timer that its worker no longer waits for is dropped when it expires. So
-work follows what changes, not the number of nodes or pods.
+Each bound pod has a worker that waits for at most one act (computed by `pod_lifecycle`) in a timer
+queue; outdated timers are dropped when they expire. So the work depends on the number of changes,
+not of nodes or pods.
 
-The pods of a stopped or unknown node are frozen: acts that fall due are set aside, and happen in
-the order in which they were due when the kubelet resumes. Then it also learns of deletions, and
-pods that were marked not ready become ready again: at once where only the kubelet had paused,
-after a restart of their containers where the machine had been down.
+The pods of a stopped or unknown node are frozen: acts that become due are postponed until the
+kubelet resumes, and then happen in the order in which they were due. The kubelet then also observes
+deletions, and pods that were marked not ready become ready again: immediately if only the kubelet
+had paused, after a restart of their containers if the machine had been down.
 
 upstream: pkg/kubelet/pod_workers.go
 """
@@ -48,9 +48,9 @@ GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 @dataclass(slots=True)
 class _PodWorker:
-    """A bound pod; `pending` is its next act, `sent` the act whose effect is not observed yet.
+    """A bound pod; `pending` is the next act, `sent` the act whose effect is not observed yet.
 
-    `ready_at` is since or from when it is ready; None for a pod that was loaded unready.
+    `ready_at` is when the pod becomes or became ready; None for a pod that was loaded as not ready.
     """
 
     ref: ObjectRef
@@ -72,15 +72,16 @@ class _Timer:
 
 @dataclass(slots=True)
 class PodWorkers:
-    """All bound pods; `is_reporting` says whether the kubelet of a node works."""
+    """All bound pods; `is_reporting` tells whether the kubelet of a node works."""
 
     config: KubeletConfig
     is_reporting: Callable[[str], bool]
     _workers: dict[str, _PodWorker] = field(default_factory=dict)  # by pod key
     _by_node: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
-    _expired: deque[_Timer] = field(default_factory=deque)  # due, not yet acted upon
-    _frozen: dict[str, list[_Timer]] = field(default_factory=dict)  # by frozen node
+    _expired: deque[_Timer] = field(default_factory=deque)  # due acts that were not done yet
+    # by node whose kubelet does not work
+    _frozen: dict[str, list[_Timer]] = field(default_factory=dict)
 
     # --- time ----------------------------------------------------------------------------------
 
@@ -89,7 +90,10 @@ class PodWorkers:
         return self._expired[0].due.at if self._expired else self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Return the next act that is due: one pod at a time, so that its effects settle first."""
+        """Return the commands of the next due act.
+
+        One pod at a time, so that its effects settle first.
+        """
         for timer in self._due_timers(now):
             if timer.due is not timer.worker.pending:
                 continue
@@ -101,7 +105,7 @@ class PodWorkers:
     # --- observations --------------------------------------------------------------------------
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        """Take in a new or changed pod; `asked_at` is when a terminating pod began to terminate."""
+        """Handle a new or changed pod; `asked_at` is when the termination of the pod began."""
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
         worker = self._workers.get(pod.key)
@@ -116,11 +120,11 @@ class PodWorkers:
         return _warnings(worker)
 
     def resume(self, node: str) -> None:
-        """Make all acts due that were set aside while the kubelet of `node` did not work."""
+        """Make all postponed acts of the pods on `node` due."""
         self._expired.extend(self._frozen.pop(node, ()))
 
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> None:
-        """Make pods ready again and notice deletions after the kubelet has resumed."""
+        """Make pods ready again and handle deletions after the kubelet has resumed."""
         self.resume(node)
         for worker in [*self._by_node.get(node, {}).values()]:
             if is_terminating(worker.pod) and not was_down:
@@ -132,7 +136,7 @@ class PodWorkers:
                 self._plan(worker)
 
     def forget(self, gone: Pod) -> None:
-        """Forget the deleted pod."""
+        """Remove the deleted pod."""
         worker = self._workers.get(gone.key)
         if worker is not None and worker.ref.uid == gone.metadata.uid:
             self._remove(gone.key)
@@ -140,7 +144,7 @@ class PodWorkers:
     def see_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
-        """Try a refused write again, unless the pod is gone."""
+        """Retry a rejected write, unless the pod was deleted."""
         worker = self._workers.get(command.target.key)
         if worker is None or worker.ref != command.target or reason in GONE:
             return
@@ -150,7 +154,7 @@ class PodWorkers:
             self._timers.add(again.at, _Timer(worker, again))
 
     def _plan(self, worker: _PodWorker) -> None:
-        """Set the timer for what the pod waits for now."""
+        """Set the timer for the pod's next act."""
         due = next_act(
             worker.pod,
             bound_at=worker.bound_at,
@@ -170,7 +174,7 @@ class PodWorkers:
             self._timers.add(due.at, _Timer(worker, due))
 
     def _remove(self, key: str) -> None:
-        """Forget a pod and what it waited for."""
+        """Remove a pod and its timer."""
         worker = self._workers.pop(key, None)
         if worker is not None:
             worker.pending = None
@@ -227,7 +231,7 @@ def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
 
 
 def _final_status(timer: _Timer) -> list[Command]:
-    """Return the final status of a pod that finalizers will keep after its removal."""
+    """Return the final status of a pod whose finalizers keep the object."""
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)
@@ -237,7 +241,7 @@ def _final_status(timer: _Timer) -> list[Command]:
 
 
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
-    """Replace the pod; a deletion with a shorter grace period counts from now."""
+    """Replace the pod; if a deletion shortens the grace period, it counts from now."""
     before, worker.pod = worker.pod, pod
     if worker.ready_at is None and is_ready(pod):
         worker.ready_at = now
@@ -248,7 +252,7 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
 
 
 def _was_ready(worker: _PodWorker) -> bool:
-    """Whether the pod is ready, or was until another controller marked it (without a reason)."""
+    """Return whether the pod is ready, or was until another controller marked it."""
     if worker.ready_at is not None:
         return True
     found = condition(worker.pod, "Ready")
@@ -256,7 +260,7 @@ def _was_ready(worker: _PodWorker) -> bool:
 
 
 def _is_no_news(due: Due, pending: Due | None) -> bool:
-    """Return whether the pod waits for this already; a removal is never postponed."""
+    """Return whether the pod waits for this act already; a removal is never postponed."""
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:
         return False

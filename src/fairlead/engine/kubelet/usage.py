@@ -2,8 +2,8 @@
 
     fairlead.dev/usage: cpu=250m,memory=900Mi,ephemeral-storage=2Gi,pids=40
 
-On a Node it is the usage of the system beside all pods. Without the annotation usage is zero. Usage
-changes when the annotation does. CPU usage causes no eviction; it is shown by `kubectl top` only.
+On a Node it is the usage of system daemons. Without the annotation, usage is zero. CPU usage causes
+no eviction; only `kubectl top` shows it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ NOTHING: Final[Usage] = {}
 
 
 def usage_of(subject: Pod | Node) -> Usage:
-    """Whole units by resource, thousandths of cpu.
+    """Return the usage by resource, in whole units and thousandths of cpu.
 
-    Nothing where the annotation is absent or cannot be read.
+    Returns {} if the annotation is absent or cannot be parsed.
     """
     text = subject.metadata.annotations.get(USAGE)
     return NOTHING if text is None else _parsed(text)

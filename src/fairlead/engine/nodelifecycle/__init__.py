@@ -1,5 +1,5 @@
 """Node lifecycle: node health, zones, taints, evictions and pod garbage collection.
 
-Law: every decision follows from API objects and from the time since the last heartbeat. Nothing
-polls a node, and the cost follows what changes, not the number of nodes.
+Law: every decision depends only on API objects and the time since the last heartbeat. Nodes are not
+polled, so the cost depends on the number of changes, not of nodes.
 """

@@ -63,7 +63,7 @@ class NodeLifecycle:
     issuer: ClassVar[Issuer] = controller_account("node-controller")
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """The first monitor pass begins at `start`."""
+        """Start empty; the first monitor pass begins at `start`."""
         self._config = config
         self._reporter = reporter
         self._shared = _shared(config, reporter, start)
@@ -133,7 +133,7 @@ class NodeLifecycle:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Load a snapshot; no pass has run yet, so pods cannot be late-bound."""
+        """Load a snapshot; no pass has run yet, so no pod counts as bound late."""
         commands: list[Command] = []
         for one in objects:
             match one:

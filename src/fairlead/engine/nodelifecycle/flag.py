@@ -36,7 +36,7 @@ class FlagError(ValueError):
 class _Flag:
     """Target field and parser of a flag.
 
-    `parse` raises ValueError for an invalid value. `is_old`: exists only in versions that have
+    `parse` raises ValueError for an invalid value. `is_old`: the flag exists only in versions with
     pod eviction (before taint-based eviction).
     """
 

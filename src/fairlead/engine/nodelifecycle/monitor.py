@@ -5,9 +5,9 @@
                    eviction mode of its Ready status, count it in its zone
     3 assess       the zone states; stop, resume or adjust the eviction rates
 
-All decisions use the objects as they are when the pass begins. A node whose heartbeat is overdue
-counts as not ready at once. Its event and the marking of its pods follow when the write of its
-conditions succeeded, and are dropped if another client changed the conditions first.
+All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
+not ready immediately. Its event and the marking of its pods follow when the write of its conditions
+has succeeded; they are dropped if another client changed the conditions first.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption
@@ -96,7 +96,7 @@ class Monitor:
     # --- 1 added and removed nodes -------------------------------------------------------------
 
     def take_over(self, node: Node, now: Instant) -> None:
-        """Register `node` as already known, and as handled if its taint is there."""
+        """Register `node` as already known, and as handled if it has its taint."""
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
         self._open(zone, now)
@@ -181,7 +181,7 @@ class Monitor:
     def on_marked_unknown(self, name: str, edit: MarkUnknown) -> list[Command]:
         """Save the node's health and mark its pods after the conditions were written.
 
-        A pass that resumed evictions in between has set a new `probe`, which is kept.
+        If a pass has resumed evictions meanwhile and set a new `probe`, that probe is kept.
         """
         record = self._shared.nodes[name]
         if record.health is not None:
@@ -215,7 +215,7 @@ class Monitor:
         return UNKNOWN if found.observed is None else found.observed
 
     def _plan(self, name: str, record: NodeRecord, node: Node, found: Examination) -> None:
-        """Schedule the next examination in case nothing changes."""
+        """Schedule the next examination for the case that nothing changes."""
         examinations, passes, health = self._shared.examinations, self._shared.passes, found.health
         if health.lease is None and record.renewals is not None:
             examinations.add(name, examinations.last_pass)
@@ -264,14 +264,17 @@ class Monitor:
         return commands
 
     def _resume(self, now: Instant) -> None:
-        """Restart the grace period of every node; passes scheduled earlier are harmless."""
+        """Restart the grace period of every node; examinations scheduled earlier do no harm."""
         for name, _, _ in self._shared.nodes.existing():
             record = self._shared.nodes.catch_up(name, now)
             if record.health is not None:
                 record.health = replace(record.health, probe=now, ready_since=now)
 
     def _note_forgotten(self, now: Instant) -> None:
-        """Schedule the nodes of untracked zones, which get a new state and queue in each pass."""
+        """Schedule the nodes of untracked zones.
+
+        Such a zone gets a new state and queue in each pass.
+        """
         for zone in self._zones.untracked():
             for name in self._zones.members(zone):
                 node = self._shared.nodes.find(name)

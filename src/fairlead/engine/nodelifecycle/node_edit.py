@@ -1,12 +1,12 @@
 """NodeEdit: one write to a Node, computed from the newest version when it is sent.
 
-An edit whose effect is already there (a taint that exists, a label that was corrected by hand)
-produces no write. A merge patch replaces the whole taint list, so such a patch carries the
-resourceVersion it was computed from.
+An edit without effect (the taint exists, the label was corrected by hand) produces no write. A
+merge patch replaces the whole taint list, so it contains the resourceVersion from which it was
+computed.
 
 NoSchedule taints mirror node conditions (memory pressure, unschedulable, ...). Their set is
-reconciled to match the conditions, whatever added or removed one. Other effects of the same keys
-are not touched: NoExecute taints are added elsewhere or by users.
+reconciled to match the conditions, no matter who added or removed one. Taints with other effects
+are not changed: NoExecute taints are added elsewhere or by users.
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,

@@ -42,7 +42,7 @@ class Settled:
 
 @dataclass(slots=True)
 class _PendingEdits:
-    """The edits of one node; the first is in flight as `sent`, or waits to be sent if None."""
+    """The edits of one node; `sent` is the first edit if it is in flight, else None."""
 
     edits: deque[NodeEdit] = field(default_factory=deque)
     sent: Command | None = None
@@ -82,7 +82,7 @@ class NodeWriter:
         self._pending.pop(name, None)
 
     def settle(self, outcome: CommandSucceeded | CommandFailed) -> Settled | None:
-        """Return the edit that `outcome` settles, None if the command was not sent from here.
+        """Return the edit that `outcome` completes, None if the command was not sent here.
 
         Call `see_node` afterwards to continue with pending edits.
         """

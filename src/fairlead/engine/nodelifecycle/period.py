@@ -1,6 +1,7 @@
-"""Period: instants of a periodic task, computed instead of run.
+"""Period: the instants of a periodic task, computed without running it.
 
-Most runs of a periodic task change nothing and are skipped; arithmetic finds the next one needed.
+Most runs of a periodic task change nothing and are skipped; the next instant that matters is
+computed.
 """
 
 from __future__ import annotations

@@ -66,12 +66,12 @@ class PodGarbageCollector:
         self._pods = NodePods()
         self._terminated: dict[str, Pod] = {}
         self._terminating: dict[str, Pod] = {}
-        self._nodes: dict[str, bool] = {}  # existing nodes -> whether out of service
-        self._missing: dict[str, None] = {}  # nodes referenced by pods that may not exist
-        self._quarantine: dict[str, Instant] = {}  # missing nodes -> end of the quarantine
+        self._nodes: dict[str, bool] = {}  # existing nodes -> whether they are out of service
+        self._missing: dict[str, None] = {}  # nodes that pods reference and that may not exist
+        self._quarantine: dict[str, Instant] = {}  # missing nodes -> end of their quarantine
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record what changed; pods are only deleted in passes."""
+        """Record changes; pods are deleted only in passes."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, now)
@@ -103,7 +103,7 @@ class PodGarbageCollector:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> None:
-        """Load nodes first, so that no pod's node seems missing."""
+        """Load nodes first, so that no node seems to be missing."""
         for one in objects:
             if isinstance(one, Node):
                 self._see(one, now)
@@ -164,7 +164,7 @@ class PodGarbageCollector:
     # --- a pass --------------------------------------------------------------------------------
 
     def _deleted_nodes(self, now: Instant) -> list[str]:
-        """Nodes referenced by pods that have been missing for the quarantine period."""
+        """Return the nodes that pods reference and that were missing for the quarantine period."""
         missing = sorted(
             name for name in self._missing if name not in self._nodes and self._pods.on(name)
         )

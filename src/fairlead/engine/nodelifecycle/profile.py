@@ -1,7 +1,7 @@
 """Version profiles: differences between upstream versions, as data.
 
 1.36 is the current version. 1.16 is the version that most explanations of the node lifecycle
-describe. Code reads the profile's fields and never compares version numbers.
+describe. Code reads the profile's fields; it never compares version numbers.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class VersionProfile:
     `zone_labels`, `region_labels`: labels that hold a node's zone and region; the first present
     wins. `label_copies`: (source, copy) pairs of node labels that are kept equal.
     `excludes_labelled`: nodes labelled exclude-disruption do not count for their zone's state.
-    `excludes_masters`: nodes named like masters do not count either. `taints_by_current`: NoExecute
-    taints follow the Ready condition as the pass leaves it; otherwise as the pass found it.
+    `excludes_masters`: nodes with names of masters do not count either. `taints_by_current`:
+    NoExecute taints follow the Ready condition after the pass; otherwise the condition before it.
     `requeues_untainted`: each pass requeues not-ready nodes without their taint.
     `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
     `reports_unready_pods`: a pod that is marked not ready gets an event. `uses_leases`: a renewed
-    node lease is a heartbeat, as a posted status is. `taints_by_condition`: conditions and cordons
-    become NoSchedule taints.
+    node lease counts as a heartbeat, like a posted status. `taints_by_condition`: conditions and
+    cordons become NoSchedule taints.
 
     Taint eviction: `eviction_source` is the reporting controller of its events.
     `adds_disruption_target`: sets the DisruptionTarget condition. `cancels_when_endless`: a

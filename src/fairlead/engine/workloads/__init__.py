@@ -1,5 +1,5 @@
 """Workload controllers: kube-controller-manager's controllers of pods, volumes and endpoints.
 
-Law: every decision follows from the pods that exist, from creations and deletions in flight, and
-from the specification of their owner. What differs between worlds is chosen in `environment`.
+Law: every decision depends only on the existing pods, the creations and deletions in flight, and
+the specification of the owner. `environment` selects what differs between worlds.
 """

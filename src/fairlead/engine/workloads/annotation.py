@@ -1,10 +1,10 @@
 """Fairlead's annotations on pods and nodes.
 
-`fairlead.dev/replaces` on a Pod names the first pod of its chain of replacements, so that reports
-can use the original name. `fairlead.dev/drain: requested` on a Node requests a drain; removing it
-cancels the drain. `fairlead.dev/drain-in-turn` on Nodes drains them one after another (see
-`drain.rolling_drain`); `fairlead.dev/drain` is `done` from when such a node is empty until it is
-back.
+`fairlead.dev/replaces` on a Pod names the original pod that it replaces (directly or through other
+replacements), so that reports can use that name. `fairlead.dev/drain: requested` on a Node requests
+a drain; removing it cancels the drain. `fairlead.dev/drain-in-turn` on Nodes drains them one after
+another (see `drain.rolling_drain`); for such a node, `fairlead.dev/drain` is `done` while it is
+empty and not yet back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IN_TURN: Final = "fairlead.dev/drain-in-turn"
 
 
 def original_name(pod: Pod) -> str:
-    """Return the name of the first pod in the chain of replacements that led to `pod`."""
+    """Return the name of the original pod that `pod` replaces, directly or indirectly."""
     return pod.metadata.annotations.get(REPLACES, pod.metadata.name)
 
 
@@ -31,5 +31,5 @@ def is_drain_requested(node: Node) -> bool:
 
 
 def is_in_turn(node: Node) -> bool:
-    """Return whether the node takes part in a rolling drain."""
+    """Return whether the node belongs to a rolling drain."""
     return IN_TURN in node.metadata.annotations

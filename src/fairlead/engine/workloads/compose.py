@@ -31,7 +31,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     from fairlead.engine.workloads.volumes.protection import StorageProtection  # noqa: PLC0415
 
     return (
-        Adoption(),  # before the rest, so that adopted pods are not created again
+        Adoption(),  # first, so that adopted pods are not created again
         Workloads(config, served_environment()),
         GarbageCollector(looks_up_owners=True),
         CronJobs(),

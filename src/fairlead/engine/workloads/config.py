@@ -19,8 +19,8 @@ class WorkloadsConfig:
     """Settings of the workload controllers.
 
     `retry_initial` and `retry_max` are the exponential backoff of an owner whose pods cannot be
-    created. `serves_clients`: API clients read the objects, as in a local control plane, so status,
-    events and revisions are written, and CronJobs, endpoints and adoption run. See `environment`.
+    created. `serves_clients`: API clients read the objects, so status, events and revisions are
+    written, and CronJobs, endpoints and adoption run. See `environment`.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
@@ -37,7 +37,7 @@ class WorkloadsConfig:
 class VolumesConfig:
     """Delays for binding a claim, provisioning a volume, and retrying.
 
-    Without `provisions`, external provisioners create the volumes of claims.
+    If `provisions` is False, external provisioners create the volumes of claims.
     """
 
     bind_delay: DurationNs = 0

@@ -1,8 +1,8 @@
 """Workloads: the controllers of ReplicaSets, Deployments, StatefulSets, DaemonSets and Jobs.
 
 Each owner has an `OwnerRule` that decides about its pods, and each Deployment a `Rollout`. This
-controller finds the owners that a stimulus concerns and runs their rules. A snapshot is stored as
-a whole before any rule runs, so that no pod is missed because it comes after its owner.
+controller finds the owners affected by a stimulus and runs their rules. A snapshot is stored
+completely before any rule runs, so that pods listed after their owner count.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ AT_ONCE: Final[Instant] = 0
 
 
 class Workloads:
-    """The controllers of all kinds of owners; a stimulus runs only the rules that it concerns."""
+    """The controllers of all kinds of owners; a stimulus runs only the rules that it affects."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
@@ -65,7 +65,7 @@ class Workloads:
         config: WorkloadsConfig | None = None,
         environment: ControllerEnvironment | None = None,
     ) -> None:
-        """Start empty; without `environment`, as in a simulation."""
+        """Start empty; `environment` defaults to that of a simulation."""
         config, environment = config or WorkloadsConfig(), environment or simulated_environment()
         writer = StatusWriter()
         self._config = config
@@ -90,7 +90,7 @@ class Workloads:
         self._daemon_sets: dict[str, None] = {}  # keys
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands of the owners that `stimulus` concerns."""
+        """Return the commands of the owners that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one, now)
@@ -112,7 +112,7 @@ class Workloads:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next retry; 0 if changes wait to be followed up."""
+        """Return when the next retry is due; 0 if changes have not been followed up."""
         if self._pod_sets.changed or self._rollouts.changed:
             return AT_ONCE
         waits = (self._pod_sets.next_retry(), self._rollouts.next_retry())
@@ -128,7 +128,7 @@ class Workloads:
         for key in changed:
             commands += self._pod_sets.follow_up(key, now)
             self._rollouts.mark_pods_changed(key)
-        # Rollouts first: an event about a new ReplicaSet precedes the status of its pods.
+        # Rollouts first: an event about a new ReplicaSet must precede the status of its pods.
         commands += self._rollouts.sync_changed(now)
         for key in changed:
             commands += self._status.write(key, now)
@@ -210,7 +210,7 @@ class Workloads:
         return pods.key, self._pod_sets.set_rule(pods.key, rule)
 
     def _introduce(self, owner: Owner) -> PodSet:
-        """Return the pod set of `owner`."""
+        """Return the pod set of `owner`, created if missing."""
         meta = owner.metadata
         if meta.uid:
             path = owner_key(type(owner).__name__, meta.namespace, meta.name, "")
@@ -243,7 +243,7 @@ class Workloads:
         return commands
 
     def _load_pods(self, objects: Sequence[ApiObject]) -> None:
-        """Store nodes, pods and revisions, and the names by which pods may refer to owners."""
+        """Store nodes, pods and revisions, and the references of pods to owners."""
         for one in objects:
             if is_owner(one):
                 self._introduce(one)
@@ -280,14 +280,14 @@ class Workloads:
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
-        """Handle a written status: check whether it is still current."""
+        """Handle a written status: check whether it is still up to date."""
         if self._writer.answered(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
             changed.changed[key] = None
 
     def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """Handle a refused status write: retry, unless the object is gone."""
+        """Handle a rejected status write: retry, unless the object was deleted."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
             return
@@ -321,7 +321,7 @@ class Workloads:
 
 
 def _missing_priority_classes(objects: Sequence[ApiObject]) -> list[Command]:
-    """Return the priority classes that new pods will need and the snapshot lacks."""
+    """Return the priority classes that new pods need and the snapshot lacks."""
     pods = (one for one in objects if isinstance(one, Pod))
     known = (one for one in objects if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
@@ -333,5 +333,5 @@ def _ref(one: Owner | Deployment) -> ObjectRef:
 
 
 def _concerns_daemons(node: Node) -> tuple[object, ...]:
-    """Return the fields of a node that decide whether daemon pods run there."""
+    """Return the fields of a node that determine whether daemon pods run there."""
     return (node.metadata.labels, node.spec.taints)

@@ -1,7 +1,7 @@
 """ControllerEnvironment: what differs between a served cluster and a simulation.
 
-The rules of all controllers are the same everywhere. Two things depend on the world, and are
-chosen here once, instead of being asked for inside the rules:
+The rules of all controllers are the same everywhere. Two things depend on the world. They are
+chosen here once, so that the rules contain no conditions about them:
 
     who reads                API clients of a served cluster read status, events and revisions, so
                              they are written. Nothing reads them in a simulation: null objects.
@@ -9,8 +9,8 @@ chosen here once, instead of being asked for inside the rules:
                              dump that may lack owners, ReplicaSets and claims; unknown owners then
                              replace the pods that they lose.
 
-One consequence: a rollout's view of its ReplicaSets is their status where it is written, and the
-pods themselves where it is not.
+For example, a rollout reads the status of its ReplicaSets if it is written, and counts their pods
+otherwise.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerEnvironment:
-    """The variants that the controllers of one world use.
+    """The variants of components that the controllers of one world use.
 
-    `follows_all_pods`: every change of a pod can change a status, not only those of pods that a
-    rule watches. `tracks_jobs`: pods of Jobs get a finalizer until the Job's status counts them.
+    `follows_all_pods`: every change of a pod can change a status, even if no rule watches the pod.
+    `tracks_jobs`: pods of Jobs get a finalizer until the Job's status counts them.
     """
 
     events: EventSink
@@ -61,7 +61,7 @@ class ControllerEnvironment:
 
 
 def served_environment() -> ControllerEnvironment:
-    """For a cluster that API clients read: everything is written, nothing is missing."""
+    """Return the environment for a cluster with API clients: all is written, nothing is missing."""
     return ControllerEnvironment(
         events=Events(),
         pod_factory=ServedPodFactory(),
@@ -75,7 +75,10 @@ def served_environment() -> ControllerEnvironment:
 
 
 def simulated_environment() -> ControllerEnvironment:
-    """For a simulation: only what changes pods is written, and a dump may be incomplete."""
+    """Return the environment for a simulation: only writes that affect pods.
+
+    A dump may be incomplete.
+    """
     return ControllerEnvironment(
         events=NoEvents(),
         pod_factory=SimulatedPodFactory(),

@@ -1,6 +1,6 @@
 """EventSink: where controllers send events that only API clients read.
 
-Events that explain a failure (FailedCreate) are always recorded, since reports of a simulation
+Events that explain a failure (FailedCreate) are always recorded, because reports of a simulation
 show them. Events about every created, deleted or scaled object go through a sink.
 """
 
@@ -28,7 +28,7 @@ class Events:
 
 
 class NoEvents:
-    """Drops events, because nothing reads them."""
+    """Drops events; used if no client reads them."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
         """Return no commands."""

@@ -1,17 +1,17 @@
 """GarbageCollector: deletes or detaches the dependents of deleted owners.
 
-    Background   the owner goes at once, its dependents after it
+    Background   the owner is deleted first, its dependents after it
     Foreground   dependents first; the owner waits (finalizer `foregroundDeletion`) for those that
                  block its deletion
-    Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner goes
+    Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
-A dependent with another owner only loses the reference; any other is deleted. Work follows the
-deletion of owners: each object is indexed under the owners it names, and nothing is ever searched.
-Deleted owners are remembered, for dependents that are created too late.
+A dependent with another owner only loses the reference; any other dependent is deleted. Objects are
+indexed by the owners that they name, so a deletion needs no search. Uids of deleted owners are
+stored, for dependents that are created too late.
 
-With `looks_up_owners` an owner that was never seen is looked up, and its dependents are collected
-if it does not exist. Differs from upstream: without it, as in a simulation, such an owner is not
-taken for deleted, because a dump seldom contains all owners.
+If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
+collected if it does not exist. Differs from upstream: without it, as in a simulation, such an owner
+is not taken for deleted, because a dump seldom contains all owners.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go: isDangling, attemptToDeleteItem,
 processDeletingDependentsItem, attemptToOrphanWorker; graph_builder.go
@@ -49,7 +49,7 @@ Owners = tuple[OwnerReference, ...]
 class _Dependent:
     """An object that names owners; `is_going` if its deletion was requested or has begun.
 
-    `keys` identify the owners: their uids, or where they are where those are not known.
+    `keys` identify the owners: by uid, or by kind, namespace and name if the uid is unknown.
     """
 
     ref: ObjectRef
@@ -61,10 +61,10 @@ class _Dependent:
 
 @dataclass(slots=True)
 class GarbageCollector:
-    """Indexes owner references; with `looks_up_owners` its commands wait until all else is done.
+    """Indexes owner references; if `looks_up_owners` is set, its commands run after all other work.
 
-    So an owner's controller has reported what became of the owner before its dependents go, as
-    behind upstream's queues.
+    So an owner's controller has reported the end of the owner before its dependents are deleted, as
+    with upstream's queues.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
@@ -74,12 +74,13 @@ class GarbageCollector:
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)  # by uids
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
-    _gone: dict[str, None] = field(default_factory=dict)  # uids of owners seen to go
+    # uids of owners that were observed to be deleted
+    _gone: dict[str, None] = field(default_factory=dict)
     _present: dict[str, str] = field(default_factory=dict)  # namespaces of all objects, by uid
     _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)  # by uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands about the owners and dependents that `stimulus` is about."""
+        """Return the commands for the owners and dependents that `stimulus` affects."""
         commands = self._consequences(stimulus)
         if not self.looks_up_owners:
             return commands
@@ -87,11 +88,11 @@ class GarbageCollector:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once, if anything was postponed."""
+        """Return 0 (immediately) if commands were postponed."""
         return AT_ONCE if self._postponed or self._unconfirmed else None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return what was postponed, and look up owners that were not seen meanwhile."""
+        """Return the postponed commands, and look up owners that were not observed meanwhile."""
         commands, self._postponed = self._postponed, []
         suspects, self._unconfirmed = self._unconfirmed, {}
         for one in suspects.values():
@@ -115,7 +116,7 @@ class GarbageCollector:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
-        """Index everything first, and only then see what is under way."""
+        """Index all objects first, then handle deletions in progress."""
         ending = []
         for one in objects:
             self._file(one)
@@ -131,7 +132,7 @@ class GarbageCollector:
         return commands
 
     def _file(self, one: ApiObject) -> list[Command]:
-        """Note whose dependent `one` is; deleted if its owner turns out not to exist."""
+        """Index the owners of `one`; delete it if its owner does not exist."""
         meta = one.metadata
         if self.looks_up_owners:
             self._present[meta.uid] = meta.namespace
@@ -172,7 +173,7 @@ class GarbageCollector:
         ref = _ref(one)
         for owner in (ref.uid, owner_key(ref.kind, ref.namespace, ref.name, "")):
             dependents = self._dependents.pop(owner, {})
-            # Objects created for a pod are created after the pod was observed.
+            # objects created for a pod are created after the pod was observed
             if owner == ref.uid and not isinstance(one, Pod):
                 self._gone[owner] = None
             for dependent in dependents.values():
@@ -207,7 +208,7 @@ class GarbageCollector:
         return [command for one in dependents for command in self._abandon(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
-        """Delete the owners that waited only for the deleted dependent `uid`."""
+        """Delete the owners that were waiting only for the deleted dependent `uid`."""
         dependent = self._by_uid.pop(uid, None)
         commands: list[Command] = []
         for key in dependent.keys if dependent is not None else ():
@@ -220,14 +221,17 @@ class GarbageCollector:
     # --- owners that were never seen -----------------------------------------------------------
 
     def _names_unknown_owner(self, dependent: _Dependent) -> bool:
-        """Whether an owner was not seen, or only in a namespace where it cannot be the owner."""
+        """Return whether an owner was not observed, or only in a wrong namespace."""
         namespace = dependent.ref.namespace
         return any(
             self._present.get(one.uid) not in ("", namespace) for one in dependent.owners if one.uid
         )
 
     def _collect(self, target: ObjectRef, absent: Collection[str]) -> list[Command]:
-        """Delete a dependent whose owners do not exist; if others do, keep only those."""
+        """Delete a dependent whose owners do not exist.
+
+        If some exist, keep only references to those.
+        """
         dependent = self._by_uid.get(target.uid)
         if dependent is None or dependent.is_going:
             return []
@@ -241,7 +245,7 @@ class GarbageCollector:
     # --- dependents ----------------------------------------------------------------------------
 
     def _abandon(self, dependent: _Dependent, owner: str) -> list[Command]:
-        """`owner` is being deleted: delete `dependent` unless it has another owner."""
+        """Handle the deletion of `owner`: delete `dependent` unless it has another owner."""
         if dependent.is_going:
             return []
         others = [key for key in dependent.keys if key != owner]

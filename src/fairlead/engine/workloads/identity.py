@@ -1,7 +1,7 @@
 """Identity of owners and pods: references, keys, events and generated names.
 
-Generated names have upstream's form and alphabet. Upstream draws suffixes at random; here they are
-a hash of the owner and a serial number, so the same run yields the same names on every machine.
+Generated names have upstream's form and alphabet. Upstream draws suffixes at random; here a suffix
+is a hash of the owner and a serial number, so the same run has the same names on every machine.
 
 upstream: staging/src/k8s.io/apiserver/pkg/storage/names/generate.go,
 apimachinery/pkg/util/rand/rand.go:SafeEncodeString
@@ -78,7 +78,7 @@ _NAMESPACE_TERMINATING: Final = "because it is being terminated"
 
 
 def is_namespace_terminating(message: str) -> bool:
-    """Whether a creation was refused because its namespace is terminating, which is no failure."""
+    """Return whether a creation was rejected because its namespace is terminating."""
     # upstream: pkg/controller/controller_utils.go:createPods, HasStatusCause
     return message.endswith(_NAMESPACE_TERMINATING)
 
@@ -103,14 +103,14 @@ def pod_ref(pod: Pod) -> ObjectRef:
 
 
 def ordinal_of(owner_name: str, pod_name: str) -> int | None:
-    """Return the ordinal in `pod_name`, None if it is not a pod name of that StatefulSet."""
+    """Return the ordinal in `pod_name`, None if it is not the name of a pod of that StatefulSet."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
     parent, _, digits = pod_name.rpartition("-")
     return int(digits) if parent == owner_name and digits.isdecimal() else None
 
 
 def generated_name(base: str, seed: str, serial: int) -> str:
-    """Return `base-xxxxx`, where the suffix depends only on `seed` and `serial`."""
+    """Return `base-xxxxx`; the suffix depends only on `seed` and `serial`."""
     prefix = f"{base}-"[: GENERATED_LENGTH_MAX - SUFFIX_LENGTH]
     return prefix + _letters(f"{seed}/{serial}".encode(), SUFFIX_LENGTH)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.api.text.integer import capped_integer
 
-# Of a percentage; an amount has no more bits.
+# of a percentage; an amount has no more bits
 PERCENT_MAX: Final = 2**31 - 1
 _PERCENT: Final = re.compile(r"([0-9]+)%")
 

@@ -1,12 +1,12 @@
-"""NamespaceDeletion: empties a terminating namespace, then finalizes it.
+"""NamespaceDeletion: deletes the content of a terminating namespace, then finalizes it.
 
     5 s after the deletion   delete the pods
-        pods remain          report, come back when their grace period should be over
+        pods remain          report, retry when their grace period should be over
         none remain          delete everything else
-        objects remain       report what remains and which finalizers hold it, come back
+        objects remain       report the remaining objects and their finalizers, retry
         nothing remains      finalize the namespace
 
-What remains is reported in the namespace's conditions.
+The namespace's conditions report what remains.
 
 upstream: pkg/controller/namespace/namespace_controller.go,
 pkg/controller/namespace/deletion/namespaced_resources_deleter.go, status_condition_utils.go
@@ -70,7 +70,7 @@ _CLEAR: Final = {
 
 @dataclass(slots=True)
 class NamespaceDeletion:
-    """All terminating namespaces; nothing else costs it any work."""
+    """All terminating namespaces; other objects cause no work."""
 
     issuer: ClassVar[Issuer] = controller_account("namespace-controller")
 
@@ -98,11 +98,11 @@ class NamespaceDeletion:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next namespace is to be emptied."""
+        """Return when the content of the next namespace must be deleted."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Delete the pods of the namespaces whose time has come."""
+        """Delete the pods of the namespaces that are due."""
         commands: list[Command] = []
         for name in self._timers.pop_due(now):
             if self._due.get(name, now + 1) <= now:
@@ -117,14 +117,14 @@ class NamespaceDeletion:
             self._schedule(meta.name, now + GRACE)
 
     def _forget(self, namespace: Namespace) -> list[Command]:
-        """Delete the content of a namespace that had no finalizer to wait for that."""
+        """Delete the content of a namespace whose deletion did not wait for that."""
         name = namespace.metadata.name
         self._due.pop(name, None)
         is_emptied = self._terminating.pop(name, None) is not None
         return [] if is_emptied else [DeleteCollection(name)]
 
     def _schedule(self, name: str, due: Instant) -> None:
-        """Empty the namespace at `due`, unless it is to happen sooner."""
+        """Schedule the namespace at `due`, unless it is scheduled earlier."""
         if due < self._due.get(name, due + 1):
             self._due[name] = due
             self._timers.add(due, name)
@@ -136,7 +136,7 @@ class NamespaceDeletion:
         name, is_about_pods = namespace.metadata.name, answer.command.kind == POD
         if is_about_pods and not answer.remaining:
             return [DeleteCollection(name)]
-        # Upstream reports pods that remain in the first step as if nothing did.
+        # in the first step, upstream reports remaining pods as if none remained
         reported = () if is_about_pods else answer.remaining
         commands: list[Command] = [self._report(namespace, reported)]
         if answer.remaining:
@@ -147,7 +147,7 @@ class NamespaceDeletion:
         return commands
 
     def _report(self, namespace: Namespace, remaining: tuple[Remaining, ...]) -> Command:
-        """State in the conditions what remains."""
+        """Write the remaining content to the namespace's conditions."""
         stated = dict(_CLEAR)
         if remaining:
             rows = sorted(f"{one.resource} has {one.count} resource instances" for one in remaining)
@@ -166,7 +166,7 @@ class NamespaceDeletion:
 
 
 def _estimate_s(answer: CollectionDeleted, namespace: Namespace, now: Instant) -> int:
-    """How long what remains should take: the pods' grace period, or a guess for finalizers."""
+    """Return how long the rest should take: the pods' grace period, or a guess for finalizers."""
     begun = parse_timestamp(namespace.metadata.deletion_timestamp)
     grace_s = answer.grace_period_s if now < begun + seconds(answer.grace_period_s) else 0
     estimates = [

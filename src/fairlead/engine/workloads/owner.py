@@ -1,4 +1,4 @@
-"""Owners: the kinds that control pods, and the rule for each of them."""
+"""Owners: the kinds that control pods, and the rule for each kind."""
 
 from __future__ import annotations
 
@@ -66,19 +66,23 @@ def complaints(owner: Owner) -> list[Command]:
 
 @dataclass(frozen=True, slots=True)
 class OwnerRules:
-    """Makes the rule of each owner; `tracks_jobs`: pods of Jobs get the tracking finalizer."""
+    """Creates the rule of each owner.
+
+    With `tracks_jobs`, pods of Jobs get the tracking finalizer.
+    """
 
     nodes: Mapping[str, Node]
     histories: Histories
     tracks_jobs: bool
 
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
-        """Return the rule for the newest version of `owner`; `before` is its rule until now.
+        """Return the rule for the newest version of `owner`; `before` is its previous rule.
 
-        An owner whose template describes no pod gets no rule. Neither does an owner that is being
-        deleted: the garbage collector decides about its pods.
+        An owner whose template describes no pod gets no rule. An owner that is being deleted gets
+        no rule either, because the garbage collector handles its pods.
         """
-        if isinstance(owner, Job):  # a Job counts its pods until the end, also while deleted
+        # a Job counts its pods until the end, even while it is being deleted
+        if isinstance(owner, Job):
             if isinstance(before, JobRule):
                 return before.changed(owner)
             return JobRule.of(owner, pods, is_tracked=self.tracks_jobs).changed(owner)

@@ -38,14 +38,14 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 class OwnerOutput(Protocol):
-    """Writes about an owner for clients: status, revisions, job tracking."""
+    """What is written about an owner for clients: status, revisions, job tracking."""
 
     def learn(self, key: str, owner: Owner) -> None:
         """Store the newest version of `owner`."""
         ...
 
     def forget(self, key: str) -> None:
-        """Forget a deleted owner."""
+        """Remove a deleted owner."""
         ...
 
     def write(self, key: str, now: Instant) -> list[Command]:
@@ -62,10 +62,10 @@ class NoOwnerStatus:
     writer: StatusWriter
 
     def learn(self, key: str, owner: Owner) -> None:
-        """Nothing to store."""
+        """Do nothing."""
 
     def forget(self, key: str) -> None:
-        """Nothing to forget."""
+        """Do nothing."""
 
     def write(self, key: str, now: Instant) -> list[Command]:
         """Return no commands."""
@@ -74,7 +74,7 @@ class NoOwnerStatus:
 
 @dataclass(slots=True)
 class OwnerStatus:
-    """The newest version of each owner, by key."""
+    """Writes the status of owners; keeps the newest version of each, by key."""
 
     pod_sets: PodSets
     histories: Histories
@@ -95,7 +95,7 @@ class OwnerStatus:
         self.pod_sets.mark_changed(key)
 
     def forget(self, key: str) -> None:
-        """Forget a deleted owner."""
+        """Remove a deleted owner."""
         self._owners.pop(key, None)
         self._first.pop(key, None)
         self._schedule.forget(key)
@@ -128,10 +128,10 @@ class OwnerStatus:
                 return []
 
     def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
-        """The pods to count: for a new generation, those that existed when it was first seen.
+        """Return the pods to count; for a new generation, those that existed at its start.
 
-        Upstream's controllers count the pods, then create or delete some, and write the counts from
-        before.
+        Upstream's controllers count the pods, create or delete some, and then write the earlier
+        counts.
         """
         # upstream: stateful_set_control.go:updateStatefulSet, daemon_controller.go:syncDaemonSet
         pods = self.pod_sets.sets[key].pods.values()
@@ -156,7 +156,7 @@ class OwnerStatus:
             return []
         release_counted(rule.progress, pods)
         status = job_status(job, rule.progress, pods, now)
-        # Compares the fields of the view; the others are written together with them.
+        # Compares the fields of the view; the other fields are written together with them.
         is_written = msgspec.convert(status, JobStatus) == job.status != JobStatus()
         if not is_written:
             written = self.writer.write(pods.ref, as_json(job.status), status)

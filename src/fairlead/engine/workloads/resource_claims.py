@@ -4,8 +4,8 @@
     a consumer finished or is gone ──▶ it leaves status.reservedFor ──▶ the last one: deallocate
     a claim was created for a pod that will not run any more ──▶ the claim is deleted
 
-Each version of a claim is written at most once; the effect is its next version. A snapshot is
-stored as a whole first, so that no pod seems missing because it comes after its claim.
+Each version of a claim is written at most once; the write creates the next version. A snapshot is
+stored completely first, so that pods listed after their claim count.
 
 Differs from upstream: a template that is created later is noticed at once; upstream retries.
 
@@ -59,14 +59,14 @@ class ResourceClaims:
         self._made: dict[tuple[str, str], str] = {}  # (pod uid, pod claim name) -> claim
         self._asked: dict[tuple[str, str], CreateObject] = {}
         self._used_by: dict[str, dict[str, None]] = {}  # pod uid -> claims
-        self._written: dict[str, str] = {}  # claim -> last version that was acted on
+        self._written: dict[str, str] = {}  # claim -> last version that was handled
         self._deleting: dict[str, None] = {}  # claims whose deletion was requested
         self._reported: dict[
             str, dict[str, str]
         ] = {}  # pod uid -> claim names in its status, or in flight
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands for claims that `stimulus` concerns."""
+        """Return the commands for the claims that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 return self._react(one) if self._see(one) else []
@@ -87,7 +87,7 @@ class ResourceClaims:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: nothing is ever scheduled."""
+        """Return None: the controller has no deadlines."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -101,7 +101,7 @@ class ResourceClaims:
         return [command for one in concerned for command in self._react(one)]
 
     def _see(self, one: ApiObject) -> bool:
-        """Store an object; return whether it needs a look."""
+        """Store an object; return whether it must be synced."""
         match one:
             case Pod():
                 if not one.spec.resource_claims:
@@ -161,7 +161,10 @@ class ResourceClaims:
     # --- pods ------------------------------------------------------------------------------
 
     def _sync_pod(self, pod: Pod) -> list[Command]:
-        """Create missing claims, write their names to the status; release finished pods."""
+        """Create missing claims and write their names to the status.
+
+        Release the claims of finished pods.
+        """
         if is_done(pod):
             return self._release(pod)
         if pod.metadata.deletion_timestamp:
@@ -184,7 +187,7 @@ class ResourceClaims:
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """Yield the claim, if its template exists and it is not being created already."""
+        """Yield the command that creates the claim, unless it cannot be created or is in flight."""
         asked = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
@@ -193,7 +196,7 @@ class ResourceClaims:
             yield command
 
     def _not_made(self, command: CreateObject) -> None:
-        """A claim could not be created: the next change of the pod tries again."""
+        """Handle a failed creation of a claim: the next change of the pod retries."""
         for asked, known in self._asked.items():
             if known is command:
                 del self._asked[asked]
@@ -210,7 +213,7 @@ class ResourceClaims:
     # --- claims ----------------------------------------------------------------------------
 
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
-        """Remove finished consumers, deallocates unused devices, delete unused claims."""
+        """Remove finished consumers, deallocate unused devices, delete unused claims."""
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)
         is_going = bool(claim.metadata.deletion_timestamp) and not left
@@ -234,14 +237,14 @@ class ResourceClaims:
         return commands
 
     def _uses(self, consumer: ClaimConsumer) -> bool:
-        """Return whether the consumer is in use; consumers other than pods are left alone."""
+        """Return whether the consumer is in use; consumers other than pods are kept."""
         if consumer.resource != "pods" or consumer.api_group:
             return True
         pod = self._pods.get(consumer.uid)
         return pod is not None and not is_done(pod)
 
     def _is_orphan(self, claim: ResourceClaim) -> bool:
-        """Return whether the claim was created for a pod that will not run any more."""
+        """Return whether the claim was created for a pod that will no longer run."""
         owner = owner_of(claim)
         if not owner or POD_CLAIM_NAME not in claim.metadata.annotations:
             return False
@@ -272,7 +275,7 @@ def owner_of(claim: ResourceClaim) -> str:
 
 
 def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate) -> dict[str, Any]:
-    """Return the claim that `wanted` of `pod` describes, from `template`."""
+    """Return the claim that `wanted` of `pod` describes, created from `template`."""
     meta = pod.metadata
     described = template.spec.get("metadata", {})
     kept = {"labels": described["labels"]} if "labels" in described else {}
@@ -312,7 +315,7 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
 
 
 def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
-    """`claim` reserved only for `left`; without consumers it is deallocated."""
+    """Return `claim`, reserved only for `left`; without consumers, it is deallocated."""
     fields: dict[str, Any] = {"reservedFor": [as_json(one) for one in left] or None}
     if not left:
         fields |= {"allocation": None, "devices": None}
@@ -321,7 +324,7 @@ def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
 
 
 def unprotected(claim: ResourceClaim) -> PatchObject:
-    """Remove the claim's delete-protection finalizer."""
+    """Return the patch that removes the claim's delete-protection finalizer."""
     finalizers = [one for one in claim.metadata.finalizers if one != FINALIZER]
     return PatchObject(claim_ref(claim), {"metadata": {"finalizers": finalizers or None}})
 

@@ -1,8 +1,8 @@
-"""ResourceQuotas: keeps status.used of every quota equal to what its namespace uses.
+"""ResourceQuotas: keeps status.used of every quota equal to the usage of its namespace.
 
-Admission charges a quota for what it lets in, and enforces it by its status. This controller fills
-in the status of a new quota, gives back what is deleted, and corrects everything else. It only
-decides when to count; the API server's evaluators do the counting (`UpdateQuotaStatus`).
+Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
+the status of a new quota, subtracts deleted objects, and corrects errors. It only determines when
+to recount; the API server's evaluators count (`UpdateQuotaStatus`).
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
 """
@@ -24,7 +24,7 @@ _KIND: Final = "ResourceQuota"
 
 @dataclass(slots=True)
 class ResourceQuotas:
-    """All quotas; changes in namespaces without one cost a lookup."""
+    """All quotas; a change in a namespace without quotas costs one lookup."""
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
 
@@ -32,7 +32,7 @@ class ResourceQuotas:
     _changed: dict[str, None] = field(default_factory=dict)  # namespaces
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Note in which namespaces usage may have changed."""
+        """Record the namespaces whose usage may have changed."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, is_gone=False)
@@ -46,11 +46,11 @@ class ResourceQuotas:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once, where usage may have changed."""
+        """Return 0 (immediately) if usage may have changed."""
         return AT_ONCE if self._changed else None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Count again in all these namespaces."""
+        """Recount usage in the recorded namespaces."""
         changed, self._changed = self._changed, {}
         quotas = (ref for name in changed for ref in self._quotas.get(name, {}).values())
         return [UpdateQuotaStatus(ref) for ref in quotas]

@@ -1,4 +1,4 @@
-"""StatusWriter: at most one status write in flight for each object, and none without a change."""
+"""StatusWriter: sends one status write at a time for each object, if the status changed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
 class StatusWriter:
     """Status writes in flight, by object.
 
-    A write that had no effect is not repeated until the object changes: some admission policy has
-    kept the object as it was.
+    A write without effect is not repeated until the object changes, because an admission policy
+    keeps reverting it.
     """
 
     _pending: dict[ObjectRef, Json] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class StatusWriter:
     ) -> list[Command]:
         """Write the status `after` over `before`, unless a write is in flight or nothing changes.
 
-        After the write in flight is answered, call this again.
+        Call this again after the outcome of the write in flight.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:
@@ -53,11 +53,11 @@ class StatusWriter:
         return target in self._pending
 
     def see(self, target: ObjectRef) -> None:
-        """Note that the object `target` has changed."""
+        """Record that the object `target` has changed."""
         self._taken.pop(target, None)
 
     def answered(self, target: ObjectRef) -> bool:
-        """Note that a write succeeded; return whether it was sent from here."""
+        """Record that a write succeeded; return whether it was sent here."""
         patch = self._pending.pop(target, None)
         if patch is None:
             return False
@@ -66,13 +66,13 @@ class StatusWriter:
         return True
 
     def refused(self, target: ObjectRef) -> int:
-        """Note that a write failed; return the failures in a row, 0 if it was sent elsewhere."""
+        """Record a failed write; return the consecutive failures, 0 if it was sent elsewhere."""
         if self._pending.pop(target, None) is None:
             return 0
         self._refused[target] = self._refused.get(target, 0) + 1
         return self._refused[target]
 
     def forget(self, target: ObjectRef) -> None:
-        """Forget the writes of the deleted object `target`."""
+        """Remove the writes of the deleted object `target`."""
         for known in (self._pending, self._taken, self._refused):
             known.pop(target, None)

@@ -1,9 +1,9 @@
 """WorkQueue: keys of objects to sync, with deduplication, backoff and a burst limit.
 
-A changed object is synced once everything of the instant has settled. After a failure it is synced
-again with exponential backoff, up to 15 times. After too many writes at one instant it pauses
+A changed object is synced once all changes of the instant are handled. After a failure it is
+retried with exponential backoff, up to 15 times. After too many writes at one instant it pauses
 (`BurstLimiter`). While its writes are in flight it is not synced; if it changed meanwhile, it is
-synced after the last answer.
+synced after the last outcome.
 
 Example with a first delay of 5 ms: add(a), add(b), add(a) yields [a, b]. If the write of a fails at
 0 s, a comes back at 5 ms; failing again, at 5 + 10 = 15 ms. `forget(a)` resets its failures.
@@ -33,7 +33,7 @@ Write = CreateObject | PatchObject | DeleteObject
 
 @dataclass(slots=True)
 class _InFlight:
-    """The written objects of one key that have no answer yet; `is_stale` if the key was due."""
+    """The written objects of one key without an outcome yet; `is_stale` if the key became due."""
 
     targets: set[ObjectRef] = field(default_factory=set)
     is_stale: bool = False
@@ -55,7 +55,7 @@ class WorkQueue:
         self._keys[key] = None
 
     def forget(self, key: Key) -> None:
-        """Reset the failures of `key`, and ignore the answers to its writes."""
+        """Remove the failures of `key`, and ignore the outcomes of its writes."""
         self._retries.taken(key)
         for target in self._in_flight.pop(key, _InFlight()).targets:
             del self._writers[target]
@@ -65,7 +65,7 @@ class WorkQueue:
         return 0 if self._keys else self._retries.next_due()
 
     def take(self, now: Instant) -> Iterator[Key]:
-        """Yield the keys that are due and may be synced; keys added from now on come next time."""
+        """Yield the keys that are due and not in flight; keys added from now on come next time."""
         keys, self._keys = self._keys, {}
         for key in keys | dict.fromkeys(self._retries.pop_due(now)):
             if key in self._in_flight:
@@ -90,7 +90,7 @@ class WorkQueue:
     def answered(self, target: ObjectRef, refused_at: Instant | None) -> None:
         """Handle the outcome of a write: refused at an instant, or successful (None).
 
-        Writes of others are ignored.
+        Writes that were not sent here are ignored.
         """
         key = self._writers.pop(target, None)
         if key is None:
@@ -116,17 +116,17 @@ class Retries:
     _due: TimerQueue[Key] = field(default_factory=TimerQueue)
 
     def refused(self, key: Key, now: Instant) -> None:
-        """A write failed at `now`."""
+        """Record a failed write at `now`."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         if failures <= RETRIES_MAX:
             self._due.add(now + self.config.retry_after(failures), key)
 
     def rest(self, key: Key, now: Instant) -> None:
-        """Too many writes at `now`: schedule a pause."""
+        """Schedule a pause after too many writes at `now`."""
         self._due.add(now + REST, key)
 
     def taken(self, key: Key) -> None:
-        """Note that a write of `key` succeeded, or that its object is gone."""
+        """Record that a write of `key` succeeded, or that its object was deleted."""
         self._failures.pop(key, None)
 
     def next_due(self) -> Instant | None:
@@ -142,16 +142,16 @@ class Retries:
 class BurstLimiter:
     """Limits the writes by key at one instant; only the newest instant is counted.
 
-    When another component reverts a write at once, for example an admission policy that changes
-    objects, controller and policy would alternate forever while the simulated time stands still.
-    Upstream's controllers are limited by their client's requests per second instead.
+    If another component reverts a write immediately, for example a mutating admission policy,
+    controller and policy would alternate forever without simulated time advancing. Upstream's
+    controllers are limited by their client's requests per second instead.
     """
 
     _now: Instant = 0
     _times: dict[object, int] = field(default_factory=dict)
 
     def record(self, key: object, now: Instant, times: int = 1) -> None:
-        """Counts `times` writes for `key`."""
+        """Count `times` writes for `key`."""
         if now != self._now:
             self._now, self._times = now, {}
         self._times[key] = self._times.get(key, 0) + times

@@ -1,4 +1,4 @@
-"""List pages: which objects a list shows, at which version, and where the next page starts.
+"""List pages: the objects in a page of a list, their version, and the start of the next page.
 
 resourceVersion      resourceVersionMatch  shows
 ""                   -                     the present
@@ -7,9 +7,10 @@ N                    Exact                 version N
 N with a limit       ""                    version N
 0                    ""                    the present, unpaged
 
-A continue token names the version of the first page and the key to go on from. Later pages show
-the objects as they were at that version, reconstructed from the change log as far back as it
-reaches. A client that comes too late gets a token that continues with the present (version -1).
+A continue token contains the version of the first page and the key where the next page starts.
+Later pages show the objects at that version, reconstructed from the change log. If the log no
+longer reaches back that far, the client gets a token that continues with the present objects
+(version -1).
 
 upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
 storage/cacher/delegator.go:shouldDelegateList
@@ -36,8 +37,8 @@ from fairlead.apiserver.negotiation.request_error import from_the_future
 from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredObject
 
-# The key of an object within a list of one namespace ("name") or of all ("namespace/name"), and
-# the object as it is stored.
+# The key of an object in a list of one namespace ("name") or of all namespaces ("namespace/name"),
+# and the object as stored.
 ListEntry = tuple[str, StoredObject]
 
 _LIST_TOO_OLD: Final = "The resourceVersion for the provided list is too old."
@@ -96,7 +97,7 @@ def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]
 
 
 def _requested_version(storage: Storage, text: str) -> int:
-    """Returns a list's resourceVersion, 0 when there is none. Raises ApiError 400, 504."""
+    """Returns a list's resourceVersion, 0 if there is none. Raises ApiError 400, 504."""
     if not text:
         return 0
     problem = unsigned(text)
@@ -143,7 +144,7 @@ def _page(
         return ListPage([kept for _, kept in matches], version)
     # The next page starts right after the last key: "\0" is the smallest possible suffix.
     token = encoded(Token(version, f"/{matches[-1][0]}\0"))
-    # As upstream, the remaining objects are only counted where all of them match.
+    # As upstream, the remaining objects are counted only if all of them match.
     remaining = len(objects) - limit if predicate.is_everything else None
     return ListPage([kept for _, kept in matches], version, token, remaining)
 
@@ -172,7 +173,7 @@ def _list_key(key: Key, namespace: str) -> str:
 def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[ListEntry]:
     """Returns the objects as they were at `version`, by undoing later changes, newest first.
 
-    Raises ApiError 410 when the change log does not reach back that far.
+    Raises ApiError 410 if the change log does not reach back that far.
     """
     changes = storage.changes_since(version)
     objects = dict(objects_now(storage, kind, namespace))
@@ -193,8 +194,7 @@ def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> l
 # --- continue tokens -----------------------------------------------------------------------------
 
 # A token is a version and the first key of the next page, as JSON in base64 without padding. A
-# malformed token is refused with the errors of Go's decoders, which upstream passes on.
-#
+# malformed token is rejected with the errors of Go's decoders, as upstream does.
 # upstream: apiserver/pkg/storage/continue.go, encoding/base64/base64.go
 
 FORMAT: Final = "meta.k8s.io/v1"
@@ -203,7 +203,7 @@ _INVALID: Final = "invalid continue token: continue key is not valid: "
 _ALPHABET: Final = frozenset(f"{ascii_letters}{digits}-_")
 _LINE_ENDS: Final = str.maketrans("", "", "\r\n")
 _WHOLE: Final = 4
-# The members of a token: their types here, and in Go.
+# the members of a token, with their types in Python and in Go
 _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "v": (str, "string"),
     "rv": (int, "int64"),
@@ -226,7 +226,7 @@ def encoded(token: Token) -> str:
 
 
 def decoded(text: str) -> Token:
-    """Decodes a token; its start loses the leading slash. Raises ApiError 400."""
+    """Decodes a token; removes the leading slash of its start key. Raises ApiError 400."""
     at = _first_fault(text)
     if at is not None:
         raise bad_request(f"{_INVALID}illegal base64 data at input byte {at}")
@@ -252,7 +252,7 @@ def _first_fault(text: str) -> int | None:
 
 
 def _mistyped(content: Any) -> Iterator[str]:
-    """Yields the members with a wrong type; null is allowed everywhere."""
+    """Yields the members with a wrong type; every member may be null."""
     if content is None:
         return
     if not isinstance(content, dict):
@@ -288,11 +288,11 @@ def _checked(content: dict[str, Any]) -> Token:
 
 
 def _cleaned(key: str) -> str:
-    """Returns `key` as Go's path.Clean does; Python's normpath would keep a leading `//`."""
+    """Returns `key` as cleaned by Go's path.Clean; Python's normpath would keep a leading `//`."""
     return normpath(key.replace("//", "/", 1)) if key.startswith("//") else normpath(key)
 
 
 def token_too_old(token: Token, why: str) -> ApiError:
-    """Returns ApiError 410 with a token to continue at present: the token's version is gone."""
+    """Returns ApiError 410 with a token that continues with the present objects."""
     fresh = encoded(Token(NOW, token.start))
     return ApiError("Expired", 410, why, continue_token=fresh)

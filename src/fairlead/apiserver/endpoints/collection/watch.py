@@ -1,12 +1,12 @@
 """Watches: queues of encoded events, one per client.
 
-A watch starts with the existing objects (as ADDED events) or with the changes since a version,
-and then gets each change as it is stored. With a selector, an object that begins to match is
-ADDED, and one that no longer matches is DELETED. Events are encoded once per change and encoder,
-and shared by all watches with an equal encoder.
+A watch starts with the existing objects (as ADDED events) or with the changes since a version, and
+then gets each change as it is stored. With a selector, an object that begins to match is ADDED, and
+one that no longer matches is DELETED. Events are encoded once per change and encoder; all watches
+with an equal encoder share the result.
 
 The HTTP layer sets `on_data`, which signals that `take` has events. It must close the watch when
-the client leaves, and stops sending when `is_over`.
+the client disconnects, and stop sending when `is_over`.
 
     opened --take--> events ... --take--> events ... --(error, overrun or close)--> over
 
@@ -46,7 +46,10 @@ class WatchEventEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WatchScope:
-    """What is watched: `namespace` "" is all of them, changes up to `after` are ignored."""
+    """What is watched.
+
+    `namespace` "" means all namespaces, changes up to version `after` are ignored.
+    """
 
     kind: Kind
     namespace: str
@@ -55,7 +58,7 @@ class WatchScope:
     after: int = 0
 
     def event_of(self, change: StoredChange) -> WatchEvent | None:
-        """Return the event for `change`; None if it is not an event of this watch."""
+        """Return the event for `change`; None if the watch does not select it."""
         obj, before = change.object, change.previous
         if change.version <= self.after:
             return None
@@ -75,8 +78,9 @@ class WatchScope:
 class Watch:
     """One client's queue of events.
 
-    `timeout_s` is how long it may last, `bookmark_s` when the last bookmark is sent (None: the
-    client wants none). `is_drained` tells whether the last `take` returned all that was queued.
+    `timeout_s` is how long it may last, `bookmark_s` when the last bookmark is sent (None: no
+    bookmarks were requested). `is_drained` tells whether the last `take` returned all that was
+    queued.
     """
 
     def __init__(
@@ -110,8 +114,8 @@ class Watch:
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
         """Return the seconds from `elapsed_s` to the next bookmark; None after the last one.
 
-        There is one every minute, so that an idle client can resume from a recent version, and
-        one just before the timeout.
+        Bookmarks are sent every minute, so that an idle client can resume from a recent version,
+        and just before the timeout.
         """
         # upstream: apiserver/pkg/storage/cacher/cache_watcher.go:nextBookmarkTime
         if self.bookmark_s is None or elapsed_s >= self.bookmark_s:
@@ -124,12 +128,12 @@ class Watch:
         self._is_first = self._is_first and not existing
 
     def _added(self, existing: Sequence[StoredObject]) -> Iterator[bytes]:
-        """Encode lazily: all lines together may not fit into memory."""
+        """Yield encoded events one by one, because all lines together may not fit into memory."""
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 
     def take(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
-        """Take the queued lines in order, until they exceed `bytes_max` or none are left."""
+        """Remove and return queued lines in order, until they exceed `bytes_max`."""
         taken, size, self.is_drained = [], 0, False
         for line in self._first:
             taken.append(line)
@@ -151,7 +155,7 @@ class Watch:
         self.add(self.scope.encoder.event(name, obj, is_first=self._is_first))
 
     def add(self, line: bytes) -> None:
-        """Queue an encoded event; a client that does not keep up is disconnected."""
+        """Queue an encoded event; if the client is too slow, disconnect it."""
         self._is_first = False
         self._lines.append(line)
         self._bytes += len(line)
@@ -161,7 +165,7 @@ class Watch:
             self.on_data()
 
     def bookmark(self, version: int, *, is_initial: bool = False) -> None:
-        """Queue a bookmark: all changes up to `version` were sent."""
+        """Queue a bookmark, which says that all changes up to `version` were sent."""
         meta: Json = {"resourceVersion": str(version)}
         if is_initial:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
@@ -173,7 +177,7 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """Stop: no more events are queued."""
+        """Close the watch: no more events are queued."""
         self.is_over = True
         self._close(self)
         if self.on_data is not None:
@@ -184,7 +188,7 @@ class Watches:
     """All open watches of one storage."""
 
     def __init__(self, storage: Storage) -> None:
-        """Send the changes of `storage`."""
+        """Send the changes of `storage` to the watches."""
         self._storage = storage
         self._by_resource: dict[str, dict[Watch, None]] = {}
         self._lines: dict[Any, bytes] = {}
@@ -205,7 +209,7 @@ class Watches:
         self._by_resource.get(watch.scope.kind.resource, {}).pop(watch, None)
 
     def count(self, kind: Kind | None = None) -> int:
-        """Return the number of open watches, of `kind` only if that is given."""
+        """Return the number of open watches; if `kind` is given, only those of that kind."""
         if kind is not None:
             return len(self._by_resource.get(kind.resource, ()))
         return sum(map(len, self._by_resource.values()))

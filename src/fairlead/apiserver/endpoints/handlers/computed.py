@@ -1,4 +1,4 @@
-"""GET and list of kinds that are computed, not stored: componentstatuses and metrics.
+"""GET and list for kinds that are computed instead of stored: componentstatuses and metrics.
 
 They have no resourceVersion and cannot be watched.
 """

@@ -1,4 +1,4 @@
-"""DELETE of one object, and of a collection; and the DeleteOptions of both.
+"""DELETE of one object and of a collection, and the DeleteOptions of both.
 
 upstream: apiserver/pkg/endpoints/handlers/delete.go:DeleteResource, DeleteCollection
 """
@@ -41,7 +41,7 @@ from fairlead.apiserver.validation.meta.field import invalid, not_supported
 
 
 def delete(scope: RequestScope) -> WebhookCalls[Response]:
-    """Deletes the object that the path names, at once or after its grace period."""
+    """Deletes the object that the path names, immediately or after its grace period."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
     # 2. read the options from the body, else from the query
@@ -54,7 +54,7 @@ def delete(scope: RequestScope) -> WebhookCalls[Response]:
     last = yield from store.delete.steps(
         kind, info.namespace, info.name, scope.now, options.deletion, write=write
     )
-    # 4. encode the object, or a Status where it is gone and its kind does not return it
+    # 4. encode the object, or a Status if it was removed and its kind does not return it
     remains = store.storage.find_stored(kind, info.namespace, info.name) is not None
     has_finalizers = bool(last["metadata"].get("finalizers"))
     if (
@@ -82,7 +82,7 @@ def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
     options = delete_options(scope)
     chosen = list_options(scope.request, is_watch=False)
     if not chosen.limit:
-        # Upstream lists in pages of exactly the requested version; a limit has that effect.
+        # Upstream lists pages of exactly the requested version; setting a limit has that effect.
         chosen = replace(chosen, limit=_UNLIMITED)
     predicate = selection_predicate(scope.kind, chosen.label_selector, chosen.field_selector)
     # 3. list
@@ -93,7 +93,7 @@ def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
         try:
             yield from retried(partial(_delete, scope, options, value_of(listed)["metadata"]))
         except ApiError as refusal:
-            if refusal.reason != "NotFound":  # another request has deleted it
+            if refusal.reason != "NotFound":  # another request has deleted it meanwhile
                 raise
     warn_of_orphans(scope, options)
     # 5. encode all of them
@@ -129,11 +129,11 @@ _UNKNOWN_OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete.
+    """The options of a deletion.
 
-    `is_legacy_cascade`: orphanDependents is false, the old way to ask for background deletion; it
-    is answered with 202 while the object remains. `raw` are the options as the client sent
-    them, for admission.
+    `is_legacy_cascade`: orphanDependents is false, the old way to request background deletion; the
+    answer is 202 while the object remains. `raw` are the options as the client sent them, for
+    admission.
     """
 
     deletion: Deletion
@@ -175,14 +175,14 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
 
 
 def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
-    """Warns that dependents stay, where a deletion without a propagation policy orphans them."""
+    """Warns that dependents remain if a deletion without a propagation policy orphans them."""
     warning = strategy_of(scope.kind).warning_without_policy
     if warning and not options.deletion.policy:
         scope.warnings.append(warning)
 
 
 def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
-    """Return everything that the store needs to know about a deletion besides the object."""
+    """Return the Write for a deletion: everything that the store needs besides the object."""
     return Write(
         dry_run=options.dry_run,
         user=scope.request.user,

@@ -16,7 +16,7 @@ from fairlead.apiserver.request import Response
 
 
 def get(scope: RequestScope) -> Response:
-    """Return the object that the path names, at least as new as resourceVersion."""
+    """Return the object that the path names, at resourceVersion or a later version."""
     if scope.request.query and is_true(scope.request, "export"):
         why = "the export parameter, deprecated since v1.14, is no longer supported"
         raise bad_request(why)
@@ -34,7 +34,7 @@ def get(scope: RequestScope) -> Response:
 
 
 def _require_known_version(scope: RequestScope, text: str) -> None:
-    """Reject a version that is malformed (500) or still to come (504)."""
+    """Reject a version that is malformed (500) or does not exist yet (504)."""
     if not text:
         return
     problem = unsigned(text)

@@ -1,4 +1,4 @@
-"""Patcher: applies the patch in a request body to an object, by its media type.
+"""Patcher: applies the patch in a request body to an object, according to its media type.
 
     json-patch            operations, in order (RFC 6902)
     merge-patch           members, null deletes (RFC 7386)
@@ -64,7 +64,7 @@ from fairlead.apiserver.schema.scalar import TypeMismatchError
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")  # perhaps too long for 64 bits
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")  # may be too long for 64 bits
 _GO_MAP: Final = "map[string]interface {}"
 _NO_OBJECT: Final = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
@@ -76,7 +76,7 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 @dataclass(frozen=True, slots=True)
 class Patcher:
-    """The patch of a request, for an object of `kind`, or the view that a subresource shows."""
+    """The patch of a request to an object of `kind`, or to a subresource's view of it."""
 
     scope: RequestScope
     options: WriteOptions
@@ -91,7 +91,7 @@ class Patcher:
 
     @property
     def operation(self) -> str:
-        """The operation of its managedFields entry."""
+        """The operation in the managedFields entry of the patch."""
         return "Apply" if self.is_apply else "Update"
 
     def patched(self, old: Json) -> Json:
@@ -133,7 +133,7 @@ class Patcher:
     def _decoded_apply(self, config: Json, applied: Json) -> Json:
         """Return the result of server-side apply, decoded by the schema."""
         try:
-            made, _ = self._restored(applied)  # without warnings of dropped fields
+            made, _ = self._restored(applied)  # without warnings about dropped fields
         except TypeMismatchError as cause:
             why = cause.restoring
             if not self.kind.is_custom:
@@ -219,7 +219,7 @@ class Patcher:
         self.scope.warnings.extend(warnings_of(notes, self.options.validation))
 
     def _validated(self, made: Json, notes: list[str], subject: PatchSubject) -> Json:
-        """Return `made` decoded by the schema; `subject` is what an error message shows."""
+        """Return `made` decoded by the schema; error messages show `subject`."""
         if isinstance(subject, PatchedObject):
             made = of_its_kind(self.kind, subject)
         made, more = self._decoded(made, subject)
@@ -230,14 +230,17 @@ class Patcher:
         return made
 
     def _decoded_document(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
-        """Return the decoded result of a patch of the object's JSON text, which is `document`."""
+        """Return the decoded result of a patch of `document`, the object's JSON text."""
         shown = PatchedObject(schema_of_kind(self.kind), made, document)
         if not isinstance(made, dict):
             raise invalid_patch(shown, _NO_OBJECT)
         return self._validated(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
-        """Return `made` decoded as upstream does without encoding it. Raises TypeMismatchError."""
+        """Return `made` decoded as upstream does from values in memory.
+
+        Raises TypeMismatchError.
+        """
         try:
             return read_by_type(self.kind, made)
         except TypeMismatchError:
@@ -254,12 +257,15 @@ class Patcher:
             shaped, notes = self._restored(made)
         except TypeMismatchError as cause:
             raise invalid_patch(subject, cause.restoring) from None
-        if len(notes) > 1:  # upstream reads members sorted
+        if len(notes) > 1:  # upstream reads members in sorted order
             _, notes = self._restored(_in_order(made))
         return shaped, notes
 
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
-        """Return `made` decoded as upstream does from its text, whose first error is reported."""
+        """Return `made` decoded as upstream does from JSON text.
+
+        The first error in the text is reported.
+        """
         try:
             shaped, notes = read_by_type(self.kind, made)
             if len(notes) > 1:
@@ -308,7 +314,7 @@ def _undecodable(prefix: str, value: Any, wanted: str) -> ApiError:
 
 
 def _as_written(made: Json, shown: PatchedObject) -> Json:
-    """Return `made` with its members in the order in which `shown` is written."""
+    """Return `made` with its members in the order that they have in `shown`."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())
     return {**written, **named}
@@ -333,7 +339,7 @@ _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersi
 
 @dataclass(frozen=True, slots=True)
 class PatchedObject:
-    """The patched object; `document` makes its JSON document, only if it is shown."""
+    """The patched object; `document` builds its JSON document, only when an error shows it."""
 
     schema: Schema | None
     made: Any
@@ -346,7 +352,7 @@ class PatchedObject:
 
 @dataclass(frozen=True, slots=True)
 class PatchBody:
-    """The body of a strategic merge patch, shown as Go prints a map."""
+    """The body of a strategic merge patch; errors show it as Go prints a map."""
 
     sent: Json
 
@@ -359,14 +365,14 @@ PatchSubject = PatchedObject | PatchBody
 
 
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
-    """Return ApiError 422 for the result of a patch; upstream names no object."""
+    """Return ApiError 422 for the result of a patch; like upstream's, it names no object."""
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'
     return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 
 
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
-    """Return the patched object with its type, which must be `kind`; a missing type is filled in.
+    """Return the patched object with its type, which must be `kind`; fill in a missing type.
 
     Raises ApiError 422.
     """
@@ -400,7 +406,7 @@ def _require_custom(kind: Kind, api_version: str, name: str, shown: PatchedObjec
 
 
 def _other_version(obj: Json, api_version: str, kind: Kind) -> ApiError:
-    """Return ApiError 422: a patched custom resource states another version, served or not."""
+    """Return ApiError 422: a patched custom resource states another version, even a served one."""
     # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
     # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
     why = f'Invalid value: "{api_version}": must be {kind.api_version}'

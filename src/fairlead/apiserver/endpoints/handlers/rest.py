@@ -1,4 +1,4 @@
-"""Steps that create, update and patch share: decode the body, check its identity, look up.
+"""Steps shared by create, update and patch: decode the body, check identity, look up the object.
 
 upstream: apiserver/pkg/endpoints/handlers/rest.go
 """
@@ -86,7 +86,7 @@ def in_storage_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
 
 
 def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
-    """Return `obj` in the path's namespace. Raises ApiError 400 if it names a different one."""
+    """Return `obj` in the path's namespace. Raises ApiError 400 if it states another namespace."""
     # upstream: apiserver/pkg/registry/rest/meta.go:EnsureObjectNamespaceMatchesRequestNamespace
     meta = obj["metadata"]
     if not isinstance(meta, dict):
@@ -101,7 +101,7 @@ def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
 
 
 def with_request_name(scope: RequestScope, obj: Json) -> Json:
-    """Return `obj`, if its name is the one in the path. Raises ApiError 400 otherwise."""
+    """Return `obj`, whose name must be the one in the path. Raises ApiError 400 otherwise."""
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:checkName
     name, asked = obj["metadata"].get("name", ""), scope.info.name
     if not name:
@@ -118,8 +118,8 @@ def without_duplicate_owners(
 ) -> Json:
     """Drops repeated owner references and warns of them.
 
-    References that differ in anything both stay. `is_admitted`: `obj` is the result of a patch or
-    of mutating admission rather than the body, which the warning says.
+    References that differ in any field are both kept. If `is_admitted` is set, the warning says
+    that `obj` is the result of a patch or of mutating admission, not the body.
 
     upstream: apiserver/pkg/endpoints/handlers/rest.go:dedupOwnerReferencesAndAddWarning
     """
@@ -156,7 +156,7 @@ def require_same_uid(kind: Kind, old: Json, new: Json) -> None:
 def write_of(
     scope: RequestScope, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
-    """Return everything that the store needs to know about a request besides the object."""
+    """Return the Write for a request: everything that the store needs besides the object."""
     track_fields = track(scope.kind, scope.manager(options), operation, subresource, scope.now)
 
     def tracked(old: Json | None, new: Json) -> Json:
@@ -177,7 +177,7 @@ def write_of(
 
 
 def _admission_options(options: WriteOptions) -> Json:
-    """Return the options as admission plugins and webhooks see them."""
+    """Return the options in the form in which admission plugins and webhooks see them."""
     shown: Json = {"dryRun": ["All"]} if options.dry_run else {}
     if options.manager:
         shown["fieldManager"] = options.manager
@@ -193,7 +193,7 @@ def without_resource_version(obj: Json) -> Json:
 
 
 def with_canonical_resource_version(obj: Json) -> Json:
-    """Drops leading zeros of resourceVersion. Raises ApiError 500 if it is no number."""
+    """Drops leading zeros of resourceVersion. Raises ApiError 500 if it is not a number."""
     # upstream: apiserver/pkg/storage/api_object_versioner.go:ObjectResourceVersion
     text = obj["metadata"].get("resourceVersion", "")
     problem = unsigned_problem(text) if text else ""

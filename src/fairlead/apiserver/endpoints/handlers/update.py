@@ -29,14 +29,14 @@ from fairlead.apiserver.request import Response
 
 
 def update(scope: RequestScope) -> WebhookCalls[Response]:
-    """Replaces the object that the path names, or creates it where its kind allows that."""
+    """Replaces the object that the path names, or creates it if its kind allows that."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
     # 2. read the options, then decode the body
     options = write_options(scope.request, "UpdateOptions")
     new = with_request_name(scope, in_request_namespace(scope, decoded_object(scope, options)))
     new = without_duplicate_owners(new, scope.warnings.append)
-    # 3. look up what it replaces
+    # 3. look up the object to replace
     store, kind, info = scope.deps.store, scope.kind, scope.info
     require_key(info.name)
     old = store.find(kind, info.namespace, info.name)
@@ -58,12 +58,12 @@ def update(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _require_resource_version(kind: Kind, obj: Json) -> None:
-    """Reject an unconditional update of a kind that allows none. Raises ApiError 422."""
+    """Reject an update without resourceVersion if the kind requires one. Raises ApiError 422."""
     if strategy_of(kind).allow_unconditional_update:
         return
     if obj["metadata"].get("resourceVersion", "0") == "0":
         text = "Invalid value: 0: must be specified for an update"
         cause = Cause("FieldValueInvalid", text, "metadata.resourceVersion")
-        # Only here upstream names the resource where errors name the kind.
+        # Only in this error upstream names the resource instead of the kind.
         resource = replace(kind, kind=kind.plural)
         raise invalid(resource, "", obj["metadata"]["name"], (cause,))

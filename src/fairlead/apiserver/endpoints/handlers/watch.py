@@ -37,7 +37,7 @@ _HALF: Final = 1 << 63
 
 
 def watch(scope: RequestScope) -> Watch:
-    """Opens a watch: existing objects or the changes since a version, then every change."""
+    """Opens a watch: sends existing objects or the changes since a version, then every change."""
     # 1. negotiate the media type of the events
     media_type = scope.negotiate(streams=True, is_list=True)
     # 2. read the options and selectors
@@ -98,14 +98,14 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
 
 
 def _timeout_s(requested_s: int) -> float:
-    """Return how long the watch lasts; negative if it is over before it begins."""
+    """Return how long the watch lasts; negative if it times out before it begins."""
     # upstream: handlers/get.go:ListResource, whose duration in ns overflows 64 bits
     wrapped = (requested_s * _NS_PER_S + _HALF) % (2 * _HALF) - _HALF
     return wrapped / _NS_PER_S or WATCH_TIMEOUT_S
 
 
 def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
-    """Return when to send the last bookmark; None for a watch too short to need one."""
+    """Return when to send the last bookmark; None if the watch is too short for bookmarks."""
     if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
         return None
     return max(timeout_s - BOOKMARK_LEAD_S, BOOKMARK_EARLIEST_S)

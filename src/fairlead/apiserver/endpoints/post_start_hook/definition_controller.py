@@ -1,7 +1,7 @@
 """DefinitionController: serves the kinds of CustomResourceDefinitions.
 
 It accepts the names of a definition, serves or withdraws its kinds, and deletes all its objects
-before the definition itself. Changes are noted as they happen and acted upon between requests
+before the definition itself. Changes are recorded as they happen and handled between requests
 (`settle`), so that watches get them in order.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
@@ -64,29 +64,30 @@ class DefinitionController:
         track_status: TrackStatus = untracked,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """Begin with the existing definitions; `track_status` tracks the manager of a status."""
+        """Start with the existing definitions; `track_status` tracks the manager of a status."""
         self._store = store
         self._registry = registry
         self._track_status = track_status
         self._late = late
-        # By definition: the phase that it is in, and since when.
+        # by definition: its phase, and when the phase began
         self._since: dict[str, tuple[str, int]] = {}
-        self._due: dict[str, int] = {}  # when to look at a definition again
+        self._due: dict[str, int] = {}  # when to examine a definition again
         # Changed definitions, in the order of their changes.
         self._changed: dict[str, None] = {
             definition["metadata"]["name"]: None
             for definition in store.storage.items(CUSTOM_RESOURCE_DEFINITION)
         }
-        self._ending: dict[str, str] = {}  # resource -> definition that waits for its last object
+        # resource -> the definition that waits for the resource's last object
+        self._ending: dict[str, str] = {}
         store.subscribe(self._note)
 
     @property
     def waits(self) -> bool:
-        """Whether any definition has changed or is due later."""
+        """Whether a definition has changed, or is due later."""
         return bool(self._changed or self._due)
 
     def settle(self, now: int) -> None:
-        """Act on all changes so far, at `now` (ns since 1970)."""
+        """Handle all changes so far, at `now` (ns since 1970)."""
         for name in [name for name, due in self._due.items() if due <= now]:
             del self._due[name]
             self._changed[name] = None
@@ -105,7 +106,7 @@ class DefinitionController:
             self._changed[self._ending[change.kind.resource]] = None
 
     def _retry_refused(self, definition: Json) -> None:
-        """Retry the refused definitions of the group: a name may be free now."""
+        """Retry the refused definitions of the group, because a name may be free now."""
         group = definition["spec"].get("group")
         for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
             if other["spec"].get("group") == group and has_name_conflict(other):
@@ -147,9 +148,10 @@ class DefinitionController:
             self._put(definition, with_established(definition, now), now)
 
     def _refuse(self, name: str, definition: Json, now: int) -> None:
-        """Serve no definition of a built-in resource, even if its status is Established.
+        """Do not serve a definition of a built-in resource, even if its status is Established.
 
-        Upstream stores the objects of such a definition apart; here they would be the built-in's.
+        Upstream stores the objects of such a definition separately; here they would be built-in
+        objects.
         """
         self._registry.withdraw(name)
         conflict = with_name_conflict(definition, (holder_of_own_plural(definition),), now)
@@ -162,7 +164,7 @@ class DefinitionController:
     def _is_time(self, name: str, phase: str, delay: int, now: int) -> bool:
         """Return whether `delay` has passed since the definition entered `phase`.
 
-        Otherwise schedules the definition for the time when it has.
+        Otherwise schedule the definition for that time.
         """
         known, began = self._since.get(name, ("", now))
         due = (began if known == phase else now) + delay
@@ -174,11 +176,14 @@ class DefinitionController:
         return False
 
     def _end(self, name: str, definition: Json, now: int) -> None:
-        """Delete the objects of a definition, then the definition; serve its kinds until then."""
+        """Delete the objects of a definition, then the definition.
+
+        Its kinds are served until then.
+        """
         storage = self._store.storage
         kinds = _kinds(definition)
         if kinds and self._registry.is_own(kinds[0].resource):
-            kinds = ()  # the objects are the built-in resource's
+            kinds = ()  # the objects belong to the built-in resource
         if kinds and is_established(definition):
             self._registry.define(name, tuple(replace(kind, verbs=LAST_VERBS) for kind in kinds))
         if CLEANUP not in definition["metadata"].get("finalizers", ()):
@@ -198,7 +203,7 @@ class DefinitionController:
             storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
 
     def _is_ending(self, name: str, definition: Json, now: int) -> bool:
-        """Return whether to delete the objects now; first the Terminating condition is written."""
+        """Return whether to delete the objects now; write the Terminating condition before that."""
         if not self._late.ended:
             return True
         if is_deleting_objects(definition):
@@ -208,20 +213,23 @@ class DefinitionController:
         return False
 
     def _are_left(self, kind: Kind, now: int) -> bool:
-        """Delete all objects of a kind. Returns whether any remains, such as by a finalizer."""
+        """Delete all objects of a kind.
+
+        Returns whether some remain, for example with finalizers.
+        """
         for obj in self._store.list(kind):
             meta = obj["metadata"]
             if not meta.get("deletionTimestamp"):
                 try:
                     self._store.delete(kind, meta.get("namespace", ""), meta["name"], now)
                 except ApiError:
-                    continue  # the definition waits for it
+                    continue  # the definition waits for this object
         return bool(self._store.list(kind))
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
-    """Return the kinds of a definition; none if it is invalid, as loaded ones may be."""
-    # Validation rules are not checked again: they were when it was stored.
+    """Return the kinds of a definition; [] if it is invalid, which loaded definitions may be."""
+    # Validation rules are not checked again, because they were checked when it was stored.
     if next(causes(definition, None), None) is not None:
         return ()
     return kinds_of(definition)

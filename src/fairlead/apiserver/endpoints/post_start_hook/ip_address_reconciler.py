@@ -1,7 +1,8 @@
 """Keeps one IPAddress object for each cluster IP of each Service.
 
-It is created after the Service, and deleted when the Service no longer has the address. If a client
-deletes it before, it is created again. IPAddresses with another parent are left alone.
+The IPAddress is created after the Service, and deleted when the Service no longer has the address.
+If a client deletes it earlier, it is created again. IPAddresses with another parent are not
+changed.
 
 Differs from upstream, which writes the IPAddress before the Service.
 
@@ -29,12 +30,12 @@ _NO_SERVICE: Final[Json] = {}
 
 
 class IpAddressReconciler:
-    """Notes changes of Services and IPAddresses; `settle` acts on them."""
+    """Records changes of Services and IPAddresses; `settle` handles them."""
 
     def __init__(self, store: Store) -> None:
         """Subscribe to `store`; existing Services count as new."""
         self._store = store
-        # Addresses to look at, with the Service that has each, or {}.
+        # Addresses to examine, each with the Service that has it, or {}.
         self._changed: dict[str, Json] = {}
         for service in store.storage.unsorted(SERVICE):
             self._note_addresses(service, service)
@@ -42,7 +43,7 @@ class IpAddressReconciler:
 
     @property
     def waits(self) -> bool:
-        """Whether any address is to be looked at."""
+        """Whether there is an address to examine."""
         return bool(self._changed)
 
     def settle(self, now: int) -> None:
@@ -50,12 +51,12 @@ class IpAddressReconciler:
         changed, self._changed = self._changed, {}
         for address, service in changed.items():
             found = self._store.find(IP_ADDRESS, "", address)
-            with suppress(ApiError):  # clusterIP may be no valid name
+            with suppress(ApiError):  # clusterIP may be an invalid name
                 if service and found is None:
                     create_as_apiserver(self._store, (_manifest(address, service),), now)
                 elif found is not None and not service:
                     self._store.delete(IP_ADDRESS, "", address, now)
-        self._changed = {}  # ignore its own writes
+        self._changed = {}  # ignore own writes
 
     def _note(self, change: StoredChange) -> None:
         if change.kind is SERVICE:

@@ -1,7 +1,7 @@
 """Artificial delays of the post-start hooks, set by conformance replays only.
 
-The hooks of a server act at once. A replay gives them the delays of the recorded server,
-whose controllers react a few milliseconds after the client has its response.
+The hooks of a server act immediately. A replay gives them the delays of the recorded server, whose
+controllers react a few milliseconds after the response to the client.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileDelay:
-    """Delays in ns, each after the step before it; 0 makes both steps one change."""
+    """Delays in ns, each relative to the previous step; with 0, both steps are one change."""
 
     accepted: int = 0
     established: int = 0

@@ -43,10 +43,10 @@ _Key = tuple[str, str]
 
 
 class StatusReconcilers:
-    """Notes changes in the store; `settle` writes statuses."""
+    """Records changes in the store; `settle` writes statuses."""
 
     def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
-        """Subscribe to `store`; objects that exist already keep their statuses."""
+        """Subscribe to `store`; existing objects keep their statuses."""
         self._store = store
         self._late: Mapping[str, int] = {
             FLOW_SCHEMA.kind: late.flow_status,
@@ -69,7 +69,7 @@ class StatusReconcilers:
         for key in [key for key, due in self._due.items() if due <= now]:
             del self._due[key]
             self._reconcile(*key, now)
-        self._changed = {}  # ignore its own writes
+        self._changed = {}  # ignore own writes
 
     def _note(self, change: StoredChange) -> None:
         match change.kind.kind:

@@ -24,9 +24,9 @@ DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
 _INT64: Final = 1 << 63
-# A number with a point or an exponent, or too long for 64 bits.
+# a number with a point or an exponent, or too long for 64 bits
 _FLOATING: Final = re.compile(rb"[:,\[]-?[0-9]+[.eE]|[0-9]{19}")
-# The prefix of errors in JSON syntax and in the type fields.
+# the prefix of errors in JSON syntax and in the type fields
 _TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
 
 
@@ -44,7 +44,7 @@ def decoded(
 ) -> Json:
     """Return the object in `body`; `expected` is its kind in error messages, "" for DeleteOptions.
 
-    Raises ApiError: 415 for an unknown media type, 400 if it is no object.
+    Raises ApiError: 415 for an unknown media type, 400 if the body is not an object.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
@@ -84,9 +84,9 @@ def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: Decod
 def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
     """Return the first YAML document as a JSON value, and notes of duplicate keys.
 
-    The last of them counts. Raises YamlError.
+    The last duplicate counts. Raises YamlError.
     """
-    # Most clients apply JSON, which is valid YAML and parsed ten times faster as JSON.
+    # Most clients apply JSON, which is valid YAML but ten times faster to parse as JSON.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
     if plain is not NOT_PLAIN:
         return with_json_numbers(plain) if _FLOATING.search(body) else plain, []
@@ -100,7 +100,7 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _in_order(value: Any) -> Any:
-    """Return `value` with sorted members, as upstream converts YAML to JSON first."""
+    """Return `value` with sorted members, because upstream first converts YAML to JSON."""
     match value:
         case dict():
             return {key: _in_order(value[key]) for key in sorted(value)}
@@ -127,7 +127,7 @@ def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
 def with_json_numbers(value: Any) -> Any:
     """Return `value`, parsed from YAML, with the number types that JSON would give.
 
-    Upstream converts YAML to JSON first, which writes 1.0 as 1.
+    Upstream first converts YAML to JSON, which writes 1.0 as 1.
     """
     # upstream: sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
     return _numbered(value, True)  # noqa: FBT003 - a positional recursion argument

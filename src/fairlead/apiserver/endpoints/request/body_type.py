@@ -27,9 +27,10 @@ _TYPED: Final = (
     'Kind string "json:\\"kind,omitempty\\"" }'
 )
 _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
-# Types that are decoded as those of another version, though their version is not served.
+# Types that are decoded like the same types of another version, although their version is not
+# served.
 _READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
-# Registered types without a schema: one, and those of every version.
+# Registered types without a schema: a single one, and those of every version.
 _OTHER_KINDS: Final = ("v1", "List")
 _UNVERSIONED: Final = frozenset(
     ("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList")
@@ -37,12 +38,12 @@ _UNVERSIONED: Final = frozenset(
 _KINDS_OF_ALL: Final = _UNVERSIONED | frozenset(
     f"{verb}Options" for verb in ("Create", "Delete", "Get", "List", "Patch", "Update")
 )
-# Kinds whose internal type is in another group in upstream.
+# Kinds whose internal type belongs to another group in upstream.
 _INTERNAL_GROUPS: Final = {("events.k8s.io", "Event"): ""}
 
 
 def type_problem(body: Any) -> str:
-    """Return why apiVersion and kind cannot be read from a body; "" if they can."""
+    """Return why apiVersion and kind of a body cannot be read; "" if they can."""
     if not isinstance(body, dict):
         return f"{json_kind(body)} into Go value of type {_TYPED}"
     for key, value in _members(body):
@@ -63,14 +64,14 @@ def stated_type(obj: Json) -> StatedType:
 
 
 def version_problem(obj: Json) -> str:
-    """Return why the apiVersion is malformed, "" if it is not."""
+    """Return why the apiVersion is malformed, "" if it is valid."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:ParseGroupVersion
     api_version = stated_type(obj)[0]
     return f"unexpected GroupVersion string: {api_version}" if api_version.count("/") > 1 else ""
 
 
 def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
-    """Return `obj` with the path's type, if it states no other type. Raises ApiError 400, 422.
+    """Return `obj` with the path's type; it must not state another. Raises ApiError 400, 422.
 
     A missing apiVersion or kind is taken from the path; `body` is for error messages.
     """
@@ -96,7 +97,7 @@ def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
 
 
 def no_conversion(api_version: str, name: str, kind: Kind) -> str:
-    """Return why a body of another type is not convertible to a built-in `kind`."""
+    """Return the reason why a body of another type cannot be converted to a built-in `kind`."""
     if not _is_known(api_version, name):
         why = f"no kind {quoted(name)} is registered for version {quoted(api_version)} in scheme "
         return why + '"pkg/api/legacyscheme/scheme.go:30"'
@@ -106,7 +107,7 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Return the group and version, completed from the path."""
+    """Return the stated group and version; missing parts are taken from the path."""
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
     if not version and group in ("", kind.group):

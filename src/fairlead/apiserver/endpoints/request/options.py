@@ -35,7 +35,7 @@ _MATCH: Final = "resourceVersionMatch"
 
 
 def is_true(request: Request, name: str) -> bool:
-    """Returns whether the boolean parameter `name` is given and neither `false` nor `0`."""
+    """Returns whether the boolean parameter `name` is given and is not `false` or `0`."""
     # upstream: apimachinery/pkg/runtime/converter.go:Convert_Slice_string_To_bool
     for key, value in request.query:
         if key == name:
@@ -57,13 +57,13 @@ def integer(request: Request, name: str) -> int | None:
 
 
 def unsigned(text: str) -> str:
-    """Returns why `text` is no valid resourceVersion; "" if it is valid."""
+    """Returns why `text` is not a valid resourceVersion; "" if it is valid."""
     problem = unsigned_problem(text)
     return problem and f"resourceVersion: Invalid value: {quoted(text)}: {problem}"
 
 
 def unsigned_problem(text: str) -> str:
-    """Returns why `text` is no unsigned 64-bit integer; "" if it is valid."""
+    """Returns why `text` is not an unsigned 64-bit integer; "" if it is one."""
     why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
         if capped_integer(text, UNSIGNED_MAX + 1) <= UNSIGNED_MAX:

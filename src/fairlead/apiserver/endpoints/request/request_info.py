@@ -6,7 +6,7 @@
     .../NAME                     one                  .../NAME/SUBRESOURCE        a part of one
     /VERSION/watch/...           a deprecated way to watch
 
-Authorization decides on this alone, before the resource is looked up.
+Authorization uses only this, before the resource is looked up.
 
 upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
 """
@@ -25,7 +25,7 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What the path of a resource names; "" for missing parts."""
+    """The resource that a path names; missing parts are ""."""
 
     group: str
     version: str
@@ -38,13 +38,13 @@ class RequestInfo:
 
     @property
     def is_namespaced(self) -> bool:
-        """Whether the path has a namespace, and is not about that namespace itself."""
+        """Whether the path has a namespace, and the resource is not that namespace itself."""
         return bool(self.namespace) and self.resource != "namespaces"
 
 
 @text_cache(maxsize=CACHE_SIZE)
 def request_info_of(path: str) -> RequestInfo | None:
-    """Parses `path`; None for paths without a resource (discovery, health, ...)."""
+    """Parses `path`; returns None for paths without a resource (discovery, health, ...)."""
     parts = path[1:].rstrip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -67,7 +67,7 @@ def request_info_of(path: str) -> RequestInfo | None:
 
 @text_cache(maxsize=CACHE_SIZE)
 def ends_without_resource(path: str) -> bool:
-    """Returns whether `path` ends in `watch` or `proxy`, without a resource."""
+    """Returns whether `path` ends in `watch` or `proxy` without a resource."""
     # upstream: requestinfo.go:NewRequestInfo, specialVerbs
     parts = path[1:].rstrip("/").split("/")
     within = {"api": 2, "apis": 3}.get(parts[0])
@@ -75,12 +75,15 @@ def ends_without_resource(path: str) -> bool:
 
 
 def without_namespace(info: RequestInfo) -> RequestInfo:
-    """Returns `info` for storage: there a Namespace has no namespace; for RBAC it has its own."""
+    """Returns `info` as storage needs it: there, a Namespace has no namespace.
+
+    For RBAC it has its own.
+    """
     return replace(info, namespace="") if info.resource == "namespaces" else info
 
 
 def verb_of(method: str, info: RequestInfo, *, is_watch: bool) -> str:
-    """Returns the RBAC verb; `is_watch` is the `watch` parameter. "" for unknown methods."""
+    """Returns the RBAC verb, "" for unknown methods; `is_watch` is the `watch` parameter."""
     if info.is_watch:
         return "watch"
     if method in ("GET", "HEAD"):

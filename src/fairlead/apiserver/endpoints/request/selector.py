@@ -1,7 +1,7 @@
 """Label and field selectors of lists and watches.
 
-Field selectors may use metadata.name and metadata.namespace of every kind, and a few fields more,
-which the kind's strategy or definition lists.
+Field selectors may use metadata.name and metadata.namespace of every kind, and the fields that the
+kind's strategy or definition lists.
 
 upstream: apimachinery/pkg/fields/selector.go
 """
@@ -31,7 +31,7 @@ NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"
 _ALWAYS_SELECTABLE: Final = (NAME, NAMESPACE)
 CACHE_SIZE: Final = 2_048
-# Values that a missing field can have.
+# the possible values of a missing field
 _VALUES_OF_MISSING: Final = ("", "false", "0")
 
 _INVALID: Final = "invalid field selector: "
@@ -52,7 +52,7 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPredicate:
-    """Matches objects of one kind; no labels (None) and no terms match everything.
+    """Matches objects of one kind; without labels (None) and terms it matches all.
 
     `words` occur in the JSON text of every match, so that most encoded objects can be ruled out
     without decoding them.
@@ -65,7 +65,7 @@ class SelectionPredicate:
 
     @property
     def name(self) -> str:
-        """The name that matches must have, "" for any."""
+        """The name that matches must have, "" for any name."""
         return next((one.value for one in self.terms if one.field == NAME and one.is_equal), "")
 
     @property
@@ -115,7 +115,7 @@ def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") ->
 def pinned_name(fields: str) -> str:
     """Returns the metadata.name that a field selector requires.
 
-    "" if it requires none, or is malformed.
+    Returns "" if it requires none or is malformed.
     """
     try:
         terms = _terms(fields)
@@ -152,7 +152,7 @@ def _terms(text: str) -> tuple[FieldTerm, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas that no backslash escapes."""
+    """Returns the parts of `text` between commas that are not escaped by a backslash."""
     parts, current, escaped = [], "", False
     for mark in text:
         if mark == "," and not escaped:
@@ -201,7 +201,7 @@ def _field_reader(kind: Kind, field: str) -> FieldReader:
 
 
 def _is_named_only(kind: Kind) -> bool:
-    """Returns whether a cluster-scoped kind rejects metadata.namespace; others accept it."""
+    """Returns whether a cluster-scoped kind rejects metadata.namespace; other kinds accept it."""
     # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
     # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     is_custom = kind.custom is not None and not kind.namespaced

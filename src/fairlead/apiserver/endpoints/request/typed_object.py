@@ -1,7 +1,7 @@
 """Decodes an object by the schema of its kind, with fieldValidation.
 
 Unknown fields are dropped. Dropped and duplicate fields are an error in Strict, warnings in Warn,
-and ignored in Ignore. Kinds without a schema are taken as they are.
+and ignored in Ignore. Objects of kinds without a schema are not checked.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValidation
 """
@@ -34,7 +34,7 @@ def schema_of_kind(kind: Kind) -> Schema | None:
 
 
 def zero_object(kind: Kind) -> Json:
-    """Return an empty object of a kind, as in bookmarks. Shared: do not mutate."""
+    """Return an empty object of a kind, as in bookmarks; it is shared, so do not mutate it."""
     schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
     return {} if schema is None else empty(schema)
 
@@ -75,9 +75,9 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Return notes about a custom resource that states another version than the path.
+    """Return notes about a custom resource whose version differs from the path's.
 
-    Upstream decodes it by a type without any fields, so all fields are unknown.
+    Upstream decodes it with a type that has no fields, so all fields are unknown.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []

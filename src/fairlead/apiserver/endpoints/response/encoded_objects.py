@@ -1,7 +1,7 @@
-"""EncodedObjects: the JSON text of objects as responses and watch events have it.
+"""EncodedObjects: the JSON text of objects in responses and watch events.
 
-A response with one object has the very text that storage has. Items of lists do not state their
-kind and apiVersion:
+A response with one object contains the same text as storage. Items of lists do not state their kind
+and apiVersion:
 
     {"kind":"Pod","apiVersion":"v1", + "metadata":{...},"spec":{...}}       an object
     { + "metadata":{...},"spec":{...}}                                      an item
@@ -22,14 +22,14 @@ KINDS_MAX: Final = 1_024
 
 
 class EncodedObjects:
-    """The JSON text of objects; storage has encoded those that it has."""
+    """The JSON text of objects; stored objects are already encoded."""
 
     def __init__(self, storage: Storage) -> None:
-        """Reuse the JSON texts of objects that `storage` has encoded."""
+        """Reuse the JSON texts of objects in `storage`."""
         self._storage = storage
 
     def item(self, kind: Kind, obj: StoredObject) -> bytes:
-        """Return `obj` as a list's item, where only custom resources have kind and apiVersion."""
+        """Return `obj` as a list's item; only custom resources have kind and apiVersion there."""
         if kind.is_custom:
             return self.whole(kind, obj)
         return b"{" + self._rest(kind, obj)
@@ -53,14 +53,14 @@ class EncodedObjects:
         return rest_of(self._storage.arranged(kind, made))
 
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
-        """Return the text of `obj` in storage, None where it is another object or version."""
+        """Return the stored text of `obj`; None if storage has another object or version."""
         if is_converted(kind):
             return None
         return obj if isinstance(obj, bytes) else self._storage.stored_text(kind, obj)
 
 
 def preamble(kind: Kind) -> bytes:
-    """Return the kind and apiVersion that the text of an object begins with."""
+    """Return the kind and apiVersion with which the text of an object begins."""
     first, by_name = _beginnings(kind.kind, kind.api_version)
     return by_name if kind.is_custom else first
 
@@ -73,10 +73,10 @@ def rest_of_text(kind: Kind, text: bytes) -> bytes:
     return rest_of(value_of(text))
 
 
-# The keys are texts, since a Kind of a custom resource holds its whole schema.
+# The keys are texts, because a Kind of a custom resource contains its whole schema.
 @lru_cache(maxsize=KINDS_MAX)
 def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
-    """Return the type fields in either order; this server encodes them in the first one."""
+    """Return the type fields in both orders; this server encodes them in the first one."""
     name, version = kind.encode(), api_version.encode()
     return (
         b'{"kind":"%s","apiVersion":"%s",' % (name, version),

@@ -35,7 +35,7 @@ TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders the bodies of answers; without `table_of` no Tables are served."""
+    """Renders the bodies of answers; if `table_of` is None, no Tables are served."""
 
     texts: EncodedObjects
     table_of: TableOf | None = None
@@ -123,7 +123,7 @@ class Renderer:
 class ListBody:
     """The body of a list in JSON, encoded while it is iterated, in parts of LIST_PART_BYTES.
 
-    A client that reads slowly thus costs one part, and not a copy of the whole list.
+    So a slow client needs memory for one part, not for the whole list.
     """
 
     start: bytes

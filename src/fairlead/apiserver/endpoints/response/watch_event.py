@@ -77,7 +77,7 @@ class TableEventEncoder:
         table = self.renderer.table(self.media_type, self.kind, value_of(obj), now, self.include)
         if not is_first:
             table["columnDefinitions"] = None
-        if self.include == "None":  # a watch has `"object":null`, a list has no member
+        if self.include == "None":  # a watch has `"object":null`, a list lacks the member
             table["rows"] = [{**row, "object": None} for row in table["rows"]]
         return _line(name, encode(table))
 

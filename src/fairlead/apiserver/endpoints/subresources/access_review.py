@@ -1,4 +1,4 @@
-"""SubjectAccessReview, TokenReview and the like: posted, answered, never stored.
+"""SubjectAccessReview, TokenReview and similar kinds: posted and answered, never stored.
 
 upstream: pkg/registry/authorization/*/rest.go, pkg/registry/authentication/*/storage.go,
 pkg/apis/authorization/validation/validation.go
@@ -34,7 +34,7 @@ _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
 
 
 def self_subject_access_review(scope: RequestScope) -> Response:
-    """Answers whether the requester may do what the posted review describes."""
+    """Answers whether the requester may perform the action in the posted review."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     _require((*_lacking(spec), *_named(body, _EMPTY)))
@@ -42,7 +42,10 @@ def self_subject_access_review(scope: RequestScope) -> Response:
 
 
 def subject_access_review(scope: RequestScope) -> Response:
-    """Answers whether a user may do something; a LocalSubjectAccessReview: in its namespace."""
+    """Answers whether a user may perform an action.
+
+    A LocalSubjectAccessReview: in its namespace.
+    """
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     problems = list(_lacking(spec))
@@ -135,7 +138,7 @@ def _shown_paths(paths: Json) -> Json:
 
 
 def _named(body: Json, why: str) -> Iterator[Cause]:
-    """Yields an error if a review has metadata, which it must not have."""
+    """Yields an error if a review has metadata."""
     meta = object_member(body, "metadata")
     left = {key: value for key, value in meta.items() if value and key not in _IGNORED_METADATA}
     if left:

@@ -24,7 +24,7 @@ BINDING: Final = Kind("", "v1", "Binding", "bindings")
 
 
 def binding(scope: RequestScope) -> WebhookCalls[Response]:
-    """Binds the pod; POST to `bindings` names it in the body alone."""
+    """Binds the pod; for a POST to `bindings`, only the body names the pod."""
     body = posted_body(scope, BINDING)
     options = write_options(scope.request, "CreateOptions")
     meta, target = object_member(body, "metadata"), object_member(body, "target")
@@ -48,7 +48,7 @@ def binding(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _require_node(target: Json) -> None:
-    """Reject a target that is no node, with upstream's code. Raises ApiError 500."""
+    """Reject a target that is not a node, with upstream's code. Raises ApiError 500."""
     # upstream: pkg/apis/core/validation/validation.go:ValidatePodBinding
     problems, kind = [], target.get("kind", "")
     if kind not in ("", "Node"):

@@ -1,4 +1,4 @@
-"""exec, attach, portforward and proxy, which fail: containers are simulated.
+"""exec, attach, portforward and proxy: always fail, because containers are simulated.
 
 upstream: pkg/registry/core/pod/rest/subresources.go
 """
@@ -25,7 +25,7 @@ _ACTS: Final = {
 
 
 def refuse_connection(scope: RequestScope) -> Response:
-    """Always raises ApiError: 404 no object, 400 no container or node, 501 otherwise."""
+    """Always raises ApiError: 404 no such object, 400 no such container or node, 501 otherwise."""
     scope.negotiate()
     obj, act = existing_object(scope), scope.info.subresource
     if act in _NEEDS_CONTAINER:
@@ -42,7 +42,7 @@ def _require_node(pod: Json) -> None:
 
 
 def chosen_container(scope: RequestScope, pod: Json) -> str:
-    """Return the container that the request names, or the only one. Raises ApiError 400."""
+    """Return the named container, or the only container. Raises ApiError 400."""
     spec, asked = pod["spec"], scope.request.parameter("container")
     name = pod["metadata"]["name"]
     names = [row["name"] for rows in _LISTS for row in spec.get(rows) or ()]

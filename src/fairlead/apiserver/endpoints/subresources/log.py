@@ -1,7 +1,6 @@
 """log: a synthetic log of a simulated container, with its start, stop request and end.
 
-The options of `kubectl logs` work as on any log. Following it yields new lines until the
-container ends.
+All options of `kubectl logs` work. Following the log yields new lines until the container ends.
 
 upstream: pkg/registry/core/pod/{rest/log.go,strategy.go:LogLocation},
 pkg/apis/core/validation/validation.go:ValidatePodLogOptions,
@@ -183,7 +182,7 @@ def _stamp(line: LogLine, options: LogOptions) -> str:
 
 
 class _LogWatch(Watch):
-    """A watch without empty events: most changes of a pod add no log line."""
+    """A watch without empty events, because most changes of a pod add no log line."""
 
     def add(self, line: bytes) -> None:
         """See Watch."""
@@ -193,7 +192,10 @@ class _LogWatch(Watch):
 
 @dataclass(eq=False, slots=True)
 class _LogEncoder:
-    """Encodes a change of a pod as the new lines of a container's log; `sent` were sent before."""
+    """Encodes a change of a pod as new lines of a container's log.
+
+    `sent` lines were sent before.
+    """
 
     name: str
     options: LogOptions

@@ -1,4 +1,4 @@
-"""ephemeralcontainers and resize: the parts of a pod spec that may change while it runs.
+"""ephemeralcontainers and resize: the parts of a pod spec that may change while the pod runs.
 
 upstream: pkg/registry/core/pod/storage/storage.go:EphemeralContainersREST, ResizeREST,
 pkg/registry/core/pod/strategy.go:dropNonEphemeralContainerUpdates, dropNonResizeUpdates
@@ -60,7 +60,7 @@ def _stored(
 ) -> WebhookCalls[Response]:
     """Stores the pod with only `spec` changed.
 
-    Field ownership follows the whole view that was sent, as upstream.
+    As upstream, field ownership follows the whole view that was sent.
     """
     store, old = scope.deps.store, change.old
     new = store.completed(scope.kind, with_spec(old, {**old["spec"], **spec}))

@@ -1,4 +1,4 @@
-"""Bodies of requests to subresources: posted objects, and updates of a view of the object."""
+"""Bodies of requests to subresources: posted objects, and updates of an object's view."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def posted_body(scope: RequestScope, kind: Kind) -> Json:
 
 
 def object_member(body: Json, field: str) -> Json:
-    """Returns the object in `field`; empty if missing. Raises ApiError 400 for other types."""
+    """Returns the object in `field`; {} if missing. Raises ApiError 400 for other types."""
     value: Any = body.get(field) or {}
     if not isinstance(value, dict):
         raise bad_request(f"{field} must be an object")
@@ -42,7 +42,7 @@ class SubresourceUpdate:
     """A decoded PUT or PATCH of a subresource.
 
     `old` is the stored object. `view` is the updated view of it: the object itself, or a Scale.
-    `is_applied`: the view comes from server-side apply, which has tracked its fields already.
+    `is_applied`: the view comes from server-side apply, which has already tracked its fields.
     """
 
     old: Json
@@ -78,12 +78,12 @@ def requested_update(
     new = in_request_namespace(scope, decoded_object(scope, options, kind))
     new = without_duplicate_owners(new, scope.warnings.append)
     if not new["metadata"].get("name"):
-        with_request_name(scope, new)  # raises: a missing name is reported before 404, as upstream
+        with_request_name(scope, new)  # raises: as upstream, a missing name is reported before 404
     old = existing_object(scope)
     new = with_request_name(scope, new)
     return SubresourceUpdate(old, new, options, write_of(scope, options, "Update", subresource))
 
 
 def whole_object(obj: Json) -> Json:
-    """Returns `obj`: the view of subresources whose body is the object itself."""
+    """Returns `obj`, as the view of subresources whose body is the object itself."""
     return obj

@@ -71,7 +71,7 @@ def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
 
 
 def _tracked_scale(kind: Kind, obj: Json) -> Json:
-    """Return the Scale of `obj`, with the managedFields that its replicas have there."""
+    """Return the Scale of `obj`, with the managedFields of its replicas."""
     owners = scale_managed_fields(entries_of(obj), _replicas_field(kind))
     return with_managed_fields(scale_of(kind, obj, is_partial=True), owners)
 
@@ -146,7 +146,7 @@ def _selector_text(selector: Json) -> str:
 
 
 def _scale_paths(kind: Kind) -> ScalePaths | None:
-    """Return where a custom resource has its replicas, None for a built-in kind."""
+    """Return the paths of a custom resource's replicas, None for a built-in kind."""
     paths = kind.custom.scale if kind.custom else None
     return paths if isinstance(paths, ScalePaths) else None
 

@@ -31,7 +31,7 @@ def status(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def finalize(scope: RequestScope) -> WebhookCalls[Response]:
-    """Replaces spec.finalizers; the namespace is removed with the last of them."""
+    """Replaces spec.finalizers; the namespace is removed with its last finalizer."""
     change = requested_update(scope, scope.kind, whole_object)
     old = change.old
     spec = {key: value for key, value in old.get("spec", {}).items() if key != "finalizers"}

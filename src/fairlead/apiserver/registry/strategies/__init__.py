@@ -1,6 +1,6 @@
 """The strategies of built-in kinds, one module or package for each API group.
 
-A module has the rules of its kinds as well, unless `validation/<group>` has them.
+A module also contains the validation rules of its kinds, unless `validation/<group>` does.
 
 upstream: pkg/registry/<group>/<resource>/strategy.go
 """

@@ -45,7 +45,7 @@ def _with_template_generation(daemon_set: Json, generation: int) -> Json:
 
 
 def is_deployment_respecified(old: Json, new: Json) -> bool:
-    """Return whether a Deployment's generation grows: annotations count, too."""
+    """Return whether a Deployment's generation grows; changes of annotations count, too."""
     before, after = (obj["metadata"].get("annotations", {}) for obj in (old, new))
     return before != after or is_respecified(old, new)
 

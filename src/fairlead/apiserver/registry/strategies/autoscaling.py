@@ -58,7 +58,7 @@ def check_autoscaler(obj: Json) -> Causes:
     metrics = spec.get("metrics") or []
     for index, metric in enumerate(metrics):
         yield from _check_metric(f"spec.metrics[{index}]", metric)
-    share = spec.get("targetCPUUtilizationPercentage")  # of the older version, kept as a metric
+    share = spec.get("targetCPUUtilizationPercentage")  # the older version keeps it as a metric
     if share is not None and share < 1:
         where = "spec.metrics[0].resource.target.averageUtilization"
         yield invalid(where, share, "must be greater than 0")
@@ -102,7 +102,7 @@ def _check_metric(field: str, metric: Json) -> Causes:
     for key in stated[:1]:
         yield from _CHECKS[key](f"{field}.{key}", metric[key])
     expected = type_[:1].lower() + type_[1:]
-    if type_ not in METRICS:  # upstream comes by here twice
+    if type_ not in METRICS:  # upstream checks this twice
         yield not_supported(f"{field}.type", type_, METRICS)
     elif expected not in stated:
         why = "must populate information for the given metric source"

@@ -1,4 +1,4 @@
-"""The strategies of the group batch: a Job gets a selector and labels of its own.
+"""The strategies of the group batch; a Job gets its own selector and labels.
 
 upstream: pkg/registry/batch/{job,cronjob}/strategy.go
 """
@@ -66,7 +66,7 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
     labels = meta.get("labels")
     # A Job with labels keeps only those. If its labels are defaulted from the template, upstream's
-    # two are one map, so the generated labels appear in both.
+    # labels and the template's are the same map, so the generated labels appear in both.
     if not labels:
         meta = {**meta, "labels": own}
     elif labels is pods_meta.get("labels") and not meta.get("generateName"):
@@ -96,7 +96,7 @@ def _refuse(job: Json, causes: Causes) -> None:
 
 
 def _has_unpersisted_labels(sent: Json, stored: Json) -> bool:
-    """Return whether the labels of a Job come from its template, which the server labelled."""
+    """Return whether a Job's labels come from its template, to which the server added some."""
     had, has = (obj["metadata"].get("labels") for obj in (sent, stored))
     return bool(has) and not had
 

@@ -1,4 +1,4 @@
-"""The strategy of CertificateSigningRequests: what the approver and the signer may change.
+"""The strategy of CertificateSigningRequests: what approvers and signers may change.
 
 upstream: pkg/registry/certificates/certificates/strategy.go:csrStatusStrategy, csrApprovalStrategy,
 pkg/apis/certificates/validation/validation.go,
@@ -213,7 +213,7 @@ def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
 
 
 def _prepare_approval(old: Json, new: Json, timestamp: str) -> Json:
-    """Returns `new` with the status of `old`, but its own conditions and their times."""
+    """Returns `new` with the status of `old`, except its conditions and their times."""
     rows = _timed(_rows(old), _rows(new), timestamp)
     return {**new, "status": _with_rows(old.get("status") or {}, rows)}
 
@@ -228,7 +228,7 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """Returns `rows` with the existing verdicts of `before`, if both have equally many."""
+    """Returns `rows` with the existing verdicts of `before`, if both have the same number."""
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
     if len(had) != sum(row.get("type") == verdict for row in rows):

@@ -24,7 +24,7 @@ def check_lease(obj: Json) -> Causes:
     yield from check_fields("spec", "coordination.v1.LeaseSpec", obj.get("spec") or {})
 
 
-# Fields of coordinated leader election, which is off by default.
+# the fields of coordinated leader election, which is off by default
 _DISABLED: Final = ("strategy", "preferredHolder")
 
 

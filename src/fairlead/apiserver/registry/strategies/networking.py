@@ -73,7 +73,7 @@ def _check_parent(field: str, parent: Json) -> Causes:
 
 
 def check_service_cidr(obj: Json) -> Causes:
-    """Yields the errors of a ServiceCIDR, which has one CIDR, or one of each IP family."""
+    """Yields the errors of a ServiceCIDR; it has one CIDR, or one of each IP family."""
     spec = obj.get("spec") or {}
     ranges = spec.get("cidrs") or []
     if not ranges:
@@ -138,7 +138,7 @@ def check_ingress(ingress: Json) -> Causes:
         yield from _check_backend("spec.defaultBackend", backend)
     for index, rule in enumerate(rules):
         yield from _check_host(f"spec.rules[{index}].host", rule.get("host") or "")
-        if "http" in rule:  # upstream names the first rule whichever it is
+        if "http" in rule:  # upstream always names the first rule
             yield from _check_paths("spec.rules[0].http.paths", rule["http"].get("paths") or [])
     for index, tls in enumerate(spec.get("tls") or []):
         yield from _check_tls(f"spec.tls[{index}]", tls)

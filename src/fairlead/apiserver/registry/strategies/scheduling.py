@@ -28,7 +28,7 @@ def _never(_: Json, __: Json) -> bool:
     return False
 
 
-# Queues and PodGroups are custom resources, with rules that a definition cannot state.
+# Queues and PodGroups are custom resources, with rules that a definition cannot express.
 BATCH_STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     f"{plural}.{group}": replace(CUSTOM, rules=replace(CUSTOM.rules, new=view_check(check)))
     for group in BATCH_GROUPS

@@ -146,7 +146,7 @@ def check_attachment(obj: Json) -> Causes:
 
 
 def check_new_attachment(obj: Json) -> Causes:
-    """Yields the errors of a VolumeAttachment, with the checks for new ones only."""
+    """Yields the errors of a VolumeAttachment that are checked only on create."""
     yield from check_attachment(obj)
     yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
     named = (obj["spec"].get("source") or {}).get("persistentVolumeName")
@@ -155,7 +155,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to the drivers of a CSINode other than of allocatable."""
+    """Yields the errors of changes to the drivers of a CSINode, except changes of allocatable."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:

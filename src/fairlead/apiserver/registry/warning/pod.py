@@ -14,8 +14,8 @@ from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
 
 # --- comparisons ---------------------------------------------------------------------------------
 
-# Paths and ports are compared pairwise, as in upstream; tens of thousands of them would take hours
-# here. Real pods have few, and clients get only the first few kilobytes of warnings anyway.
+# Paths and ports are compared pairwise, as in upstream; comparing tens of thousands of them would
+# take hours here. Real pods have few, and clients get only the first kilobytes of warnings.
 
 COMPARISONS_MAX: Final = 50_000
 
@@ -218,7 +218,7 @@ def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
 
 
 def old_seccomp(prefix: str, key: str) -> str:
-    """Returns the warning about a seccomp annotation, which has no effect any more."""
+    """Returns the warning about a seccomp annotation, which no longer has any effect."""
     why = 'non-functional in v1.27+; use the \\"seccompProfile\\" field instead'
     return f"{prefix}metadata.annotations[{key}]: {why}"
 
@@ -374,7 +374,7 @@ def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> W
 def _are_apart(paths: list[str]) -> bool:
     """Return whether no path is a prefix of another.
 
-    In sorted order, two such would be neighbours.
+    In sorted order, such paths are neighbours.
     """
     ordered = sorted(filter(None, paths))
     return not any(map(str.startswith, ordered[1:], ordered))

@@ -33,7 +33,7 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
     """Yields `workload_warnings`, and warns about a new workload's name.
 
-    The names of its pods begin with that name.
+    The names of its pods begin with the workload's name.
     """
     if old is None:
         yield from name_warnings(new["metadata"]["name"], IN_POD_NAMES)
@@ -41,7 +41,7 @@ def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warn
 
 
 def name_warnings(name: str, used: str) -> Warnings:
-    """Warns about a name that is not a DNS label, although it is `used` as one."""
+    """Warns about a name that is not a DNS label but is `used` as one."""
     problems = dns_label_problems(name)
     if problems:
         yield f"metadata.name: {used}, {_SURPRISING}: [{' '.join(problems)}]"

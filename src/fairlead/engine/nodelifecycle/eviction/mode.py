@@ -1,8 +1,8 @@
-"""EvictionMode: the action that a zone's rate limits; upstream has two.
+"""EvictionMode: what happens to a node that gets a token of its zone; upstream has two modes.
 
 Since 1.13 not-ready nodes get NoExecute taints, and pods are evicted for not tolerating them
-(`NoExecuteTaintMode`). Before, or with the gate TaintBasedEvictions off, the pods of a node were
-deleted once its heartbeat had been overdue for long enough (`PodEvictionMode`).
+(`NoExecuteTaintMode`). Before 1.13, and with the gate TaintBasedEvictions off, the pods of a node
+are deleted once its heartbeat has been overdue for long enough (`PodEvictionMode`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class EvictionMode(Protocol):
 
     @property
     def queues(self) -> ZoneQueues:
-        """Nodes that wait for a token."""
+        """The queues of nodes that wait for a token."""
         ...
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
@@ -54,7 +54,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Time after which a pass must act although nothing has changed, None for never."""
+        """Return when a pass must act although nothing has changed, None for never."""
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:

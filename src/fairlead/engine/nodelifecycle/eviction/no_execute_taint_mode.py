@@ -45,7 +45,7 @@ class NoExecuteTaintMode:
     def __init__(
         self, queues: ZoneQueues, writer: NodeWriter, find: FindNode, *, requeues: bool
     ) -> None:
-        """With `requeues` each pass requeues a not-ready node while its taint is missing."""
+        """If `requeues` is set, each pass requeues a not-ready node whose taint is missing."""
         self._queues = queues
         self._writer = writer
         self._find = find
@@ -80,7 +80,7 @@ class NoExecuteTaintMode:
         return self._writer.submit(name, edits, now) if edits else []
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Always None: nothing depends on time alone."""
+        """Return None: nothing depends on time alone."""
         return None
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:

@@ -32,7 +32,7 @@ WHY: Final = "node lost"
 
 
 class PodEvictionMode:
-    """Eviction mode before 1.13: pod deletion."""
+    """The eviction mode before 1.13: deletes pods."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class PodEvictionMode:
         return []
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Time at which the timeout expires."""
+        """Return when the timeout expires."""
         since = {FALSE: health.ready_since, UNKNOWN: health.probe}.get(status)
         return None if since is None else since + self._timeout
 

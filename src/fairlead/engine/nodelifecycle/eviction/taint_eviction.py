@@ -91,8 +91,8 @@ class TaintEviction:
     ) -> None:
         """Start empty.
 
-        With `is_taking_over`, the first list of objects counts as already known: timers run from
-        the time the taints were added, and terminating pods are not deleted again.
+        If `is_taking_over` is set, the first list of objects counts as already known: timers start
+        when the taints were added, and terminating pods are not deleted again.
         """
         self._profile = profile
         self._reporter = reporter
@@ -277,7 +277,7 @@ class TaintEviction:
 
 
 def _tolerated_since(pod: Pod, taints: tuple[Taint, ...], now: Instant) -> Instant:
-    """Time since when `pod` and all `taints` exist; `now` if a timestamp is missing."""
+    """Return when `pod` and all `taints` began to exist; `now` if a timestamp is missing."""
     texts = (pod.metadata.creation_timestamp, *(taint.time_added for taint in taints))
     return min(now, max(_instant(text, now) for text in texts))
 

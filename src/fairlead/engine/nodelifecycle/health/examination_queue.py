@@ -1,8 +1,8 @@
 """ExaminationQueue: nodes that the next monitor passes must examine.
 
 Upstream examines every node every five seconds. The result only differs from the previous pass if
-the node, its lease or its zone changed (`add`), or if a deadline passed (`schedule`). A pass in
-which neither is the case for any node is skipped.
+the node, its lease or its zone changed (`add`), or if a deadline passed (`schedule`). A pass with
+no node to examine is skipped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Node health: last heartbeat of a node, and what happens when it is too long ago.
 
 A heartbeat is a new heartbeat time of the Ready condition or a later lease renewal. Its own
-timestamp does not count; what counts is the *probe*, the time of the monitor pass that noticed it.
-So clock skew of nodes does not matter.
+timestamp is not used; only the *probe*, the time of the monitor pass that observed it, is. So clock
+skew of nodes does not matter.
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
@@ -11,7 +11,7 @@ pass at 15 s (probe = 15 s). Without further renewals the conditions become Unkn
 pass after 65 s, which is the pass at 70 s (65 s is not yet later than 65 s).
 
 The startup grace period applies until a Ready condition has been posted. All functions here are
-pure; `health` is the controller's memory of a node and survives the Node object.
+pure; `health` is the controller's saved state of a node, and outlives the Node object.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:tryUpdateNodeHealth
 """
@@ -50,7 +50,7 @@ class NodeHealth:
 
     `probe` is the pass that noticed the last heartbeat, `ready_since` the pass that noticed the
     last change of Ready. `ready`, `heartbeat` and `transition` are the saved Ready condition ("" if
-    there was none). `lease` is the last known renewal, None to notice it again.
+    there was none). `lease` is the last known renewal; None makes the next pass count it as new.
     """
 
     probe: Instant
@@ -65,8 +65,8 @@ class NodeHealth:
 class Examination:
     """Result of examining a node: new saved health, and Ready before and after (None: absent).
 
-    `unknown_conditions` are the conditions to set to Unknown, empty unless Ready changes. Once they
-    are written, `health_if_unknown` becomes the saved health.
+    `unknown_conditions` are the conditions to set to Unknown, empty if Ready does not change. Once
+    they are written, `health_if_unknown` becomes the saved health.
     """
 
     health: NodeHealth
@@ -105,14 +105,15 @@ def _with_status(
     """`health` updated from the status of `node`.
 
     Whenever the saved condition is replaced, the saved lease is cleared, so that the next pass
-    counts an old renewal as a new heartbeat. This is upstream's behavior; it shows where leases
-    stop.
+    counts an old renewal as a new heartbeat. This is upstream's behaviour; it is visible when lease
+    renewals stop.
     """
     if ready is None:
         if health is None:
             created = _creation(node)
             return NodeHealth(created, created)
-        # Losing the condition is no heartbeat: the probe stays, even that of an earlier Node.
+        # Losing the condition is no heartbeat: the probe stays, even that of an earlier Node
+        # object.
         return replace(health, ready="", heartbeat="", transition="")
     fresh = NodeHealth(
         now, now, ready.status, ready.last_heartbeat_time, ready.last_transition_time
@@ -150,7 +151,7 @@ def _unknown_conditions(node: Node) -> list[Condition]:
 def caught_up(
     health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
 ) -> NodeHealth | None:
-    """Return `health` after passes up to `last_pass` that noticed only regular lease renewals."""
+    """Return `health` after passes up to `last_pass` that observed only regular lease renewals."""
     if health is None or health.lease is None or renewals is None:
         return health
     renewed = renewals.last(last_pass)
@@ -166,7 +167,7 @@ def next_examination(
     passes: Period,
     config: NodeLifecycleConfig,
 ) -> Instant | None:
-    """Return the time of the first pass that could find a change if nothing is written meanwhile.
+    """Return when the first pass could find a change, if no object is written meanwhile.
 
     `health` includes the last pass. A node that is Unknown stays Unknown. A lease renewed within
     every grace period never expires; a slower one may be found renewed or expired, so the pass must

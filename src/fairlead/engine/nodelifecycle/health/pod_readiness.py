@@ -40,7 +40,7 @@ class NotReadyMarker:
         ] = {}  # names of nodes with pods that could not be marked
 
     def mark(self, pods: Iterable[Pod]) -> list[Command]:
-        """Return commands that set Ready to False on `pods`, unless it is False or missing."""
+        """Return commands that set Ready of `pods` to False, unless it is False or missing."""
         return [command for pod in pods for command in self._mark(pod)]
 
     def _mark(self, pod: Pod) -> list[Command]:
@@ -80,8 +80,8 @@ DOUBLINGS_MAX: Final = WAIT_MAX.bit_length()
 class LateBoundPods:
     """Marks pods that were bound to a node after it had become not ready.
 
-    The node's health as of the last pass decides. Nodes that no pass has seen are ignored. A pod on
-    a deleted node is checked again with exponential backoff, in case the node comes back.
+    The node's health after the last pass counts. Nodes that no pass has examined are ignored. A pod
+    on a deleted node is checked again with exponential backoff, in case the node comes back.
     """
 
     def __init__(

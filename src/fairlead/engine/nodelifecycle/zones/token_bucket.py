@@ -1,7 +1,7 @@
-"""Token bucket with exactly client-go's arithmetic, since eviction gaps of 10.0 s depend on it.
+"""Token bucket with exactly client-go's arithmetic; eviction gaps of exactly 10.0 s depend on it.
 
 The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
-everything else is float64, and a shortage worth less than a nanosecond of waiting counts as none.
+everything else is float64, and a shortage of less than a nanosecond's waiting time counts as none.
 So at a rate of 0.1 a token is back after exactly 10 s, at 0.01 slightly later than 100 s.
 
 upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance
@@ -39,7 +39,7 @@ class Limiter(Protocol):
         ...
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
-        """Return the first tick at or after `earliest` with a token, None for never."""
+        """Return the first tick at or after `earliest` that has a token, None for never."""
         ...
 
 
@@ -66,7 +66,7 @@ class TokenBucket:
         return True
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
-        """Return the first tick at or after `earliest` with a token, None for never."""
+        """Return the first tick at or after `earliest` that has a token, None for never."""
         lacking = BURST - self._tokens
         if self._rate <= 0:
             return ticks.at_or_after(earliest) if self._is_enough(-lacking) else None
@@ -91,10 +91,10 @@ class TokenBucket:
 
 
 class NeverLimiter:
-    """Limiter without tokens; the rate it reports decides whether it can be replaced.
+    """A limiter without tokens; the rate that it reports determines whether it can be replaced.
 
-    Upstream's reports 1. A configured rate of 1 then looks unchanged, and the zone stays stopped
-    forever (flowcontrol.NewFakeNeverRateLimiter).
+    Upstream's limiter reports 1. A configured rate of 1 then seems unchanged, and the zone stays
+    stopped forever (flowcontrol.NewFakeNeverRateLimiter).
     """
 
     def __init__(self, rate: float) -> None:

@@ -3,9 +3,9 @@
 All queues are processed at the same instants. A zone that is opened again gets a new queue with a
 full bucket; entries of the old queue are dropped. A queue outlives its zone.
 
-Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. A stopped limiter reports
-the rate 1, so that a limiter with rate 1 never replaces it. And a rate of 0 is an ordinary bucket
-whose initial token allows one eviction even while evictions are stopped.
+Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a stopped limiter
+reports the rate 1, so a limiter with rate 1 never replaces it. Second, a rate of 0 is an ordinary
+bucket, whose initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 
@@ -15,13 +15,13 @@ The life of a name in a `RateLimitedQueue`:
        └─────────────────────────────┴───────────────────────────────────┘
 
 A name stays *known* until it is removed, and a known name cannot be added again. It *waits* until
-it was handled.
+it is handled.
 
 Upstream's monitor pass removes and re-adds every not-ready node whose taint is missing, so such an
-entry always has the time of the last pass. Updating thousands of entries in each pass is avoided:
-*requeued* entries have no time of their own. They implicitly have the time of the last pass and
-are ordered by name. When a node is no longer requeued, its entry gets the time of the last pass
-that requeued it and becomes a *timed* entry.
+entry always has the time of the last pass. To avoid updating thousands of entries in each pass,
+*requeued* entries store no time: they implicitly have the time of the last pass, and are ordered by
+name. When a node is no longer requeued, its entry gets the time of the last pass that requeued it
+and becomes a *timed* entry.
 
 Example: pass 1 (5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (10 s) a gets its
 Ready condition removed, so pass 2 does not requeue it: timed = [(5 s, a)], requeued = [b]. The
@@ -81,7 +81,7 @@ class ZoneQueues:
         self._queues[zone].swap_limiter(rate, self._never_rate, now)
 
     def next_attempt(self, now: Instant) -> Instant | None:
-        """Return the first tick at which some entry gets a token, None if there is none."""
+        """Return the first tick at which an entry gets a token, None if there is none."""
         earliest = max(now, self._processed_at + 1)
         dues = [
             queue.limiter.next_acceptance(self._ticks, earliest)
@@ -93,7 +93,7 @@ class ZoneQueues:
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
         """Yield each (zone, name) that gets a token; finish or retry it before continuing.
 
-        The token is spent whatever happens to the entry.
+        The token is used whether or not the entry is finished.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
@@ -121,11 +121,11 @@ class RateLimitedQueue:
         return len(self._waiting)
 
     def is_known(self, name: str) -> bool:
-        """Return whether `name` waits, or was handled and not removed since."""
+        """Return whether `name` waits, or was handled and has not been removed since."""
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Make `name` wait with the time of the last pass, whatever its state was."""
+        """Make `name` wait with the time of the last pass, regardless of its state."""
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)
@@ -145,7 +145,7 @@ class RateLimitedQueue:
             self._put_in(name, now)
 
     def mark_handled(self, name: str) -> None:
-        """Make `name` known as handled, so that adding it does nothing."""
+        """Record `name` as handled, so that adding it has no effect."""
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:
@@ -193,7 +193,7 @@ class RateLimitedQueue:
     # --- the rate ------------------------------------------------------------------------------
 
     def swap_limiter(self, rate: float, never_rate: float, now: Instant) -> None:
-        """Changes the rate; a limiter that already has this rate is kept.
+        """Change the rate; a limiter with the same rate is kept.
 
         The new limiter starts empty if the old one has no token now, else full. (The check consumes
         a token of the old limiter, which is discarded anyway.) `never_rate` is the rate that a

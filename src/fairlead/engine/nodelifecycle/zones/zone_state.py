@@ -16,7 +16,7 @@ from fairlead.api.objects import Node
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 
 KEY_SEPARATOR: Final = ":\x00:"
-# A zone with a ready node and at most this many unready ones is Normal, whatever their ratio.
+# A zone with a ready node and at most this many unready nodes is Normal, whatever their ratio.
 UNREADY_TOLERATED: Final = 2
 
 
@@ -31,7 +31,7 @@ class ZoneState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ZoneCount:
-    """Nodes of a zone that count for disruption."""
+    """The nodes of a zone that count for its disruption state."""
 
     size: int = 0
     unready: int = 0
@@ -62,7 +62,7 @@ def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
 
 
 def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfig) -> float:
-    """Nodes per second whose pods may be evicted in the zone; 0 stops evictions.
+    """Return how many nodes per second may be evicted in the zone; 0 stops evictions.
 
     A single fully disrupted zone is evicted at the normal rate.
     """

@@ -6,11 +6,11 @@
     └────────────────────────────────┘ ◀──────────────── └───────────────────────┘
                                         ResumeEvictions
 
-When every zone is fully disrupted, the control plane's own network is the more likely cause: the
-taints of all nodes are removed, and when a heartbeat arrives again every node gets a new grace
-period. A single fully disrupted zone is evicted at the normal rate. Zones without counted nodes
-are dropped at the end of each pass. (Upstream iterates over a map and stops at the first zone that
-is not fully disrupted, so the order of a Go map decides which of those are dropped.)
+If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
+of all nodes are removed, and once a heartbeat arrives again, every node gets a new grace period. A
+single fully disrupted zone is evicted at the normal rate. Zones without counted nodes are dropped
+at the end of each pass. (Upstream iterates over a Go map and stops at the first zone that is not
+fully disrupted, so there the random map order determines which zones are dropped.)
 
 One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when
 the previous state is computed. If the only zone with a ready node is dropped, the other zones look
@@ -51,14 +51,14 @@ class StopEvictions:
 
 @dataclass(frozen=True, slots=True)
 class ResumeEvictions:
-    """Not all zones are fully disrupted any more: set `rates` and restart all grace periods."""
+    """Some zones are no longer fully disrupted: set `rates` and restart all grace periods."""
 
     rates: Rates
 
 
 @dataclass(frozen=True, slots=True)
 class AdjustRates:
-    """Some zones changed their state: set the `rates` of those zones."""
+    """Some zones changed their state: set the `rates` of these zones."""
 
     rates: Rates
 
@@ -82,7 +82,7 @@ class ZoneStates:
     # --- nodes ---------------------------------------------------------------------------------
 
     def place(self, name: str, zone: str, *, counts: bool, is_ready: bool) -> None:
-        """Record that a pass found the node in `zone`; excluded nodes have `counts` False."""
+        """Record that a pass found the node in `zone`; `counts` is False for excluded nodes."""
         contribution = ZoneCount(int(counts), int(counts and not is_ready))
         if self._placed.get(name) == (zone, contribution):
             return
@@ -128,7 +128,7 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Return the zones with nodes that are not tracked because none of their nodes counts."""
+        """Return the zones with nodes that are not tracked, because none of their nodes counts."""
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:
@@ -136,7 +136,7 @@ class ZoneStates:
         return sorted(self._members.get(zone, ()))
 
     def _forgotten(self) -> list[ZoneState]:
-        """Previous states of zones whose last counted node is gone; none with upstream's defect.
+        """Return the previous states of zones without counted nodes; {} with upstream's defect.
 
         A zone that never had a counted node is still INITIAL and is not included.
         """
@@ -149,7 +149,7 @@ class ZoneStates:
         ]
 
     def assess(self) -> RateChange | None:
-        """Update the zone states from the current counts; return the rate change needed."""
+        """Update the zone states from the current counts; return the required rate change."""
         config, counts = self._config, self._counts
         states = {zone: zone_state(counts[zone], config) for zone in sorted(counts)}
         before = {zone: self.states.get(zone, ZoneState.INITIAL) for zone in states}
@@ -180,7 +180,7 @@ _MASTER: Final = re.compile(r".*(master|master-...)", re.DOTALL)
 def is_excluded(node: Node, profile: VersionProfile) -> bool:
     """Return whether `node` is excluded from its zone's counts.
 
-    It is marked and tainted like others.
+    It is still marked and tainted like other nodes.
     """
     if profile.excludes_masters and _MASTER.fullmatch(node.metadata.name):
         return True

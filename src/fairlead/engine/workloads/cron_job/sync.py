@@ -45,9 +45,9 @@ class CronJobState:
     """A CronJob with its Jobs, keyed by name; `last` is the last time for which a Job was created.
 
     `before` is the previous value of `last`, to restore if the Job cannot be created. `creating`
-    are names of Jobs being created, `running` those it created that have not finished, `deleting`
-    those whose deletion was requested. `reported` is the last event note, so that it is not
-    repeated. `due` is when to look again.
+    are names of Jobs being created, `running` names of its unfinished Jobs, `deleting` names of
+    Jobs whose deletion was requested. `reported` is the last event note, so that it is not
+    repeated. `due` is when to sync again.
     """
 
     view: CronJob
@@ -64,7 +64,7 @@ class CronJobState:
 
     @classmethod
     def of(cls, view: CronJob) -> CronJobState:
-        """Return the state of a CronJob that is first seen now."""
+        """Return the state of a CronJob when it is first observed."""
         last = view.status.get("lastScheduleTime")
         cron = cls(view, parse_timestamp(last) if last else None)
         cron.successful_at = view.status.get("lastSuccessfulTime", "")
@@ -79,7 +79,7 @@ class CronJobState:
 
     @property
     def active(self) -> list[Job]:
-        """The Jobs it created that are running; Jobs of others with this owner do not count."""
+        """The running Jobs that it created; Jobs created by others with this owner do not count."""
         jobs = self.jobs.items()
         return [job for name, job in jobs if name in self.running and not is_finished(job)]
 

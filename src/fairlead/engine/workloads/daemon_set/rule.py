@@ -59,7 +59,7 @@ def daemon_template(template: Json) -> Json:
 
 
 def pinned(template: Json, node: str) -> Json:
-    """Return `template` for one node; other required terms are replaced, preferred ones stay."""
+    """Return `template` for one node; replaces other required terms, keeps preferred ones."""
     # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
     spec = template.get("spec", {})
     affinity = spec.get("affinity", {})
@@ -87,7 +87,7 @@ def target_node(pod: Pod) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NodeEligibility:
-    """Whether a node should get a daemon pod, and whether an existing one may continue."""
+    """Whether a node should get a daemon pod, and whether an existing daemon pod may stay."""
 
     should_run: bool
     should_continue: bool
@@ -140,7 +140,7 @@ class DaemonSetRule:
     ) -> DaemonSetRule | None:
         """Return the rule for `owner`, None if its template does not describe a pod.
 
-        `before` is the previous rule, whose results are kept as far as they are still valid.
+        `before` is the previous rule; its results are kept if they are still valid.
         """
         if read_template(owner.spec.template) is None:
             return None
@@ -211,7 +211,7 @@ class DaemonSetRule:
         return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
 
     def _bounds(self) -> tuple[int, int]:
-        """Return how many nodes may have two pods, and how many none, during an update."""
+        """Return how many nodes may have two pods, and how many no pod, during an update."""
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
         try:
@@ -267,7 +267,7 @@ class DaemonSetRule:
         return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
 
     def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
-        """Delete `finished` pods; failed ones with exponential backoff for each node."""
+        """Delete `finished` pods; failed pods with exponential backoff for each node."""
         if not any(pod.status.phase == "Failed" for pod in finished):
             return _delete(finished, WHY_FINISHED)
         last, wait = self.failures.get(node, (0, 0))

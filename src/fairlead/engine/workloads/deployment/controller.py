@@ -4,8 +4,8 @@
             ▲                                   │
             └──────── its effect is seen ◀──────┘      until old and new have changed places
 
-A sync follows once everything of an instant has settled, so a burst of changes costs one sync. Only
-the Deployments of a snapshot are synced at once, because the ReplicaSets that the snapshot lacks
+A sync runs once all changes of an instant are handled, so a burst of changes costs one sync. Only
+the Deployments of a snapshot are synced immediately, because ReplicaSets that the snapshot lacks
 must have a size before their pods are counted.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
@@ -31,7 +31,8 @@ from fairlead.engine.workloads.pod_control.unknown_owner import DeletedOwnerRule
 from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 DEPLOYMENT: Final = "Deployment"
-# With maxSurge 1 each replica takes two writes, and with clients as many events and a status.
+# With maxSurge 1, each replica takes two writes and, with clients, as many events and a status
+# write.
 WRITES_PER_REPLICA: Final = 8
 
 
@@ -50,7 +51,7 @@ class Rollouts:
     _burst_limiter: BurstLimiter = field(default_factory=BurstLimiter)
 
     def learn(self, deployment: Deployment) -> Rollout:
-        """Store the newest version of `deployment` without deciding anything."""
+        """Store the newest version of `deployment` without a sync."""
         meta = deployment.metadata
         key = owner_key(DEPLOYMENT, meta.namespace, meta.name, meta.uid)
         rollout = self._rollouts.get(key)
@@ -98,7 +99,7 @@ class Rollouts:
         self.mark_changed(rollout)
 
     def forget(self, deployment: Deployment, now: Instant) -> list[Command]:
-        """`deployment` was deleted: deletes the pods of its implied ReplicaSets."""
+        """Handle the deletion of `deployment`: delete the pods of its implied ReplicaSets."""
         meta = deployment.metadata
         key = owner_key(DEPLOYMENT, meta.namespace, meta.name, meta.uid)
         rollout = self._rollouts.pop(key, None)
@@ -168,7 +169,7 @@ class Rollouts:
         return commands
 
     def _expect(self, rollout: Rollout) -> None:
-        """Remember the ReplicaSet that is being created."""
+        """Record the ReplicaSet that is being created."""
         if rollout.creating:
             namespace = rollout.deployment.metadata.namespace
             self._creating[namespace, rollout.creating] = rollout.key
@@ -189,7 +190,7 @@ class Rollouts:
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """Handle a refused creation: use another name if it is taken, else retry later."""
+        """Handle a rejected creation: use another name if it is taken, else retry later."""
         rollout = self._rollouts.get(self._creating.pop((target.namespace, target.name), ""))
         if rollout is None:
             return []
@@ -218,14 +219,14 @@ class Rollouts:
     def _catch_up(self, rollout: Rollout) -> None:
         """Sync again if something changed while a write was in flight.
 
-        A patch that changed nothing is not followed by a sync, which would send it again at once.
+        No sync follows a patch that changed nothing, because it would send the same patch again.
         """
         if rollout.is_stale:
             rollout.is_stale = False
             self.changed[rollout.key] = None
 
     def not_written(self, target: ObjectRef, now: Instant) -> None:
-        """A ReplicaSet or the Deployment could not be patched: retry later."""
+        """Handle a failed patch of a ReplicaSet or the Deployment: retry later."""
         key = owner_key(target.kind, target.namespace, target.name, target.uid)
         rollout = self._rollouts.get(self._by_replica_set.get(key, key))
         if rollout is None:
@@ -270,7 +271,7 @@ class Rollouts:
         self._unite(rollout, key)
 
     def _unite(self, rollout: Rollout, key: str) -> None:
-        """Make the pods of `key` known to the Deployment's other ReplicaSets."""
+        """Add the pods of `key` to the siblings of the Deployment's other ReplicaSets."""
         pods = self.pod_sets.sets.get(key)
         if pods is not None:
             rollout.siblings[key] = pods

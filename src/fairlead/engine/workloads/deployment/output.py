@@ -1,7 +1,7 @@
 """RolloutOutput: what a Deployment's controller writes for clients to read.
 
 That is the Deployment's status with its conditions, the revision numbers of its ReplicaSets, and
-their history. None of it influences the steps of a rollout, so a simulation uses NoRolloutOutput.
+their history. It does not affect the steps of a rollout, so a simulation uses NoRolloutOutput.
 
 upstream: pkg/controller/deployment/progress.go, sync.go
 """
@@ -38,7 +38,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter, status_patch
 
 
 class RolloutOutput(Protocol):
-    """Commands that only clients notice, at each point of a rollout."""
+    """The commands that matter only to clients, at each point of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
         """Return whether a status write is in flight, so that the next step must wait."""
@@ -83,7 +83,7 @@ class RolloutOutput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RolloutWriter:
-    """Writes all of it, as upstream does."""
+    """Writes everything, as upstream does."""
 
     pod_sets: PodSets
     writer: StatusWriter
@@ -215,7 +215,7 @@ class NoRolloutOutput:
         return []
 
     def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
-        """Nothing: empty ReplicaSets do no harm in a simulation."""
+        """Return no commands: empty ReplicaSets do no harm in a simulation."""
         return []
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
@@ -224,7 +224,7 @@ class NoRolloutOutput:
 
 
 def _count(rollout: Rollout) -> PodCounts:
-    """Sums of what the ReplicaSets report."""
+    """Return the sums over the status of the ReplicaSets."""
     sets = rollout.replica_sets
     statuses = [one.status for one in sets.values()]
     current = sets.get(rollout.current)

@@ -159,7 +159,10 @@ class _Conditions:
     def put(
         self, condition_type: str, status: str, reason: str, message: str, *, again: bool = False
     ) -> None:
-        """Set a condition; one with equal status and reason stays as it is, unless `again`."""
+        """Set a condition.
+
+        If status and reason are equal, it stays unchanged unless `again` is set.
+        """
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)
         previous = None if before is None else (before.get("status"), before.get("reason"))

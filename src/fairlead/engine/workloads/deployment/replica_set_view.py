@@ -1,4 +1,4 @@
-"""ReplicaSetView: where a rollout learns how many pods its ReplicaSets have.
+"""ReplicaSetView: how a rollout gets the numbers of pods of its ReplicaSets.
 
     ReportedReplicaSets   from `status` of the ReplicaSets, as upstream. The ReplicaSet controller
                           writes it, so each step waits until the previous one is reported.
@@ -37,11 +37,11 @@ class ReplicaSetView(Protocol):
         ...
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Return whether a change of a pod can allow or forbid the next step."""
+        """Return whether a change of a pod can affect the next step."""
         ...
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Follow the changes that the next step depends on."""
+        """Watch for the changes on which the next step depends."""
         ...
 
 
@@ -66,11 +66,11 @@ class ReportedReplicaSets:
         )
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Only Recreate looks at pods; other steps follow the status of ReplicaSets."""
+        """Return True for Recreate only; other steps depend on the status of ReplicaSets."""
         return rollout.deployment.spec.strategy.type == RECREATE
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Nothing to do: a written status is a change of the ReplicaSet, which is always seen."""
+        """Return no commands: changes of a ReplicaSet's status are always handled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ class CountedReplicaSets:
         return not rollout.has_no_old_pods(self.pod_sets.sets)
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Return every pod that becomes available, or stops being so, counts."""
+        """Return True: every pod counts that becomes available or unavailable."""
         return True
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Follow the pods while the rollout is in progress, and only then."""
+        """Watch the pods while the rollout is in progress."""
         _, old = self.states(rollout, now)
         is_in_progress = bool(rollout.creating) or any(
             one.replicas or self.has_old_pods(rollout) for one in old
@@ -110,7 +110,7 @@ class CountedReplicaSets:
             self._wake_when_available(rollout, now)
 
     def _wake_when_available(self, rollout: Rollout, now: Instant) -> None:
-        """Ready pods become available after minReadySeconds, without any change of the object."""
+        """Wake when ready pods become available after minReadySeconds, which changes no object."""
         min_ready = seconds(rollout.deployment.spec.min_ready_seconds)
         for key in (*rollout.replica_sets, *rollout.implied):
             pods = self.pod_sets.sets.get(key)

@@ -1,7 +1,7 @@
 """Revision annotations of a Deployment's ReplicaSets, for `kubectl rollout history` and `undo`.
 
-Each ReplicaSet has the number of the revision at which its template was last the Deployment's, and
-the numbers it had before if the template was restored.
+A ReplicaSet has the number of the last revision with its template, and earlier numbers if the
+template was restored.
 
 upstream: pkg/controller/deployment/util/deployment_util.go:SetNewReplicaSetAnnotations,
 SetDeploymentRevision, SetReplicasAnnotations, skipCopyAnnotation
@@ -49,7 +49,7 @@ def next_revision(others: Iterable[ReplicaSet]) -> int:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """Return the annotations with the Deployment's size, set when a ReplicaSet is scaled."""
+    """Return the Deployment's size as annotations, for a ReplicaSet that is scaled."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.max_pods)}
 
 

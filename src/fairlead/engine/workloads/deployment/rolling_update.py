@@ -13,7 +13,7 @@ Example with replicas 4, maxSurge 1, maxUnavailable 1 (at most 5 pods, at least 
     old 3 (3 available)   new 2 (1 available)       shrink old by 4 - 3 = 1, and so on
 
 When `replicas` changes during a rollout, all ReplicaSets are scaled in proportion. All functions
-are pure; the sizes they return, by key, are those that change.
+are pure; they return only sizes that change, keyed by ReplicaSet.
 
 upstream: pkg/controller/deployment/rolling.go, sync.go:scale, util/deployment_util.go
 """
@@ -95,7 +95,10 @@ def rolled(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds)
 
 
 def grown(replicas: int, total: int, bounds: Bounds) -> int:
-    """New size of the new ReplicaSet, `replicas` now, when all ReplicaSets have `total`."""
+    """Return the new size of the new ReplicaSet.
+
+    `replicas` is its size now, `total` that of all.
+    """
     # upstream: deployment_util.go:NewRSNewReplicas, rolling.go:reconcileNewReplicaSet
     if replicas >= bounds.replicas:
         return bounds.replicas
@@ -106,7 +109,7 @@ def grown(replicas: int, total: int, bounds: Bounds) -> int:
 def recreated(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState], replicas: int, *, is_quiet: bool
 ) -> Sizes:
-    """One step of Recreate: scale the old ReplicaSets to 0, then the new one to full size."""
+    """Return one step of Recreate: scale old ReplicaSets to 0, then the new one up."""
     # upstream: recreate.go:rolloutRecreate
     gone = {one.key: 0 for one in old if one.replicas}
     if gone or not is_quiet or new is None or new.replicas == replicas:
@@ -115,7 +118,7 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Return whether the Deployment was scaled since these ReplicaSets were."""
+    """Return whether the Deployment was scaled after these ReplicaSets were scaled."""
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0
@@ -132,8 +135,8 @@ def proportional(
 ) -> Sizes:
     """Return the sizes after a change of `replicas`; `reported` is the status' number of replicas.
 
-    All ReplicaSets that take part are included, even if their size stays: their annotations must
-    get the new number of desired replicas.
+    The result includes all scaled ReplicaSets, even if their size stays, because their annotations
+    must get the new number of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)
@@ -149,17 +152,19 @@ def proportional(
 def _shrunk(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds) -> list[Sizes]:
     # upstream: rolling.go:reconcileOldReplicaSets
     total = sum(one.replicas for one in (*old, new))
-    # Pods that may go even if the new pods which are not available yet never become so. Without
-    # the last term, a new ReplicaSet whose pods all crash would let every old pod be deleted.
+    # Pods that may be deleted even if the new, not yet available pods never become available.
+    # Without the last term, a new ReplicaSet whose pods all crash would let every old pod be
+    # deleted.
     spare = total - bounds.min_available - (new.replicas - new.available)
     if spare <= 0:
         return []
     old = [one for one in old if one.replicas]
     if any(one.available > one.replicas for one in old):
-        return []  # the count of its pods is older than its size
+        return []  # its pod count is older than its size
     before = {one.key: one.replicas for one in old}
     healthy: Sizes = {}
-    # Unavailable pods first (upstream: cleanupUnhealthyReplicas): deleting them costs nothing.
+    # Unavailable pods first (upstream: cleanupUnhealthyReplicas), because deleting them has no
+    # cost.
     for one in old:
         unhealthy = min(spare, max(0, one.replicas - one.available))
         healthy[one.key] = one.replicas - unhealthy
@@ -183,7 +188,7 @@ def _changed(before: Sizes, after: Sizes) -> Sizes:
 def _only_one(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
 ) -> ReplicaSetState | None:
-    """Return the ReplicaSet that takes the whole change, None if it is divided."""
+    """Return the ReplicaSet that gets the whole change, None if the change is divided."""
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)
     if len(active) > 1 or (new is None and not old):
@@ -204,7 +209,7 @@ def _is_saturated(new: ReplicaSetState, replicas: int) -> bool:
 
 
 def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int) -> Sizes:
-    """Return the size of every ReplicaSet when the difference is divided in proportion."""
+    """Return the size of every ReplicaSet after dividing the difference in proportion."""
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left:
         return {one.key: one.replicas for one in parts}
@@ -242,7 +247,7 @@ def _age(one: ReplicaSetState) -> tuple[str, str]:
 
 
 def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
-    """Return a limit as a number of pods; an invalid one counts as 0, as in upstream."""
+    """Return a limit as a number of pods; an invalid limit counts as 0, as in upstream."""
     try:
         return scaled(SHARE_DEFAULT if value is None else value, replicas, is_rounded_up=up)
     except IntOrPercentError:

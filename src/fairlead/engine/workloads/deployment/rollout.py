@@ -1,7 +1,7 @@
 """Rollout: a Deployment with its current ReplicaSet and its old ones.
 
-A Deployment creates a ReplicaSet for its template unless it has one. `rolling_update` computes the
-sizes, `sync` runs each step.
+A Deployment without a ReplicaSet for its template creates one. `rolling_update` computes the sizes,
+`sync` runs each step.
 
 A dump may hold a Deployment and its pods but not the ReplicaSets between them. These are *implied*:
 the owner reference of the pods names them, `<deployment>-<pod-template-hash>`, and their pods are
@@ -57,7 +57,7 @@ WHY_HISTORY: Final = "older than its Deployment's revision history"
 
 @dataclass(frozen=True, slots=True)
 class RequestedScale:
-    """A size that was patched into a ReplicaSet, until the patched ReplicaSet is observed."""
+    """A size that was patched into a ReplicaSet and is not observed yet."""
 
     replicas: int
     desired: int
@@ -69,9 +69,9 @@ class Rollout:
     """A Deployment with its ReplicaSets, known and implied, by key.
 
     `current` is the key of the ReplicaSet that has `template`, "" if there is none. `sizes` are the
-    desired sizes of implied ReplicaSets. `requested` are sizes that were patched and are not seen
-    yet, `writing` the keys whose patch is in flight, `creating` the name of a ReplicaSet being
-    created. `is_stale`: something changed while a write was in flight.
+    desired sizes of implied ReplicaSets. `requested` are sizes that were patched and are not
+    observed yet, `writing` the keys whose patch is in flight, `creating` the name of a ReplicaSet
+    being created. `is_stale`: something changed while a write was in flight.
     """
 
     key: str
@@ -166,7 +166,7 @@ class Rollout:
         )
 
     def reported_states(self) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return the new and the old ReplicaSets with the replica numbers of their status."""
+        """Return the new and the old ReplicaSets with the numbers in their status."""
         parts = {key: _reported_state(key, one) for key, one in self.replica_sets.items()}
         return parts.pop(self.current, None), list(parts.values())
 
@@ -182,8 +182,8 @@ class Rollout:
         )
         scaling = is_scaling(parts, spec.replicas)
         before = {one.key: one.replicas for one in parts}
-        # ReplicaSets whose size stays get the new desired-replicas annotation too: without it,
-        # `is_scaling` would stay true forever.
+        # ReplicaSets whose size stays also get the new desired-replicas annotation; without it,
+        # `is_scaling` would stay True forever.
         stale = {key: size for key, size in before.items() if size and scaling}
         wanted = sizes | {key: size for key, size in stale.items() if key not in sizes}
         return {key: size for key, size in wanted.items() if scaling or size != before[key]}
@@ -319,7 +319,7 @@ def implied_by(deployment: Deployment, pods: PodSet) -> bool:
 
 
 def stands_behind(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bool:
-    """Whether `owner`, the controller of `pod`, has the name of a ReplicaSet of `deployment`."""
+    """Return whether `owner`, which controls `pod`, is named like a ReplicaSet of `deployment`."""
     digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
     return (
         owner.kind == REPLICA_SET

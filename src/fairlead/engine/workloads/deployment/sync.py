@@ -6,9 +6,9 @@
     4 step        scale ReplicaSets, or create the new one
     5 write       the status as it was before the step (for clients)
 
-A sync that wrote the Deployment for another reason (a pause, a revision) leaves the status to the
-next sync: upstream's status write would fail with a conflict there. The next sync follows when the
-effect of the step is seen; `replica_set_view` decides what counts as seen.
+If a sync wrote the Deployment for another reason (a pause, a revision), the next sync writes the
+status, because upstream's status write would fail with a conflict. The next sync follows when the
+effect of the step is observed (`replica_set_view`).
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment, rolling.go,
 recreate.go, sync.go
@@ -47,7 +47,7 @@ class RolloutSync:
     events: EventSink
 
     def sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """Return the next writes; none while an earlier one is in flight."""
+        """Return the next writes; none while a previous write is in flight."""
         if rollout.creating or rollout.writing or self.output.is_pending(rollout):
             rollout.is_stale = True
             return []
@@ -114,7 +114,7 @@ class RolloutSync:
         return steps + (self.output.prune(rollout, if_complete=True) if is_over else [])
 
     def _resize(self, rollout: Rollout, steps: list[Sizes]) -> list[Command]:
-        """Scale ReplicaSets, step by step; implied ones have no object to patch."""
+        """Scale ReplicaSets one by one; implied ReplicaSets have no object to patch."""
         commands: list[Command] = []
         sizes = {key: one.spec.replicas for key, one in rollout.replica_sets.items()}
         for step in steps:

@@ -25,7 +25,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.int_or_percent import scaled
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 
-# A granted eviction that has not begun after this long has expired.
+# A granted eviction that has not begun after this time has expired.
 DELETION_TIMEOUT: Final[DurationNs] = seconds(120)
 
 
@@ -138,7 +138,7 @@ class DisruptionBudget:
         return min((parse_timestamp(one) + DELETION_TIMEOUT for one in stamps), default=None)
 
     def _disrupted(self, now: Instant) -> dict[str, str]:
-        """Evictions that were granted but have not begun, of existing pods, within the timeout."""
+        """Return the existing pods whose granted eviction has not begun and has not timed out."""
         return {
             name: stamp
             for name, stamp in self.view.status.disrupted_pods.items()

@@ -1,4 +1,4 @@
-"""NamespaceBudgets: the budgets of a namespace, the pods they select, and the status written.
+"""NamespaceBudgets: the budgets of a namespace, the pods they select, and their written status.
 
 Every method that stores a change returns the states of the budgets that it affects.
 """
@@ -20,11 +20,11 @@ Labels = dict[str, str]
 class BudgetState:
     """A budget and its status writes; `expected` is the number of pods in the loaded status, or 0.
 
-    While a write is in flight, the status in `budget.view` is outdated. Changes only set `is_dirty`
-    then, and the status is computed again when the write is answered. (Upstream's work queue has
-    the same effect: one worker for each budget, and another turn for later changes.) `is_written`:
-    the status was written, or loaded. `failure` is the written reason why the status could not be
-    computed, `warning` the reason of the last warning event about its pods.
+    While a write is in flight, the status in `budget.view` is outdated. Changes then only set
+    `is_dirty`, and the status is recomputed when the outcome of the write arrives. (Upstream's work
+    queue has the same effect.) `is_written`: the status was written or loaded. `failure` is the
+    written reason why the status could not be computed, `warning` the reason of the last warning
+    event about its pods.
     """
 
     budget: DisruptionBudget
@@ -123,7 +123,7 @@ class NamespaceBudgets:
 
 
 def _is_rewritten(before: PodDisruptionBudget, after: PodDisruptionBudget) -> bool:
-    """Return whether more than the status has changed, so that everything is counted again."""
+    """Return whether more than the status has changed, so that everything must be recounted."""
     return (
         before.spec != after.spec
         or before.metadata.generation != after.metadata.generation

@@ -27,7 +27,7 @@ UNMANAGED: Final = "UnmanagedPods"
 
 
 def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus:
-    """Write the computed status."""
+    """Return the patch that writes the computed status."""
     allowed = status.disruptions_allowed
     fields: dict[str, Any] = {
         "currentHealthy": status.current_healthy,
@@ -38,7 +38,8 @@ def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus
     }
     before, after = view.status.disrupted_pods, status.disrupted_pods
     if after != before:
-        # The merge patch names single pods, to keep entries that the eviction API adds meanwhile.
+        # The merge patch names individual pods, so that entries which the eviction API adds
+        # meanwhile are kept.
         fields["disruptedPods"] = {name: after.get(name) for name in before}
     condition = (
         Condition(ALLOWED, "True", SUFFICIENT)
@@ -49,7 +50,7 @@ def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus
 
 
 def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
-    """Allow no disruptions while the status cannot be computed, with the reason."""
+    """Return the patch that allows no disruptions, with the reason: no status can be computed."""
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
     return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
 
@@ -58,12 +59,12 @@ ConditionForm = Callable[[PatchStatus, PodDisruptionBudget, Instant], PatchStatu
 
 
 def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Instant) -> PatchStatus:
-    """Return `patch` unchanged: type, status and reason of conditions suffice in a simulation."""
+    """Return `patch` unchanged; a simulation needs only type, status and reason of conditions."""
     return patch
 
 
 def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
-    """Return `patch` with upstream's full conditions: also generation and transition time."""
+    """Return `patch` with upstream's full conditions, including generation and transition time."""
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     entries = {one["type"]: one for one in view.status.conditions}
     for one in patch.conditions:
@@ -97,7 +98,7 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
 
 
 def count_warning(view: PodDisruptionBudget, message: str) -> RecordEvent:
-    """Return the event about a number of expected pods that cannot be computed."""
+    """Return the event if the number of expected pods cannot be computed."""
     note = f"Failed to calculate the number of expected pods: {message}"
     return owner_event(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
 

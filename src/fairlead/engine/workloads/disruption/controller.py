@@ -1,13 +1,12 @@
 """Disruption: keeps the status of PodDisruptionBudgets current, and resets stale DisruptionTargets.
 
-A change of a pod touches the budgets that select it, and only a change of a count leads to a write.
-The eviction subresource decrements disruptionsAllowed itself and records the pod in
-status.disruptedPods. Until that pod terminates it counts as not healthy, so a granted eviction is
-never granted twice.
+A change of a pod affects the budgets that select it, and only a changed count is written. The
+eviction subresource decrements disruptionsAllowed and records the pod in status.disruptedPods.
+Until that pod terminates, it counts as not healthy, so that an eviction is not granted twice.
 
 A component that is about to delete a pod sets the condition DisruptionTarget first. If the deletion
 does not follow within two minutes, the condition is set to False. The kubelet's own conditions are
-not touched, because graceful shutdown may take longer.
+not changed, because a graceful shutdown may take longer.
 
 Differs from upstream: if none of the controllers behind a budget is known, the expected pods of the
 loaded status are kept (see also `scale`).
@@ -55,7 +54,7 @@ from fairlead.engine.workloads.event_sink import EventSink, NoEvents
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError
 
-# First delay of the rate-limited queue that rechecks go through.
+# the first delay of the rate-limited queue of rechecks
 RECHECK_LAG: Final = seconds(0.005)
 RETRY_AFTER: Final = seconds(1)
 DISRUPTION_TARGET: Final = "DisruptionTarget"
@@ -71,7 +70,7 @@ class Disruption:
     def __init__(
         self, events: EventSink | None = None, form: ConditionForm = short_conditions
     ) -> None:
-        """Start empty; `events` records warnings about budgets, dropped by default."""
+        """Start empty; `events` records warnings about budgets; by default they are dropped."""
         self._events: EventSink = events or NoEvents()
         self._form = form
         self._namespaces: dict[str, NamespaceBudgets] = {}
@@ -142,7 +141,7 @@ class Disruption:
                 return ()
 
     def _load(self, objects: Iterable[ApiObject], now: Instant) -> list[Command]:
-        """Store all objects first; a loaded status counts as written."""
+        """Store all objects first; the loaded status counts as written."""
         for one in objects:
             self._see(one)
         commands: list[Command] = []
@@ -195,7 +194,7 @@ class Disruption:
         return [*events, self._form(status_patch(view, status), view, now)]
 
     def _warnings(self, state: BudgetState) -> list[Command]:
-        """Warning events about the pods of a budget, once for each time a problem appears."""
+        """Return the warning events about the pods of a budget, one each time a problem appears."""
         budget = state.budget
         warning = ""
         if not budget.members:
@@ -236,7 +235,7 @@ def _fail(state: BudgetState, message: str) -> list[PatchStatus]:
 
 @dataclass(slots=True)
 class StaleDisruptions:
-    """Pods with a DisruptionTarget condition, and when it becomes stale."""
+    """Pods with a DisruptionTarget condition, and the times when it becomes stale."""
 
     _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)

@@ -4,8 +4,8 @@
     DaemonSet, Job, Node                                            no scale: an error
     other kinds, and owners missing from the snapshot               the peak of its active pods
 
-Upstream gives up if it does not find a controller. Snapshots often lack owners, so the highest
-number of active pods seen at one time stands for the scale.
+Upstream fails if it does not find a controller. Snapshots often lack owners, so the highest number
+of simultaneously active pods is used as the scale.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """
@@ -105,11 +105,11 @@ class Scales:
         return sum(scales.values())
 
     def is_known(self, namespace: str, owner: OwnerReference) -> bool:
-        """Whether the scale of `owner` comes from an object rather than from counted pods."""
+        """Return whether the scale of `owner` comes from an object and not from counting pods."""
         return self._behind(namespace, owner) is not None
 
     def _behind(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """Return the object that has the scale of the pods of `owner`."""
+        """Return the object whose scale applies to the pods of `owner`."""
         found = self._find(namespace, owner)
         if found is None:
             return self._implied(namespace, owner)
@@ -122,7 +122,7 @@ class Scales:
         return found if found is not None and owner.uid in ("", found.metadata.uid) else None
 
     def _implied(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """Return the Deployment behind a ReplicaSet that is missing from the snapshot."""
+        """Return the Deployment of a ReplicaSet that is missing from the snapshot."""
         name = owner.name.rpartition("-")[0]
         deployment = self._known.get((DEPLOYMENT, namespace, name))
         pods = self._pods.get((namespace, owner))

@@ -1,16 +1,16 @@
-"""Drains nodes the way `kubectl drain` does.
+"""Drains nodes as `kubectl drain` does.
 
     requested ──▶ cordon, evict every pod ──▶ wait until they are gone ──▶ done
                      ▲            │ refused
                      └── 5 s ─────┘
 
-The Node annotation `fairlead.dev/drain: requested` starts a drain; removing it, or uncordoning
-the node, cancels the drain. All pods are evicted except static pods, finished pods and those of
-DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod that is bound to
-the node during the drain is evicted too, unless it tolerates the cordon. An eviction that a
+The Node annotation `fairlead.dev/drain: requested` starts a drain; removing it, or uncordoning the
+node, cancels the drain. All pods are evicted except static pods, finished pods and those of
+DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod that is bound to the
+node during the drain is evicted too, unless it tolerates the cordon. An eviction that a
 PodDisruptionBudget refuses is retried every five seconds; any other refusal is final. `blocked`
-names the pods that hold up each drain, with the reason. For a node in a rolling drain the
-annotation becomes `done` once the node is empty; `rolling_drain` continues from there.
+lists the pods that block each drain, with the reason. For a node in a rolling drain the annotation
+becomes `done` once the node is empty; `rolling_drain` continues from there.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
 """
@@ -49,7 +49,7 @@ CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A pod that blocks the drain of `node`: the last refusal, and since when it is refused."""
+    """A pod that blocks the drain of `node`: the last refusal, and when it was first refused."""
 
     node: str
     pod: ObjectRef
@@ -59,7 +59,7 @@ class Blocked:
 
 @dataclass(slots=True)
 class _Drain:
-    """A drain in progress: the remaining pods by key, and those whose eviction was refused."""
+    """A drain in progress: the remaining pods by key, and the pods whose eviction was refused."""
 
     node: str
     is_cordoned: bool
@@ -78,12 +78,12 @@ class Drain:
         self._reporter = reporter
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
         self._drains: dict[str, _Drain] = {}  # by node
-        self._finished: dict[str, None] = {}  # nodes whose drain is done and still requested
+        self._finished: dict[str, None] = {}  # nodes whose drain is complete and still requested
         self._asked: dict[ObjectRef, str] = {}  # evictions in flight -> node
         self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Starts, continues or cancels the drains that `stimulus` concerns."""
+        """Start, continue or cancel the drains that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one)
@@ -114,7 +114,7 @@ class Drain:
 
     @property
     def draining(self) -> tuple[str, ...]:
-        """Nodes with a drain in progress, in the order in which the drains were requested."""
+        """The nodes with a drain in progress, in the order of the requests."""
         return tuple(self._drains)
 
     @property
@@ -150,7 +150,7 @@ class Drain:
         if drain is None:
             return [] if name in self._finished else self._begin(node)
         if drain.is_cordoned and not node.spec.unschedulable:
-            del self._drains[name]  # uncordoned by a user: the drain is cancelled
+            del self._drains[name]  # a user uncordoned the node, which cancels the drain
             self._finished[name] = None
         drain.is_cordoned = node.spec.unschedulable
         return []
@@ -200,7 +200,7 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Evict `pod` unless its eviction was requested already, or it may stay."""
+        """Evict `pod` unless its eviction was already requested or it may stay."""
         if is_daemon_pod(pod) or is_static(pod) or is_terminal(pod):
             return []
         ref = pod_ref(pod)
@@ -232,7 +232,7 @@ class Drain:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _see_eviction(self, ref: ObjectRef, now: Instant) -> None:
-        """Report a granted eviction, even if the pod is gone and the drain is done."""
+        """Report a granted eviction, even if the pod was deleted and the drain is complete."""
         node = self._asked.pop(ref, None)
         if node is None:
             return

@@ -1,4 +1,4 @@
-"""RollingDrains: drains nodes one after another and brings them back, as in a rolling upgrade.
+"""RollingDrains: drains nodes one after another and returns them to service, as a rolling upgrade.
 
     waiting ──▶ draining ──▶ empty, down for a while ──▶ uncordoned, back
 
@@ -7,7 +7,7 @@ with exactly the same annotation form a group and are drained in the order in wh
 annotated. At most `max-unavailable` of them are draining or down at a time. `drain.controller`
 drains each node, by the annotation `fairlead.dev/drain`; a drain that a disruption budget blocks
 also blocks the nodes after it. Removing the annotation, or deleting the node, continues with the
-next node. A node that was cordoned before stays cordoned.
+next node. A node that was already cordoned stays cordoned.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(
 class RollingDrainOptions:
     """At most `at_once` nodes are down together, each for `away` (ns) after it is empty.
 
-    `which` separates groups whose other options are equal.
+    `which` distinguishes groups with otherwise equal options.
     """
 
     at_once: int
@@ -59,7 +59,7 @@ def parse_options(text: str) -> RollingDrainOptions | None:
 
 @dataclass(slots=True)
 class _Group:
-    """A group of nodes, keyed by name; a value is whether the node was cordoned before."""
+    """A group of nodes by name; the value is whether the node was cordoned before."""
 
     options: RollingDrainOptions
     waiting: dict[str, bool] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class RollingDrains:
         self._back: TimerQueue[tuple[_Group, str]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Starts, continues or cancels the rolling drains that `stimulus` concerns."""
+        """Start, continue or cancel the rolling drains that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(Node() as node):
                 return self._see(node, now)
@@ -95,7 +95,7 @@ class RollingDrains:
         return self._back.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Bring nodes back; the next ones start when these are seen back."""
+        """Return nodes to service; the next nodes start when this is observed."""
         return [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)
@@ -125,7 +125,7 @@ class RollingDrains:
         name = node.metadata.name
         group = self._groups.setdefault(text, _Group(options))
         self._text_of[name] = text
-        if node.metadata.annotations.get(DRAIN):  # its drain began before this controller did
+        if node.metadata.annotations.get(DRAIN):  # its drain began before this controller started
             group.begun[name] = False
         else:
             group.waiting[name] = node.spec.unschedulable

@@ -1,8 +1,8 @@
 """ServiceEndpoints: keeps the EndpointSlices and Endpoints of Services current.
 
-A change of a pod touches the Services that select it. Their objects are written once everything of
-the instant has settled, and only if they change. Endpoints stay in the slice that they are in; a
-slice holds at most a hundred.
+A change of a pod affects the Services that select it. Their objects are written once all changes of
+the instant are handled, and only if they change. An endpoint stays in its slice; a slice has at
+most a hundred endpoints.
 
 Differs from upstream: no topology hints, IPv4 only.
 
@@ -55,12 +55,12 @@ class ServiceEndpoints:
         self._states: dict[Key, ServiceState] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
-        # Objects of Services that are not seen yet.
+        # objects of Services that have not been observed yet
         self._early: dict[Key, list[EndpointSlice | Endpoints]] = {}
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store what changed; writes follow once everything of the instant has settled."""
+        """Record changes; writes follow once all changes of the instant are handled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -77,11 +77,11 @@ class ServiceEndpoints:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """0 if something has changed, else the time of the next retry."""
+        """Return 0 if something has changed, else the time of the next retry."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write the objects that have changed and whose time has come."""
+        """Write the objects that have changed and are due."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             state = self._states.get(key)
@@ -159,7 +159,7 @@ class ServiceEndpoints:
             state.slices[one.metadata.name] = one
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
-        """Forget a slice whose labels no longer name the Service or this controller."""
+        """Drop a slice whose labels no longer name the Service or this controller."""
         namespace = one.metadata.namespace
         for name in self._services.get(namespace, ()):
             former = (namespace, name)
@@ -186,7 +186,7 @@ class ServiceEndpoints:
         return []
 
     def _forget_service(self, key: Key) -> list[Command]:
-        """Delete the Endpoints of a Service; the garbage collector deletes its slices."""
+        """Delete the Endpoints of a deleted Service; the garbage collector deletes its slices."""
         state = self._states.pop(key, None)
         self._queue.forget(key)
         self._services.get(key[0], {}).pop(key[1], None)
@@ -223,7 +223,7 @@ def _selects(service: Service, pod: Pod) -> bool:
 
 
 def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
-    """Return the Service for which this controller manages `one`, None if it does not."""
+    """Return the Service to which `one` belongs, None if this controller does not manage `one`."""
     meta = one.metadata
     if isinstance(one, Endpoints):
         return meta.namespace, meta.name

@@ -1,6 +1,6 @@
 """Writes the EndpointSlices and the Endpoints object of a Service.
 
-An endpoint stays in the slice that it is in, so that a change of one pod rewrites one slice.
+An endpoint stays in its slice, so that a change of one pod rewrites only one slice.
 
 Example with 101 endpoints: slices x (100) and y (1). If a pod in x ends, x is written with 99, and
 y keeps its endpoint. A new pod is then put into x, the first slice with room.
@@ -46,9 +46,9 @@ SliceWrite = CreateObject | PatchObject | DeleteObject
 class TriggerTime:
     """The trigger time of one Service; `at` is a timestamp, "" for none.
 
-    For a new Service it is the creation time, later the time of the first pod readiness change
-    since the last write. A write for another reason has no trigger time. It is written as the
-    annotation endpoints.kubernetes.io/last-change-trigger-time.
+    For a new Service it is the creation time; later it is the time of the first pod readiness
+    change since the last write. A write for another reason has no trigger time. The trigger time is
+    written as the annotation endpoints.kubernetes.io/last-change-trigger-time.
     """
 
     at: str = ""
@@ -57,7 +57,7 @@ class TriggerTime:
     _service: str = ""
 
     def look(self, service: Service, pods: Iterable[Pod]) -> None:
-        """Compute the trigger time of a write from the changes since the last one."""
+        """Compute the trigger time of a write from the changes since the previous write."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp
@@ -123,7 +123,7 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrit
 def _recycled(
     made: list[CreateObject], superfluous: dict[str, EndpointSlice]
 ) -> Iterable[SliceWrite]:
-    """Reuse slices that would be deleted for slices that would be created."""
+    """Reuse slices that would be deleted in place of slices that would be created."""
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())
     while made and left:
@@ -137,7 +137,7 @@ def _recycled(
 
 
 def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
-    """Return the newest entries of those that `known` holds already.
+    """Return the newest entries of the endpoints that `known` already holds.
 
     They are removed from `rest`.
     """
@@ -196,7 +196,7 @@ def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[Slice
 
 
 def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
-    """Return the labels of the Service, and those that name it and its controller."""
+    """Return the labels of the Service, and the labels that name it and its controller."""
     labels = {**state.service.metadata.labels, **own}
     labels.pop(HEADLESS_LABEL, None)
     if state.service.spec.cluster_ip == HEADLESS:

@@ -1,6 +1,6 @@
 """EndpointMirroring: creates EndpointSlices for Endpoints that users write by hand.
 
-So clients that only read slices find the endpoints of a Service without selector. Endpoints are
+Clients that read only slices then find the endpoints of a Service without selector. Endpoints are
 mirrored if such a Service exists, unless they opt out by label or are leader-election records.
 
 upstream: pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go
@@ -42,7 +42,7 @@ WHY_GONE: Final = "there is nothing to mirror"
 
 @dataclass(slots=True)
 class MirrorState:
-    """Objects known under one name."""
+    """The objects with one name."""
 
     service: Service | None = None
     endpoints: Endpoints | None = None
@@ -72,7 +72,7 @@ class EndpointMirroring:
         self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its mirror
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store what changed; writes follow once everything of the instant has settled."""
+        """Record changes; writes follow once all changes of the instant are handled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -89,11 +89,11 @@ class EndpointMirroring:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """0 if something has changed, else the time of the next retry."""
+        """Return 0 if something has changed, else the time of the next retry."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write the objects that have changed and whose time has come."""
+        """Write the objects that have changed and are due."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             mirror = self._mirrors.get(key)
@@ -143,7 +143,7 @@ class EndpointMirroring:
                 pass
 
     def _mirror(self, key: Key) -> MirrorState:
-        """Return the state of `key`, which is about to change."""
+        """Return the state of `key`, to be changed by the caller."""
         self._queue.add(key)
         return self._mirrors.setdefault(key, MirrorState())
 

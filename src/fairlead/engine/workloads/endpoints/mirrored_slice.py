@@ -68,7 +68,10 @@ def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) 
 def _in_place(
     endpoints: Endpoints, wanted: DesiredSlice, superfluous: list[EndpointSlice], serial: int
 ) -> SliceWrite:
-    """Return a new slice; reuses a slice with the same address family that would be deleted."""
+    """Return a slice with the wanted content.
+
+    Reuses a slice of the same family that would be deleted.
+    """
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:
         if one.address_type == wanted.family:

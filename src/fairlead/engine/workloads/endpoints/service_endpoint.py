@@ -76,7 +76,7 @@ def is_selecting(service: Service) -> bool:
 
 
 def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
-    """Return the endpoint of `pod`, which `service` selects; None if it is none."""
+    """Return the endpoint of `pod`, which `service` selects; None if the pod is no endpoint."""
     # upstream: pkg/controller/util/endpoint/controller_utils.go:ShouldPodBeInEndpoints
     if not pod.status.pod_ip or is_terminal(pod):
         return None
@@ -98,7 +98,7 @@ def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
 
 
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
-    """`endpoints` as subsets: by ports, ready and not ready apart, without terminating ones."""
+    """Return `endpoints` as subsets by ports, without terminating pods."""
     by_ports: dict[Ports, list[Endpoint]] = {}
     for one in endpoints:
         if not one.is_terminating or one.is_published:
@@ -118,7 +118,7 @@ def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
 
 
 def ports_json(ports: Ports) -> list[Json]:
-    """Return `ports` as both API objects have them."""
+    """Return `ports` in the form that both API objects use."""
     return [
         {"name": name, "port": number, "protocol": protocol}
         | ({"appProtocol": application} if application else {})

@@ -37,7 +37,7 @@ SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 def finished_condition(
     job: Job, progress: JobProgress, *, is_idle: bool, now: Instant
 ) -> FinishedCondition | None:
-    """Return the reason why `job` is finished, None if it is not; `is_idle`: no pod is active."""
+    """Return why `job` is finished, None if it is not; `is_idle`: no pod is active."""
     return (
         _reported(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
     )
@@ -50,7 +50,7 @@ def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
 
 
 def _reported(job: Job) -> FinishedCondition | None:
-    """Return the condition in the Job's status, which was set before the controller started."""
+    """Return the condition in the Job's status, if it was set before the controller started."""
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":
             return FinishedCondition(

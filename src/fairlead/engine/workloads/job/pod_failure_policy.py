@@ -1,12 +1,12 @@
-"""Consequence of a pod failure for its Job, by the Job's podFailurePolicy.
+"""What the failure of a pod means for its Job, by the Job's podFailurePolicy.
 
     Ignore      does not count; the pod is replaced
     Count       counts as a failure; this is the default
     FailIndex   the pod's index fails
     FailJob     the Job fails
 
-The first matching rule decides. A pod that was evicted from a failed node, preempted or drained has
-the condition DisruptionTarget, by which a rule can match it.
+The first matching rule decides. A rule can match the condition DisruptionTarget, which pods have
+that were evicted from a failed node, preempted or drained.
 
 upstream: pkg/controller/job/pod_failure_policy.go:matchPodFailurePolicy
 """
@@ -53,7 +53,7 @@ def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
 
 
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
-    """The start of the message if a container's exit code matches `wanted`, "" if none does."""
+    """Return the start of the message if an exit code matches `wanted`, "" if none does."""
     meta = pod.metadata
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         code = _failure(status)

@@ -3,18 +3,19 @@
 Each pod is counted once, when it finishes; pods that the Job deleted itself are not counted. The
 count continues from the Job's status when the Job is first seen.
 
-With `is_tracked`, pods have a tracking finalizer, as upstream's, so that none disappears before it
-is counted in the status (see `tracking_finalizer`):
+If `is_tracked` is set, pods have a tracking finalizer, as in upstream, so that no pod disappears
+before it is counted in the status (see `tracking_finalizer`):
 
     1 pod finishes             counted here, uid in `uncounted`
     2 status is written        uncountedTerminatedPods lists the uid
     3 finalizer is removed     `release` drops the uid
     4 status is written        the pod is in `succeeded` or `failed`
 
-Invariant: a finished pod is either held by its finalizer, or listed in the status, or part of its
-counts. So the controller may restart at any point, and `of` finds every pod in exactly one place.
+Invariant: a finished pod either has its finalizer, or is listed in the status, or is part of the
+status' counts. So the controller may restart at any point, and `of` finds every pod in exactly one
+place.
 
-Without tracking (in a simulation) every end of a pod is seen, and is counted immediately.
+Without tracking (in a simulation) every end of a pod is observed, and counted immediately.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers, syncJob;
 backoff_utils.go; success_policy.go
@@ -90,7 +91,7 @@ class JobProgress:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobProgress:
-        """Return the counts of a Job that is first seen now, with the existing `pods`."""
+        """Return the counts of a Job that is first observed now, with the existing `pods`."""
         progress, status = cls(is_tracked=is_tracked), job.status
         ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
         free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
@@ -118,7 +119,7 @@ class JobProgress:
         return progress
 
     def take(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
-        """Counts the pods that have ended since the last call."""
+        """Count the pods that have ended since the last call."""
         for end in ends:
             uid = end.pod.metadata.uid
             if end.is_ours or (self.is_tracked and not is_held(end.pod)):
@@ -130,7 +131,7 @@ class JobProgress:
                 self._counted.pop(uid, None)
 
     def fail_unfinished(self, pods: Iterable[Pod]) -> None:
-        """Counts the unfinished pods of a failed Job as failed."""
+        """Count the unfinished pods of a failed Job as failed."""
         # upstream: job_controller.go:trackJobStatusAndRemoveFinalizers
         for pod in pods:
             uid = pod.metadata.uid
@@ -140,11 +141,11 @@ class JobProgress:
                 self.uncounted[uid] = False
 
     def release(self, uid: str) -> None:
-        """Note that the pod's finalizer was removed: the status counts the pod now."""
+        """Record that the pod's finalizer was removed: the status counts the pod now."""
         self.uncounted.pop(uid, None)
 
     def is_counted(self, uid: str) -> bool:
-        """Return whether the pod is counted, or must not be."""
+        """Return whether the pod is counted already, or must not be counted."""
         return uid in self._counted or uid in self._dismissed
 
     def is_past_limit(self, job: Job) -> bool:
@@ -157,7 +158,10 @@ class JobProgress:
         return self.failed > limit
 
     def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
-        """Counts a pod with its finalizer, which the status lacks; returns whether it has ended."""
+        """Count a pod that has its finalizer and is not in the status.
+
+        Return whether it has ended.
+        """
         is_failed = state is PodState.FAILED or (
             state is PodState.TERMINATING and not replaces_failed_only(job)
         )

@@ -7,8 +7,8 @@
 A failed pod is replaced after a backoff: 10 s, doubled for each consecutive failure up to 10 min.
 Example: failures at 0 s and 12 s lead to new pods at 10 s and 12 + 20 = 32 s; a success resets the
 backoff. When failures exceed backoffLimit, the Job fails. A terminating pod counts as failed and is
-replaced at once, unless podReplacementPolicy is Failed; so evicting a pod of a Job costs one
-failure unless a podFailurePolicy ignores it.
+replaced immediately, unless podReplacementPolicy is Failed. So evicting a pod of a Job counts as
+one failure unless a podFailurePolicy ignores it.
 
 Differs from upstream: container restarts are not counted as failures.
 
@@ -67,7 +67,7 @@ class JobRule:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobRule:
-        """Return the rule of a Job that is first seen now, with the existing `pods`."""
+        """Return the rule of a Job that is first observed now, with the existing `pods`."""
         pods.ended = []
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
         return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)
@@ -90,7 +90,7 @@ class JobRule:
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Keep as many pods active as the Job needs."""
+        """Create or delete pods so that the Job has as many active pods as it needs."""
         ended, pods.ended = pods.ended or [], []
         self.progress.take(ended, self.job, now)
         spec = self.spec
@@ -135,7 +135,7 @@ class JobRule:
         )
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
-        """Delete the active pods of a finished Job; its end is when they are gone."""
+        """Delete the active pods of a finished Job; the Job ends when they are gone."""
         if self.progress.ended_at is None and not pods.pods_alive:
             self.progress.ended_at = now
         if self.progress.finished is not None and not self.progress.finished.is_success:
@@ -164,7 +164,7 @@ class JobRule:
     def _wanted(self, running: int) -> int:
         """Return the number of pods to keep active.
 
-        Without completions, none are added after a success.
+        If completions is not set, no pods are added after a success.
         """
         spec, succeeded = self.spec, self.progress.succeeded
         if spec.completions is None:
@@ -173,7 +173,7 @@ class JobRule:
         return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
-        """Return the pods to delete: of finished or duplicate indexes, and those over `excess`."""
+        """Return the pods to delete: pods of finished or duplicate indexes, and surplus pods."""
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):
             seen: set[int | None] = set()  # never iterated
@@ -212,7 +212,7 @@ class JobRule:
         )
 
     def _missing_indexes(self, pods: PodSet, now: Instant) -> Iterator[int]:
-        """Indexes without an active pod, in ascending order."""
+        """Return the indexes without an active pod, in ascending order."""
         # upstream: pkg/controller/job/indexed_job_utils.go:firstPendingIndexes
         held = Counter(index_of(pod) for pod in pods.active.values())
         if replaces_failed_only(self.job):

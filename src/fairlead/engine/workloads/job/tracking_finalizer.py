@@ -2,12 +2,13 @@
 
     a pod ends ──▶ the status lists its uid ──▶ its finalizer is removed ──▶ the status counts it
 
-A new, changed or deleted Job is synced at once, a Job whose pods changed after one second; then all
-steps above follow without further delay. If the Job no longer exists, or no longer owns the pod,
+A new, changed or deleted Job is synced immediately, and a Job whose pods changed after one second;
+the steps above then follow without delay. If the Job no longer exists or no longer owns the pod,
 only the finalizer is removed.
 
-In a simulation the status is not written, and every end of a pod is counted when it happens
-(`progress`): `EndedJobPods` removes the finalizers that the pods of a dump have at the same moment.
+In a simulation the status is not written, and the end of a pod is counted when it happens
+(`progress`). At the same time, `EndedJobPods` removes the finalizer that the pods of a dump may
+have.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
@@ -34,21 +35,21 @@ BATCH_PERIOD: Final[DurationNs] = seconds(1)
 
 @dataclass(slots=True)
 class JobSyncSchedule:
-    """When each Job is synced, by the key of its pod set."""
+    """When each Job must be synced, by the key of its pod set."""
 
     _generations: dict[str, int] = field(default_factory=dict)
     _busy: dict[str, None] = field(default_factory=dict)  # Jobs whose steps follow without delay
     _due: dict[str, Instant] = field(default_factory=dict)
 
     def learn(self, key: str, job: Job) -> None:
-        """Store the newest version of a Job; a new generation is synced at once."""
+        """Store the newest version of a Job; a new generation is synced immediately."""
         generation = job.metadata.generation
         if self._generations.get(key) != generation:
             self._generations[key] = generation
             self._busy[key] = None
 
     def forget(self, key: str) -> None:
-        """Forget a deleted Job."""
+        """Remove a deleted Job."""
         self._generations.pop(key, None)
         self.end(key)
 
@@ -69,7 +70,7 @@ class JobSyncSchedule:
 
 
 def release_counted(progress: JobProgress, pods: PodSet) -> None:
-    """Mark the pods whose finalizers were removed as counted."""
+    """Record the pods whose finalizers were removed as counted."""
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
     for uid in [uid for uid in progress.uncounted if uid not in held]:
         progress.release(uid)
@@ -78,7 +79,7 @@ def release_counted(progress: JobProgress, pods: PodSet) -> None:
 def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]:
     """Yield the commands that remove the finalizers of pods that the written status lists.
 
-    A finished or deleted Job removes all of them.
+    For a finished or deleted Job, all finalizers are removed.
     """
     is_over = progress.finished is not None or job.metadata.deletion_timestamp != ""
     for pod in pods.pods.values():
@@ -102,7 +103,7 @@ class JobOrphans:
     _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Release the pods that `stimulus` has orphaned."""
+        """Remove the finalizers of the pods that `stimulus` has orphaned."""
         match stimulus:
             case ObjectChanged(Job() as job):
                 self._jobs[job.metadata.uid] = None
@@ -120,7 +121,7 @@ class JobOrphans:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: nothing is ever scheduled."""
+        """Return None: the controller has no deadlines."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -164,7 +165,7 @@ class EndedJobPods:
     issuer: ClassVar[Issuer] = controller_account("job-controller")
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Release the pods that `stimulus` shows to have ended."""
+        """Remove the finalizers of the pods that ended in `stimulus`."""
         match stimulus:
             case ObjectChanged(Pod() as pod) if _is_held_after_end(pod):
                 return [released(pod)]
@@ -175,7 +176,7 @@ class EndedJobPods:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: nothing is ever scheduled."""
+        """Return None: the controller has no deadlines."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -184,7 +185,7 @@ class EndedJobPods:
 
 
 def _is_held_after_end(pod: Pod) -> bool:
-    """Whether `pod` has ended and the finalizer of a Job, existing or not, still holds it."""
+    """Return whether `pod` has ended and still has a Job's tracking finalizer."""
     if not is_held(pod) or pod_state(pod) is PodState.ACTIVE:
         return False
     owner = controller_of(pod.metadata)

@@ -1,4 +1,4 @@
-"""Adoption: assigns orphans to the controller that selects them, and releases what it does not.
+"""Adoption: a controller adopts the orphans that it selects, and releases other pods.
 
     a pod without a controller, selected by a ReplicaSet          adopted
     a pod that its ReplicaSet no longer selects                   released, and replaced
@@ -88,7 +88,7 @@ class Adoption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: nothing is ever scheduled."""
+        """Return None: the controller has no deadlines."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -96,7 +96,7 @@ class Adoption:
         return []
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Load owners first, so that nothing seems to be an orphan."""
+        """Load owners first, so that no object seems to be an orphan."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one

@@ -1,11 +1,11 @@
 """Histories: the revisions of StatefulSets and DaemonSets, with their templates.
 
-A label of each pod has the revision that it was created from. A ControllerRevision keeps the
+A label of each pod states the revision from which it was created. A ControllerRevision keeps the
 template of each revision for `kubectl rollout undo`; in a simulation only the revisions exist.
 
-A snapshot may lack ControllerRevisions. Then the owner's status, or the labels of its pods, tell
-the revision of the template, so that nothing is rolled out again only because the name of the
-revision cannot be computed. Pods without the label belong to the first revision.
+A snapshot may lack ControllerRevisions. Then the revision of the template is taken from the owner's
+status or the labels of its pods, so that no rollout starts only because the name of the revision
+cannot be computed. Pods without the label belong to the first revision.
 
 upstream: pkg/controller/history/controller_history.go,
 pkg/controller/statefulset/stateful_set_control.go:getStatefulSetRevisions, truncateHistory,
@@ -97,7 +97,7 @@ class History:
     def keep(self, live: Iterable[str]) -> list[Command]:
         """Create or renumber the newest ControllerRevision, and delete old ones.
 
-        `live` are the names of revisions that pods still have.
+        `live` are the names of revisions of existing pods.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
@@ -112,7 +112,7 @@ class History:
         return self._truncated(set(live))
 
     def not_created(self, name: str) -> None:
-        """Handle a refused creation of the ControllerRevision `name`: the name is taken."""
+        """Handle a rejected creation of the ControllerRevision `name`: the name is taken."""
         if self.born.pop(name, 0) is None and name == self.update:
             self.collisions += 1
             template = self.templates.pop(name)
@@ -127,7 +127,7 @@ class History:
         return self._prefix + template_hash(template, self.collisions)
 
     def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
-        """Return the revision of the template according to a snapshot, "" if it does not say."""
+        """Return the template's revision according to a snapshot, "" if it is missing."""
         status, generation = owner.status, owner.metadata.generation
         if status.get("observedGeneration", generation) < generation:
             return ""
@@ -181,7 +181,7 @@ class History:
 
 @dataclass(slots=True)
 class Histories:
-    """The histories by owner key; `lost` are revisions that were seen before their owner."""
+    """The histories by owner key; `lost` are revisions that were observed before their owner."""
 
     _by_owner: dict[str, History] = field(default_factory=dict)
     _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)
@@ -218,7 +218,7 @@ class Histories:
             history.forget(view)
 
     def forget_owner(self, key: str) -> None:
-        """Forget a deleted owner."""
+        """Remove a deleted owner."""
         self._by_owner.pop(key, None)
         self._early.pop(key, None)
 

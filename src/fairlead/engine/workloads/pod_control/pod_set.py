@@ -8,9 +8,9 @@ Only ACTIVE pods count as replicas, as in upstream's IsPodActive. Writes in flig
 *expectations*, as upstream calls them: an expected creation counts as a replica and a pod whose
 deletion is expected does not, so nothing is created or deleted twice.
 
-Example: a ReplicaSet wants 3 pods, 1 is active. Two CreateObject commands leave, and
-`creations_expected` has 2 names: 1 + 2 = 3, so another look at this instant creates nothing. When
-a new pod is seen, `put` moves its name from `creations_expected` to `active`.
+Example: a ReplicaSet wants 3 pods, 1 is active. Two CreateObject commands are sent, and
+`creations_expected` has 2 names: 1 + 2 = 3, so a second run at this instant creates no pod. When a
+new pod is observed, `put` moves its name from `creations_expected` to `active`.
 
 A pod that stops being ACTIVE although its owner did not delete it needs a *replacement*.
 
@@ -42,7 +42,7 @@ BURST_REPLICAS: Final = 500
 
 
 class PodState(StrEnum):
-    """State of a pod as its owner counts it."""
+    """The state of a pod as its owner counts it."""
 
     ACTIVE = "active"
     TERMINATING = "terminating"
@@ -51,7 +51,7 @@ class PodState(StrEnum):
 
 
 def pod_state(pod: Pod) -> PodState:
-    """State of `pod`; a finished pod stays finished while it is deleted."""
+    """Return the state of `pod`; a finished pod stays finished while it is being deleted."""
     match pod.status.phase:
         case "Succeeded":
             return PodState.SUCCEEDED
@@ -62,9 +62,9 @@ def pod_state(pod: Pod) -> PodState:
 
 
 def ready_since(pod: Pod) -> Instant | None:
-    """Time since when `pod` is ready (0 if unknown), None if it is not ready.
+    """Return when `pod` became ready (0 if unknown), None if it is not ready.
 
-    A reduced dump may lack conditions; a running pod counts as ready there.
+    A reduced dump may lack conditions; a running pod without conditions counts as ready.
     """
     if pod.status.phase == "Running" and not pod.status.conditions:
         return 0
@@ -76,7 +76,7 @@ def ready_since(pod: Pod) -> Instant | None:
 
 @dataclass(frozen=True, slots=True)
 class EndedPod:
-    """A pod that left ACTIVE for `after` (None: gone); `is_ours`: its owner deleted it."""
+    """A pod that is no longer ACTIVE but `after` (None: gone); `is_ours`: its owner deleted it."""
 
     pod: Pod
     after: PodState | None
@@ -104,11 +104,11 @@ class ExpectedCreation:
 class PodSet:
     """The pods of one owner; keys are pod names in `namespace`.
 
-    `siblings` are the sets of all ReplicaSets of the Deployment, by key, this one included.
-    `ended` are the pods that ended since the rule last looked, None if the rule does not ask.
-    `ready` has the time since when an active pod is ready. `proven`: the last creation succeeded;
-    until then only one pod is created at a time (slow start). `retry_at` is set while the owner
-    backs off after a failure, `refusal` is the error message until a creation succeeds.
+    `siblings` are the sets of all ReplicaSets of the Deployment, by key, this one included. `ended`
+    are the pods that ended since the rule last ran, None if the rule does not use them. `ready` has
+    the time when an active pod became ready. `proven`: the last creation succeeded; until then only
+    one pod is created at a time (slow start). `retry_at` is set while the owner backs off after a
+    failure, `refusal` is the error message until a creation succeeds.
     """
 
     key: str
@@ -227,7 +227,7 @@ class PodSet:
 
     @property
     def pods_alive(self) -> list[str]:
-        """Names of the pods that have not finished, terminating ones included."""
+        """Return the names of the pods that have not finished, including terminating pods."""
         return [
             name
             for name, pod in self.pods.items()
@@ -247,7 +247,7 @@ class PodSet:
         return since is not None and since + min_ready <= now
 
     def next_available(self, min_ready: DurationNs, now: Instant) -> Instant | None:
-        """Time when the next ready pod becomes available, None if none is waiting."""
+        """Return when the next ready pod becomes available, None if no pod is waiting."""
         if not min_ready:
             return None
         dues = (since + min_ready for since in self.ready.values())
@@ -280,7 +280,7 @@ class PodSet:
     # --- replacements --------------------------------------------------------------------------
 
     def request_replacement(self, pod: Pod, slot: str) -> None:
-        """Record that `pod` needs a successor; a slot needs only one, for its last pod."""
+        """Record that `pod` needs a successor; in each slot, only the last pod needs one."""
         self.replacements_requested += 1
         replacement = Replacement(self.replacements_requested, original_name(pod), pod)
         if slot:
@@ -289,7 +289,7 @@ class PodSet:
             self.replacements.setdefault(slot, deque()).append(replacement)
 
     def next_replacement(self, slot: str) -> Replacement | None:
-        """Take the earliest replacement of `slot` that is not being created yet."""
+        """Remove and return the earliest replacement of `slot` that is not being created yet."""
         waiting = self.replacements.get(slot)
         if not waiting:
             return None

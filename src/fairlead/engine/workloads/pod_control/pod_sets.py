@@ -1,9 +1,9 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
-A change of a pod touches only its owner's set, and only a change of its `PodState` runs the
-owner's rule. When creations fail, the owner backs off exponentially, then tries a single pod, and
-creates the rest once that succeeded (upstream's slow start). Other consequences of a change, such
-as status writes and rollout steps, wait in `changed` until everything of the instant has settled.
+A change of a pod affects only its owner's set, and only a changed `PodState` runs the owner's rule.
+After failed creations, the owner backs off exponentially, then tries a single pod, and creates the
+rest once that has succeeded (upstream's slow start). Other work, such as status writes and rollout
+steps, waits in `changed` until all changes of the instant are handled.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 class PodSets:
     """The pods that have a controller, keyed by owner.
 
-    `follows_all`: every change of a pod marks its owner as changed, not only for watched owners.
+    `follows_all`: a change of a pod marks its owner as changed even if the owner is not watched.
     """
 
     config: WorkloadsConfig
@@ -57,7 +57,7 @@ class PodSets:
     keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
     watched: dict[str, None] = field(
         default_factory=dict
-    )  # owners to follow even if not `follows_all`
+    )  # owners to follow up even without `follows_all`
     changed: dict[str, None] = field(default_factory=dict)  # owners to follow up
     _set_keys: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
@@ -95,8 +95,7 @@ class PodSets:
     def replace_terminating_pods(self, key: str) -> None:
         """Requests replacements for pods that were terminating when the snapshot was taken.
 
-        The missing owner of such pods has replaced them already, unless it must wait for their
-        names.
+        Their missing owner has already created replacements, unless it must wait for their names.
         """
         pods, rule = self.sets[key], self.rules[key]
         if isinstance(rule, UnknownOwnerRule) and not rule.keeps_names:
@@ -113,7 +112,7 @@ class PodSets:
             self.changed[key] = None
 
     def wake(self, key: str, due: Instant) -> None:
-        """Look at the pods of `key` again at `due`, even if nothing changes."""
+        """Run the rule of `key` again at `due`, even if nothing changes."""
         if self._awaited.get(key) != due:
             self._awaited[key] = due
             self._wakes.add(due, key)
@@ -121,7 +120,7 @@ class PodSets:
     # --- pods ----------------------------------------------------------------------------------
 
     def load_pod(self, pod: Pod) -> PodState | None:
-        """Store `pod` without deciding anything; return its previous state."""
+        """Store `pod` without running a rule; return its previous state."""
         pods = self._set_of(pod)
         return pods.put(pod, self.rules[pods.key].slot_of(pod)) if pods is not None else None
 
@@ -158,7 +157,7 @@ class PodSets:
         return self.reconcile(key, slot, now)
 
     def _leave_former_owner(self, pod: Pod, now: Instant) -> list[Command]:
-        """Remove a pod that has a different owner now from the set of its former one."""
+        """Remove a pod whose owner has changed from the set of its previous owner."""
         home = self._set_keys.get(pod.key)
         owner = controller_of(pod.metadata)
         if home is None or (
@@ -187,7 +186,7 @@ class PodSets:
     # --- decisions -----------------------------------------------------------------------------
 
     def follow_up(self, key: str, now: Instant) -> list[Command]:
-        """Return the consequences of pod readiness, for rules that depend on it."""
+        """Return the commands that depend on pod readiness, for rules that use it."""
         if key not in self.sets or not self.rules[key].is_watchful:
             return []
         pods = self.sets[key]
@@ -206,7 +205,7 @@ class PodSets:
         if not plan.create and not pods.creations_expected and not plan.is_waiting:
             pods.replacements.pop(
                 "", None
-            )  # nothing is missing, so earlier losses need no successor
+            )  # no pod is missing, so earlier losses need no successor
         return commands
 
     def _deletions(self, pods: PodSet, plan: Plan) -> list[Command]:
@@ -222,8 +221,8 @@ class PodSets:
     def _creations(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if pods.retry_at is not None or not plan.create:
             return []
-        # Every pod that exists, is being created or has succeeded was created for a reason, so only
-        # what goes beyond them counts as a loop: something deletes or orphans the pods at once.
+        # Every pod that exists, is being created or has succeeded was created for a reason. More
+        # creations than that are a loop: something deletes or orphans the pods immediately.
         kept = len(plan.create) + len(pods.active) + len(pods.creations_expected) + pods.succeeded
         if self._burst_limiter.is_exceeded(pods.key, now, kept + BURST_MAX):
             self._rest(pods, now)
@@ -270,7 +269,7 @@ class PodSets:
         pods = self.sets[key]
         if creating.replacement is not None:
             pods.restore_replacement(creating.slot, creating.replacement)
-        # Without a slot another name will do; a pod in a slot must have the name of the slot.
+        # Without a slot, another name is used; a pod in a slot must have the name of the slot.
         if reason is FailureReason.ALREADY_EXISTS and not creating.slot:
             return self.reconcile(key, None, now)
         self._wait(pods, now)
@@ -279,7 +278,7 @@ class PodSets:
         return [] if is_namespace_terminating(message) else [failed_create(pods.ref, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """Handle a refused deletion of a pod: back off, unless the pod is gone."""
+        """Handle a rejected deletion of a pod: back off, unless the pod was deleted."""
         key = self._set_keys.get(target.key)
         if key is None or reason is FailureReason.NOT_FOUND:
             return
@@ -289,7 +288,7 @@ class PodSets:
             self._wait(pods, now)
 
     def next_retry(self) -> Instant | None:
-        """Time when the next owner retries or is looked at again."""
+        """Return when the next owner is retried or its rule runs again."""
         dues = (self._retries.next_due(), self._wakes.next_due())
         return min((due for due in dues if due is not None), default=None)
 
@@ -315,7 +314,7 @@ class PodSets:
 
 def _free_name(pods: PodSet, prefix: str) -> str:
     """Return the next generated name that no pod of the owner has."""
-    while True:  # bounded: serials differ, and finitely many names are taken
+    while True:  # bounded, because serials differ and the number of taken names is finite
         pods.serial += 1
         name = generated_name(prefix, pods.key, pods.serial)
         if not pods.holds(name):

@@ -3,8 +3,8 @@
 Manifests share parts with their template; worlds must not modify the content of a command.
 
 Admission resolves the priority class of a replacement pod again. A dump of nodes and pods has no
-PriorityClasses, but each pod has the resolved priority in its spec, so the class is recreated from
-it. A pod whose priority came without a class gets a class of its own, because its replacement would
+PriorityClasses, but each pod's spec contains the resolved priority, so the class is recreated from
+it. For a pod with a priority but without a class, a class is created, because its replacement would
 lose the priority otherwise.
 
 upstream: pkg/controller/controller_utils.go:GetPodFromTemplate,
@@ -30,7 +30,7 @@ TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
 BOUND_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 # Set by the scheduler, and by admission from the PriorityClass.
 RESOLVED_FIELDS: Final = ("nodeName", "priority", "preemptionPolicy")
-# What the API server fills in when it is absent (pkg/apis/core/v1/defaults.go), below spec.
+# Fields below spec that the API server sets when they are absent (pkg/apis/core/v1/defaults.go).
 DEFAULTS: Final[Mapping[str, Any]] = {
     "defaultMode": 420,
     "dnsPolicy": "ClusterFirst",
@@ -45,7 +45,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "terminationGracePeriodSeconds": 30,
     "timeoutSeconds": 1,
 }
-# Defaulted too, but from other fields, and without effect in a simulation.
+# Also set by default, but from other fields; they have no effect in a simulation.
 IGNORED: Final = (
     TEMPLATE_HASH_LABEL,
     "creationTimestamp",
@@ -72,7 +72,7 @@ def pod_manifest(
     """Return the pod `name` from `template`, controlled by `owner`.
 
     `replaces` is the original name of the pod that it replaces, if any; `prefix` is the
-    generateName that the name came from, if it is to be shown.
+    generateName to show, if any.
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     described = template.get("metadata", {})
@@ -108,7 +108,7 @@ def controller_reference(owner: OwnerReference) -> Json:
 
 
 def template_of(pod: Pod) -> Json:
-    """Return a template that `pod` could have been created from, without what others added to it.
+    """Return a template from which `pod` could have been created, without fields that others added.
 
     Only fields that Fairlead reads are kept; commands, probes and environments are dropped.
     """
@@ -156,7 +156,7 @@ def same_template(one: Json, other: Json) -> bool:
 
 
 def resembles(template: Json, pod: Pod) -> bool:
-    """Whether `pod` could come from `template`, judged by the fields that affect scheduling."""
+    """Return whether `pod` resembles `template` in the fields that affect scheduling."""
     made = read_template(template)
     return made is not None and (
         [(one.name, one.image, one.resources) for one in made.spec.containers]
@@ -177,7 +177,7 @@ def read_template(template: Json) -> Pod | None:
 
 
 def _without_restart_default(template: Json) -> Json:
-    """`template` without the default restartPolicy (on an init container it makes a sidecar)."""
+    """Return `template` without the default restartPolicy of containers."""
     spec = template.get("spec", {})
     if spec.get("restartPolicy") != "Always":
         return template
@@ -207,12 +207,12 @@ class PodFactory(Protocol):
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """Return the pod `name` for `desired`, which stands in for the pod of `replacement`."""
+        """Return the pod `name` for `desired`, which replaces the pod of `replacement`, if any."""
         ...
 
 
 class ServedPodFactory:
-    """Pods as clients expect them: with the generateName that their name came from."""
+    """Creates pods as clients expect them: with the generateName of their name."""
 
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
@@ -225,7 +225,7 @@ class ServedPodFactory:
 
 
 class SimulatedPodFactory:
-    """Pods with an annotation that names the pod they replace, for reports."""
+    """Creates pods with an annotation that names the pod they replace, for reports."""
 
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
@@ -242,7 +242,7 @@ class SimulatedPodFactory:
 
 
 def class_name(spec: PodSpec) -> str:
-    """Return the class from which a pod like this gets its priority; "" if it needs none."""
+    """Return the priority class of a pod like this; "" if it needs none."""
     if spec.priority_class_name or not spec.priority:
         return spec.priority_class_name
     sign = "minus-" if spec.priority < 0 else ""
@@ -253,7 +253,8 @@ def class_name(spec: PodSpec) -> str:
 def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list[Json]:
     """Return manifests of the classes that `pods` reference and `known` lacks, sorted by name.
 
-    If pods of one class differ, the newest pod decides: it was admitted last.
+    If pods of one class have different priorities, the newest pod counts, because it was admitted
+    last.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}
@@ -265,7 +266,7 @@ def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list
 
 
 def _can_tell(name: str, spec: PodSpec) -> bool:
-    """Return whether the pod has the resolved value of its class, within the range for users."""
+    """Return whether the pod's priority is its class's value, within the range for users."""
     is_system = name.startswith(SYSTEM_PREFIX)
     return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
 

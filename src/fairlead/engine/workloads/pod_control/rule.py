@@ -1,7 +1,6 @@
 """OwnerRule: decides which pods one owner creates and deletes; one implementation for each kind.
 
-A rule only decides: it reads a `PodSet` and returns a `Plan`. `pod_sets` names, creates and deletes
-the pods.
+A rule reads a `PodSet` and returns a `Plan`; `pod_sets` carries it out.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ class DesiredPod:
 class Plan:
     """Pods to create, in order, and pods to delete, with the reason.
 
-    `again_at` is when to run the rule again if nothing changes. `is_waiting`: pods are still
-    missing although none is created now.
+    `again_at` is when to run the rule again if nothing changes. `is_waiting`: pods are missing but
+    cannot be created yet.
     """
 
     create: tuple[DesiredPod, ...] = ()
@@ -67,5 +66,5 @@ class OwnerRule(Protocol):
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return what follows from pod readiness, once everything of the instant has settled."""
+        """Return changes due to pod readiness, once all changes of the instant are handled."""
         ...

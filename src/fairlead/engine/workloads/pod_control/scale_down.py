@@ -30,7 +30,7 @@ class _Candidate:
     """A pod with the values that the comparison uses; instants are None if not set."""
 
     pod: Pod
-    standing: tuple[bool, int, bool, int, int]  # smaller is deleted first
+    standing: tuple[bool, int, bool, int, int]  # a smaller value is deleted first
     ready_at: Instant | None
     restarts: tuple[int, int]
     created_at: Instant | None
@@ -41,11 +41,10 @@ def pods_to_delete(
 ) -> list[Pod]:
     """Return the first `count` pods to delete when a ReplicaSet is scaled down, in order.
 
-    `siblings` are the pods of all ReplicaSets of its Deployment, its own included; empty for only
-    its own.
+    `siblings` are the pods of all ReplicaSets of its Deployment; if empty, only its own pods count.
     """
     if count >= len(pods):
-        return list(pods)  # upstream does not sort either if all are deleted
+        return list(pods)  # upstream does not sort either if all pods are deleted
     neighbours = Counter(pod.spec.node_name for pod in (tuple(siblings) or pods))
     candidates = [_candidate(pod, neighbours[pod.spec.node_name]) for pod in pods]
     return _first(candidates, count, now)
@@ -54,7 +53,7 @@ def pods_to_delete(
 def job_pods_to_delete(pods: Collection[Pod], count: int) -> list[Pod]:
     """Return the first `count` pods to delete when a Job needs fewer.
 
-    Ranks and costs do not count.
+    Ranks and deletion costs are not used.
     """
     candidates = [_candidate(pod, 0, ignore_cost=True) for pod in pods]
     return _first(candidates, count, None)
@@ -132,7 +131,7 @@ def _by_time(
     times: tuple[Instant | None, Instant | None],
     now: Instant | None,
 ) -> int:
-    """Newer pods first, with ages compared by their logarithm; the uid breaks ties."""
+    """Return the order by time: newer pods first, comparing logarithms of ages; uids break ties."""
     first, second = times
     if first is None or second is None:
         return -1 if first is None else 1

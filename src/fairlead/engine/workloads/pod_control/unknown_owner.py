@@ -17,7 +17,7 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import template_of
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
-# Owners of these kinds replace pods that finish by themselves; a Job or a workflow may not.
+# Owners of these kinds replace pods that finish; a Job or a workflow may not.
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")
 NAME_KEEPING_KIND: Final = "StatefulSet"
 NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
@@ -47,7 +47,7 @@ class UnknownOwnerRule:
         )
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return one successor for each replacement, as soon as the name is free if it is kept."""
+        """Return one successor for each replacement; a kept name must be free first."""
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 
@@ -66,7 +66,7 @@ class UnknownOwnerRule:
 
 @dataclass(frozen=True, slots=True)
 class NoOpRule:
-    """Leaves the pods of the owner alone."""
+    """Does not change the pods of the owner."""
 
     is_watchful: ClassVar[bool] = False
 
@@ -114,7 +114,7 @@ class DeletedOwnerRule:
 
 
 def no_rule(_kind: str) -> NoOpRule:
-    """The rule for unknown owners where all objects are known: another controller owns the pods."""
+    """Return the rule for unknown owners in a complete cluster: do not change their pods."""
     return NoOpRule()
 
 

@@ -31,15 +31,15 @@ class ReplicaSetRule:
     template: dict[str, Any]
 
     def slot_of(self, pod: Pod) -> str:
-        """Return no slots: replicas are interchangeable."""
+        """Return "": replicas are interchangeable."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return every replica that stops being active is replaced, even if it succeeded."""
+        """Return True: a replica that stops being active is replaced, even if it succeeded."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Create missing pods, or delete surplus ones once no creation is in flight."""
+        """Create missing pods, or delete surplus pods once no creation is in flight."""
         missing = self.desired - len(pods.active) - len(pods.creations_expected)
         if missing > 0:
             return Plan(create=(DesiredPod(self.template),) * min(missing, pods.creations_allowed))

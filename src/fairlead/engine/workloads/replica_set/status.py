@@ -37,8 +37,8 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
     """Return the first status of a new generation; `status` is the final one.
 
-    Upstream's controller counts the pods, then creates or deletes some, and writes the counts from
-    before. The effect shows in its next status.
+    Upstream's controller counts the pods, creates or deletes some, and then writes the earlier
+    counts. The next status shows the effect.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

@@ -2,7 +2,7 @@
 
     OrderedReady   one step at a time: a pod that is missing, finished, terminating or not ready
                    blocks all steps after it
-    Parallel       all at once; only updates go one by one
+    Parallel       all at once; only updates run one by one
 
 The steps are, in this order:
 
@@ -95,17 +95,17 @@ class StatefulSetRule:
         return pod.metadata.name
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Always: every pod is replaced."""
+        """Return True: every pod is replaced."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return the next steps; `slot` is ignored, since steps depend on all earlier ordinals."""
+        """Return the next steps; `slot` is ignored, because steps depend on all lower ordinals."""
         plan = self._plan(pods, now)
         again_at = pods.next_available(self.min_ready, now)
         return plan if again_at is None else replace(plan, again_at=again_at)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return the same: steps depend on readiness."""
+        """Return the next steps, because they depend on readiness."""
         return self.plan(pods, None, now)
 
     def _plan(self, pods: PodSet, now: Instant) -> Plan:
@@ -122,7 +122,7 @@ class StatefulSetRule:
     # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """Step 1: pods to create and delete among the wanted ordinals, and whether to continue."""
+        """Step 1: return pods to create and delete at wanted ordinals, and whether to go on."""
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
         finished: list[Pod] = []
@@ -160,7 +160,7 @@ class StatefulSetRule:
             return Plan(delete=tuple(surplus), why=WHY_TOO_MANY)
         if not names or _is_deleting(pods, names[0]):
             return Plan()
-        # An unhealthy pod may be deleted only if it is the lowest one.
+        # An unhealthy pod may be deleted only if it has the lowest ordinal.
         unhealthy = [name for name in names if not pods.is_available(name, self.min_ready, now)]
         if names[0] in unhealthy and names[0] != unhealthy[-1]:
             return Plan()
@@ -169,7 +169,7 @@ class StatefulSetRule:
     # --- updates ---------------------------------------------------------------------------------
 
     def _outdated(self, pods: PodSet, now: Instant) -> list[Pod]:
-        """Step 3: the pods to update next, from the highest ordinal down."""
+        """Step 3: return the pods to update next, from the highest ordinal down."""
         rolling = self.owner.spec.update_strategy.rolling_update
         targets = [
             (ordinal, self._name(ordinal))
@@ -261,7 +261,7 @@ def _claim_names(owner: StatefulSet) -> list[str]:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """Return the pod's claims as volumes, replacing volumes of the same name."""
+    """Return the pod's claims as volumes; they replace volumes of the same name."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

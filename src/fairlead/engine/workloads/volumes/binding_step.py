@@ -1,8 +1,8 @@
 """The next step for a PersistentVolumeClaim, and its commands.
 
-Example: claim `data` of a class with volumeBindingMode Immediate. No volume names it, the smallest
-suitable one is `pv-3` (5Gi for 4Gi): BIND, first the claimRef of pv-3, and when that is written the
-phase of pv-3, the claim's volumeName and its phase. Without a suitable volume: PROVISION, if the
+Example: claim `data` of a class with volumeBindingMode Immediate. No volume names it; the smallest
+suitable volume is `pv-3` (5Gi for 4Gi). BIND writes the claimRef of pv-3 first, then the phase of
+pv-3, the claim's volumeName and the claim's phase. Without a suitable volume: PROVISION, if the
 class has a provisioner. With WaitForFirstConsumer nothing happens until the scheduler sets
 selected-node.
 
@@ -44,7 +44,7 @@ class StepKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BindingStep:
-    """The next step for a claim; it depends only on its own fields."""
+    """The next step for a claim; depends only on the fields of this object."""
 
     kind: StepKind
     claim: PersistentVolumeClaim
@@ -73,7 +73,7 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 
 
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """Bind a claim to the volume that it names, if that suits and is free."""
+    """Return the step that binds a claim to the volume it names, if that is possible."""
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None
@@ -89,7 +89,7 @@ def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> Bindin
 
 
 def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:
-    """Return the commands of `step`; none if nothing has to change."""
+    """Return the commands of `step`; [] if nothing has to change."""
     claim = step.claim
     if step.kind is StepKind.BIND and step.volume is not None:
         return bind(claim, step.volume)

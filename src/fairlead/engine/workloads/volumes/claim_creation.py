@@ -1,8 +1,8 @@
 """Creates claims: of ephemeral volumes, of StatefulSets, and claims that a dump lacks.
 
-A dump of nodes and pods has no claims, although its pods reference some. Each of these is created
-as bound to a volume that every node can reach. If the dump has claims, a claim that is missing
-there stays missing.
+A dump of nodes and pods has no claims, although its pods reference some. Each of these is created,
+bound to a volume that every node can reach. If the dump has any claims, missing claims are not
+created.
 
 upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
 pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
@@ -56,7 +56,9 @@ class ClaimCreator:
             self._being_made.pop(one.key, None)
 
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
-        """Remove an object; delete the claims of a surplus pod if its set does not retain them.
+        """Remove an object.
+
+        Delete the claims of a surplus pod if its StatefulSet does not retain them.
 
         Ephemeral claims are owned by their pod; the garbage collector deletes them.
         """

@@ -2,7 +2,7 @@
 
 The persistent volume controller records why a claim is not bound, and annotates it with its
 provisioner. Provisioners record the beginning and the end of provisioning under their own names. A
-bound claim whose volume is gone, or bound to another claim, becomes Lost.
+bound claim becomes Lost if its volume was deleted or is bound to another claim.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim,
 provisionClaimOperation, provisionClaimOperationExternal, setClaimProvisioner
@@ -54,10 +54,10 @@ _WAITING: Final = "waiting for first consumer to be created before binding"
 
 
 class ClaimOutput(Protocol):
-    """Writes about claims that only clients read."""
+    """What is written about claims for clients only."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
-        """Forget a deleted claim."""
+        """Remove a deleted claim."""
         ...
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
@@ -80,15 +80,16 @@ class ClaimOutput(Protocol):
 
 
 class ClaimEvents:
-    """Writes all of it; the same facts about a claim are written once."""
+    """Writes everything; the same facts about a claim are written once."""
 
     def __init__(self) -> None:
         """Start without written events."""
         self._written: dict[str, list[Command]] = {}
-        self._lost: dict[str, PersistentVolumeClaim] = {}  # claims as they were at that write
+        # claims in the version that was current at that write
+        self._lost: dict[str, PersistentVolumeClaim] = {}
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
-        """Forget a deleted claim."""
+        """Remove a deleted claim."""
         self._written.pop(claim.key, None)
         self._lost.pop(claim.key, None)
 
@@ -105,7 +106,7 @@ class ClaimEvents:
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """The events about what the claim waits for, and the annotation of its provisioner."""
+        """Return events about what the claim waits for, and the annotation of its provisioner."""
         events = _events(index, claim, step)
         if events == self._written.get(claim.key, []):
             return []
@@ -125,7 +126,7 @@ class NoClaimEvents:
     """Writes nothing. A dump may lack volumes, so a claim without its volume is not Lost."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
-        """Nothing to forget."""
+        """Do nothing."""
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
         """Return None: no claim is lost."""
@@ -171,7 +172,7 @@ def _events(
 
 
 def _complaint(claim: PersistentVolumeClaim, of: StorageClass | None) -> Command:
-    """Return the event about why `claim` cannot be bound."""
+    """Return the event that says why `claim` cannot be bound."""
     name, is_chosen = class_name(claim), SELECTED_NODE in claim.metadata.annotations
     if not name:
         return _event(claim, "FailedBinding", _NO_CLASS)
@@ -231,7 +232,7 @@ def _event(
 
 
 def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
-    """Set a bound `claim` that has lost its volume to Lost, if it is not so already."""
+    """Return the writes that set a bound `claim` without its volume to Lost."""
     why = _loss(index, claim)
     if why is None or claim.status.phase == LOST:
         return []

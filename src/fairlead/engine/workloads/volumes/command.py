@@ -52,9 +52,9 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 
 
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
-    """Return the next writes until both objects reference each other and are Bound.
+    """Return the next writes on the way to both objects referencing each other and being Bound.
 
-    The volume is written first: a conflict there means that another claim was faster.
+    The volume is written first: a conflict means that another claim was faster.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -89,7 +89,7 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 
 
 def let_go(volume: PersistentVolume) -> Command:
-    """Delete or release a volume whose claim was deleted."""
+    """Return the command that deletes or releases a volume whose claim was deleted."""
     # upstream: pv_controller.go: reclaimVolume
     if volume.spec.persistent_volume_reclaim_policy == "Delete":
         return DeleteObject(volume_ref(volume), why="claim deleted")
@@ -97,19 +97,19 @@ def let_go(volume: PersistentVolume) -> Command:
 
 
 def give_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:
-    """Set the default class on a claim without a class."""
+    """Return the patch that sets the default class on a claim without a class."""
     return PatchObject(claim_ref(claim), {"spec": {"storageClassName": name}})
 
 
 def give_up_node(claim: PersistentVolumeClaim) -> PatchObject:
-    """Remove selected-node, so that the scheduler chooses another node."""
+    """Return the patch that removes selected-node, so that the scheduler chooses another node."""
     return PatchObject(claim_ref(claim), {"metadata": {"annotations": {SELECTED_NODE: None}}})
 
 
 def provision(
     claim: PersistentVolumeClaim, of: StorageClass, node: Node | None, csi_node: CSINode | None
 ) -> CreateObject:
-    """A volume for `claim`, accessible from `node`, or from everywhere if there is no node."""
+    """Return a volume for `claim`, accessible from `node`, or from every node if that is ""."""
     driver = driver_of(of)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"
     spec: Json = {

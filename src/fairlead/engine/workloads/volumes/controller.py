@@ -6,8 +6,8 @@
       ├──── WaitForFirstConsumer: provisioned for the selected node ─▶ bound
       └──── no class: it gets the default class
 
-One step of a claim is in flight at a time, and the claim is looked at again when all commands of
-the step are answered. A step that had no effect is not repeated.
+One step of a claim is in flight at a time, and the claim is synced again when the outcomes of all
+its commands have arrived. A step without effect is not repeated.
 
 Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects do not change,
 and nothing is attached. In a simulation a claim without its volume does not become Lost, because
@@ -73,8 +73,8 @@ class Volumes:
     ) -> None:
         """Start empty.
 
-        `output` writes what only clients read, nothing by default. `is_complete`: a snapshot holds
-        every claim and volume; otherwise those that its pods need are created.
+        `output` writes what only clients read; by default nothing. `is_complete`: a snapshot
+        contains all claims and volumes; otherwise those that its pods need are created.
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete
@@ -94,7 +94,7 @@ class Volumes:
     # --- stimuli ------------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands for claims and volumes that `stimulus` concerns."""
+        """Return the commands for the claims and volumes that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -121,7 +121,7 @@ class Volumes:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Take the steps that are due."""
+        """Perform the steps that are due."""
         commands: list[Command] = []
         for key, kind in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
@@ -176,7 +176,7 @@ class Volumes:
         return self._sync_waiting(now, class_name(volume)) if key is None else []
 
     def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
-        """Look again at the waiting claims, of one class or all, ordered by key."""
+        """Sync the waiting claims again, of one class or all, ordered by key."""
         claims = [self._index.claims[key] for key in sorted(self._waiting)]
         return [
             command
@@ -195,14 +195,14 @@ class Volumes:
         return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
 
     def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
-        """Look at the claim of a deleted volume."""
+        """Sync the claim of a deleted volume."""
         claim = self._index.claims.get(claim_key(gone) or "")
         return [] if claim is None else self._sync(claim, now)
 
     # --- one claim -------------------------------------------------------------------------
 
     def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
-        """Take or schedule the next step, unless one is in flight."""
+        """Perform or schedule the next step, unless a step is in flight."""
         key = claim.key
         if key in self._unanswered:
             return []
@@ -217,7 +217,7 @@ class Volumes:
     def _go_on(
         self, claim: PersistentVolumeClaim, step: BindingStep | None, now: Instant
     ) -> list[Command]:
-        """Take `step` now, or schedule it."""
+        """Perform `step` now, or schedule it."""
         key = claim.key
         is_others = step is not None and (
             step.kind is StepKind.PROVISION and not self._config.provisions
@@ -257,7 +257,7 @@ class Volumes:
         key, commands = step.claim.key, commands_of(self._index, step)
         self._taken[key] = step
         if step.volume is not None and self._index.is_free(step.volume, step.claim):
-            self._index.promise(step.volume, step.claim)
+            self._index.assume_volume(step.volume, step.claim)
         if commands:
             self._unanswered[key] = len(commands)
             self._asked |= {id(command): (command, key) for command in commands}
@@ -266,10 +266,10 @@ class Volumes:
     def _untake(self, key: str) -> None:
         step = self._taken.pop(key, None)
         if step is not None and step.volume is not None:
-            self._index.take_back(step.volume)
+            self._index.restore_volume(step.volume)
 
     def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
-        """Look at the claim again when its whole step is answered; later if a part failed."""
+        """Sync the claim again when its step is complete; with a delay if a command failed."""
         _, key = self._asked.pop(id(command), (None, None))
         if key is None:
             return []

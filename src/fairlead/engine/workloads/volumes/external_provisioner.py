@@ -1,7 +1,8 @@
 """ExternalProvisioner: provisions volumes beside a stock persistent volume controller.
 
-`Volumes` binds claims and provisions volumes. A stock kube-controller-manager in its place only
-binds: volumes come from the provisioners of CSI drivers, which a simulated cluster lacks.
+`Volumes` binds claims and provisions volumes. If a stock kube-controller-manager runs in its place,
+it only binds claims; volumes come from the provisioners of CSI drivers, which a simulated cluster
+lacks.
 
     the stock controller annotates a claim with its provisioner, once its node is known
       └─ after a delay ─▶ a volume for the claim; the stock controller binds the two
@@ -39,19 +40,19 @@ from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
 
 
 class ExternalProvisioner:
-    """Provisions the volumes of annotated claims, whatever their provisioner is called."""
+    """Provisions the volumes of annotated claims, for every provisioner name."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
 
     def __init__(self, config: VolumesConfig) -> None:
-        """`config` has the delays of provisioning and of a new attempt."""
+        """Start empty; `config` has the delays of provisioning and of retries."""
         self._config = config
         self._index = VolumeIndex()
         self._begun: dict[str, None] = {}  # claims that wait for their volume, by key
         self._timers: TimerQueue[str] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Begin to provision the volume that `stimulus` requires; delete released volumes."""
+        """Start provisioning the volumes that `stimulus` requires; delete released volumes."""
         match stimulus:
             case ObjectChanged(one):
                 self._index.see(one)
@@ -105,7 +106,7 @@ class ExternalProvisioner:
             self._timers.add(now + self._config.provision_delay, claim.key)
 
     def _retry(self, command: CreateObject, reason: FailureReason, now: Instant) -> None:
-        """Try again later, unless the volume exists: then the claim waits to be bound to it."""
+        """Retry later, unless the volume exists: then the claim only waits for its binding."""
         reference = command.manifest.get("spec", {}).get("claimRef")
         if command.target.kind == "PersistentVolume" and reference is not None:
             key = f"{reference['namespace']}/{reference['name']}"
@@ -121,7 +122,7 @@ def _is_asking(claim: PersistentVolumeClaim) -> bool:
 
 
 def _is_left(volume: PersistentVolume) -> bool:
-    """Return whether a provisioned volume was released, and is not to be kept."""
+    """Return whether a provisioned volume was released and must be deleted."""
     is_free = volume.status.phase == RELEASED and not volume.metadata.deletion_timestamp
     is_ours = PROVISIONED_BY in volume.metadata.annotations
     return is_free and is_ours and volume.spec.persistent_volume_reclaim_policy == "Delete"

@@ -2,7 +2,7 @@
 
 Admission adds a finalizer to each. A deleted object keeps its finalizer
 
-    PersistentVolumeClaim    while a bound pod mounts it, finished or not
+    PersistentVolumeClaim    while a bound pod mounts it, even a finished pod
     PersistentVolume         while it is bound
     VolumeAttributesClass    while a claim or volume uses or requests it
 
@@ -64,7 +64,7 @@ class StorageProtection:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: nothing is ever scheduled."""
+        """Return None: the controller has no deadlines."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -72,7 +72,7 @@ class StorageProtection:
         return []
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
-        """Load users first, so that nothing seems unused."""
+        """Load users first, so that no object seems unused."""
         held = list(objects)
         for one in held:
             list(self._use(one.metadata.uid, _used_by(one)))
@@ -91,7 +91,7 @@ class StorageProtection:
             self._held.pop(key, None)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
-        """Set what `user` uses from now on; release what it used before."""
+        """Set the objects that `user` uses from now on; release those it used before."""
         before = self._uses.get(user, ())
         if before == used:
             return

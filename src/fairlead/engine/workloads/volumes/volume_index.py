@@ -23,7 +23,7 @@ IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 
 class VolumeIndex:
-    """Objects by key; lookups do not depend on the order in which objects were stored."""
+    """Claims, volumes and classes by key; lookups do not depend on the order of storing them."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -32,7 +32,7 @@ class VolumeIndex:
         self.classes: dict[str, StorageClass] = {}
         self.nodes: dict[str, Node] = {}
         self.csi_nodes: dict[str, CSINode] = {}
-        self._promised: dict[str, str] = {}  # volume -> claim it is reserved for
+        self._assumed: dict[str, str] = {}  # volume -> the claim for which it is reserved
         self._meant_for: dict[str, dict[str, None]] = {}
         self._of_class: dict[str, dict[str, None]] = {}
 
@@ -45,7 +45,7 @@ class VolumeIndex:
                 self._drop_volume(one.key)
                 self._file_volume(one)
                 if one.spec.claim_ref is not None:
-                    self._promised.pop(one.key, None)
+                    self._assumed.pop(one.key, None)
             case StorageClass():
                 self.classes[one.key] = one
             case Node():
@@ -62,7 +62,7 @@ class VolumeIndex:
                 self.claims.pop(one.key, None)
             case PersistentVolume():
                 self._drop_volume(one.key)
-                self._promised.pop(one.key, None)
+                self._assumed.pop(one.key, None)
             case StorageClass():
                 self.classes.pop(one.key, None)
             case Node():
@@ -87,13 +87,13 @@ class VolumeIndex:
 
     # --- pending writes --------------------------------------------------------------------
 
-    def promise(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Reserve `volume` for `claim` until the binding is seen or `take_back` is called."""
-        self._promised[volume.key] = claim.key
+    def assume_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Reserve `volume` for `claim` until the binding is observed or undone."""
+        self._assumed[volume.key] = claim.key
 
-    def take_back(self, volume: PersistentVolume) -> None:
+    def restore_volume(self, volume: PersistentVolume) -> None:
         """End the reservation of a volume that could not be bound."""
-        self._promised.pop(volume.key, None)
+        self._assumed.pop(volume.key, None)
 
     # --- lookups ---------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class VolumeIndex:
         return [one for one in volumes if is_meant(one, claim)]
 
     def is_left(self, volume: PersistentVolume) -> bool:
-        """Whether the claim of `volume` is gone and the volume's phase does not show it yet."""
+        """Return whether the claim of `volume` was deleted but its phase does not show it yet."""
         reference = volume.spec.claim_ref
         if reference is None or not reference.uid or volume.status.phase in _OVER:
             return False
@@ -128,15 +128,15 @@ class VolumeIndex:
         return claim is None or claim.metadata.uid != reference.uid
 
     def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """Return the smallest free volume that suits `claim`, wherever it is."""
+        """Return the smallest free volume that satisfies `claim`, wherever it is."""
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
         suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
         return min(suitable, key=lambda one: (size_of(one), one.key), default=None)
 
     def is_free(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         """Return whether the volume is not bound to or reserved for another claim."""
-        promised_to = self._promised.get(volume.key, claim.key)
-        return volume.spec.claim_ref is None and promised_to == claim.key
+        assumed_for = self._assumed.get(volume.key, claim.key)
+        return volume.spec.claim_ref is None and assumed_for == claim.key
 
 
 def claim_key(volume: PersistentVolume) -> str | None:

@@ -1,4 +1,4 @@
-"""Events: v1 and events.k8s.io/v1 show the same objects with other field names.
+"""Events: v1 and events.k8s.io/v1 show the same objects with different field names.
 
 upstream: pkg/registry/core/event/strategy.go,
 pkg/apis/core/validation/events.go
@@ -63,7 +63,7 @@ def check_new_event(obj: Json) -> Causes:
 def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
     """Yields an error unless the event is in the namespace of its object.
 
-    Events of cluster-scoped objects must be in one of the namespaces `for_cluster`.
+    An event of a cluster-scoped object must be in one of the namespaces `for_cluster`.
     """
     place = obj["metadata"].get("namespace", "")
     theirs = (obj.get("involvedObject") or {}).get("namespace", "")

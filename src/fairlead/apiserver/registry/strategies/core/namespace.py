@@ -1,4 +1,4 @@
-"""Namespaces: created active with a finalizer, terminating until their content is deleted.
+"""Namespaces: created Active with a finalizer; Terminating until their content is deleted.
 
 upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go,
 pkg/apis/core/validation/validation.go:ValidateNamespace
@@ -37,7 +37,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
-    """Returns `namespace` in phase Terminating; None if no content finalizer keeps it."""
+    """Returns `namespace` in phase Terminating; None if it has no content finalizer."""
     # upstream: storage.go:Delete
     if not has_content_finalizers(namespace):
         return None

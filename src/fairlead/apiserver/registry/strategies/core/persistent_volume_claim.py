@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: a data source can be given in two fields that mirror each other.
+"""PersistentVolumeClaims: two fields mirror each other as the data source.
 
 upstream: pkg/registry/core/persistentvolumeclaim/strategy.go,
 pkg/api/persistentvolumeclaim/util.go:DropDisabledFields,
@@ -39,7 +39,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def _sourced(spec: Json, before: Json) -> Json:
-    """Returns `spec` with both data source fields in agreement, without unsupported sources."""
+    """Returns `spec` with equal data source fields, and without unsupported sources."""
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_far = reference is not None and bool(reference.get("namespace"))
     if is_far and before.get(_REFERENCE) is None:  # not available in this release

@@ -1,4 +1,4 @@
-"""Pods: initial status, graceful deletion and what clients can select.
+"""Pods: initial status, graceful deletion, and selectable fields.
 
 upstream: pkg/registry/core/pod/strategy.go
 """
@@ -39,7 +39,7 @@ _GATED: Final = {
 
 
 def initial_status(pod: Json, timestamp: str) -> Json:
-    """Returns the status of a new pod: Pending, and gated if it has scheduling gates."""
+    """Returns the status of a new pod: Pending; SchedulingGated if it has scheduling gates."""
     status: Json = {"phase": "Pending"}
     if pod.get("spec", {}).get("schedulingGates"):
         status["conditions"] = with_conditions((), (_GATED,), timestamp)
@@ -71,7 +71,7 @@ def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
 
 
 def holds_deleted(pod: Json) -> bool:
-    """Return whether the kubelet has yet to confirm that the pod has stopped."""
+    """Return whether the kubelet has not yet confirmed that the pod has stopped."""
     return bool(pod["metadata"].get("deletionGracePeriodSeconds"))
 
 

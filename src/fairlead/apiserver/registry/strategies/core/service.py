@@ -1,4 +1,4 @@
-"""Services: addresses and ports are allocated on create, and kept or dropped on update.
+"""Services: addresses and ports are allocated on create, and kept or released on update.
 
 upstream: pkg/registry/core/service/strategy.go:patchAllocatedValues, dropTypeDependentFields,
 storage/storage.go:beginCreate
@@ -82,7 +82,7 @@ def _without_useless(before: Json, spec: Json) -> Json:
 
 
 def _status_of(service: Json) -> Json:
-    """Returns a service's status; only type LoadBalancer keeps load balancer ingress."""
+    """Returns a service's status; only the type LoadBalancer keeps load balancer ingress."""
     status: Json = service.get("status") or {}
     return status if _is_balanced(service["spec"]) else {**status, "loadBalancer": {}}
 
@@ -100,7 +100,10 @@ def _is_reachable(spec: Json) -> bool:
 
 
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
-    """Returns the ports; those without a nodePort keep the nodePort of the port of that name."""
+    """Returns the ports.
+
+    A port without a nodePort keeps that of the previous port with the same name.
+    """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []
     used = {port.get("nodePort") for port in ports}
@@ -126,7 +129,7 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _begin_create(service: Json, preparation: PreparationContext) -> None:
-    """Refuse addresses that are not available before anything else is validated."""
+    """Refuse unavailable addresses before all other validation."""
     if service["metadata"].get("name"):
         check_addresses(service, preparation.storage, dry_run=preparation.dry_run)
     else:

@@ -1,4 +1,4 @@
-"""Allocates a cluster IP for each Service, and node ports where its type needs them.
+"""Allocates a cluster IP for each Service, and node ports if its type needs them.
 
 The ports in use are those of the stored Services.
 
@@ -48,7 +48,7 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a service that needs an address but has no name, which its IPAddress must refer to.
+    """Refuse a service that needs an address but has no name; its IPAddress must refer to the name.
 
     Raises ApiError 422.
     """
@@ -159,7 +159,7 @@ def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
 
 
 def _wanted(spec: Json) -> str:
-    """Returns the requested cluster IP, "" for any."""
+    """Returns the requested cluster IP, "" for any address."""
     found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
     return found
 
@@ -193,10 +193,7 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
 
 
 def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
-    """Return why a dry run refuses `wanted`, "" if it does not.
-
-    Upstream then checks one range only.
-    """
+    """Return why a dry run refuses the address `wanted`, "" if it does not."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
         address, network = IPv4Address(wanted), ranges(storage)[0]
@@ -226,7 +223,7 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 
 
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
-    """Returns the ports with their node ports; protocols of a port number share a node port.
+    """Returns the ports with their node ports; protocols of one port number share a node port.
 
     New node ports are taken from `free`.
     """
@@ -277,7 +274,7 @@ def _wrong_port(number: int, taken: set[Any]) -> str:
 
 
 def refused_service(service: Json, cause: Cause) -> ApiError:
-    """422: a service whose addresses are refused."""
+    """Returns ApiError 422 for a service whose addresses are refused."""
     meta = service["metadata"]
     return invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), (cause,))
 

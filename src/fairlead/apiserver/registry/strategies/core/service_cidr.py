@@ -1,8 +1,8 @@
-"""The ranges of Service addresses: the CIDRs of ServiceCIDRs, or a default if there are none.
+"""The ranges of Service addresses: the CIDRs of ServiceCIDRs, or a default range.
 
 A range is in use while a ServiceCIDR that contains it is ready and not terminating. Its first
-addresses are reserved for Services that request one; they are allocated only when the rest is
-taken. An address is taken if an IPAddress or a Service has it.
+addresses are reserved for Services that request one; others get them only when the rest is taken.
+An address is taken if an IPAddress or a Service has it.
 
 Differs from upstream: ranges are searched from their beginning, the cluster's own range first, not
 at random; and while none is ready, terminating ones are used, where upstream fails (500).
@@ -43,7 +43,7 @@ def _networks(known: Iterable[Json]) -> list[IPv4Network]:
 
 
 def holds(network: IPv4Network, address: IPv4Address) -> bool:
-    """Return whether `address` is a host address of that range."""
+    """Return whether `address` is a host address in the range."""
     ends = (network.network_address, network.broadcast_address)
     return address in network and address not in ends
 
