@@ -12,9 +12,10 @@ import yaml
 
 
 @contextmanager
-def up(*options, ending=signal.SIGTERM):
-    """The kubeconfig of a paused cluster that runs with these options, until it is ended so."""
-    command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", *options]
+def up(*options, ending=signal.SIGTERM, paused=True):
+    """The kubeconfig of a cluster that runs with these options, until it is ended so."""
+    clock = ("--paused",) if paused else ()
+    command = [sys.executable, "-m", "fairlead.cli", "up", *clock, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

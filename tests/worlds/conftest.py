@@ -2,70 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import count
+import os
 from typing import ClassVar
 
 import pytest
+from tests.up_process import up
+from tests.worlds.listening import START, Listening, NamedIds
+from tests.worlds.remote import Remote
 
 from fairlead.api.codec import decode
-from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.registry.store import Store
 from fairlead.bench.bare_world import NOW, BareWorld
+from fairlead.client.kubeconfig import Kubeconfig
 from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant
 from fairlead.conformance.timelines.timeline_world import TimelineWorld
-from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.local.world import LocalWorld
-from fairlead.worlds.simulation.world import SimulatedWorld, command_line
+from fairlead.worlds.simulation.world import SimulatedWorld
 
-START = parse_timestamp("2030-01-01T00:00:00Z")
-
-
-class NamedIds:
-    """Ids that do not depend on the order in which objects are created."""
-
-    def __init__(self):
-        self._suffixes = count(1)
-
-    def new_uid(self, kind, namespace, name):
-        return f"{kind.resource}-{namespace}-{name}"
-
-    def new_suffix(self):
-        return f"{next(self._suffixes):05}"
-
-
-class Listening:
-    """An engine, with all that it receives and issues (but events) written down."""
-
-    def __init__(self, engine):
-        self.engine = engine
-        self.received = []
-        self.issued = []
-
-    def handle(self, stimulus, now):
-        self.received.append((stimulus, now))
-        return self._noted(self.engine.handle(stimulus, now), now)
-
-    def next_deadline(self):
-        return self.engine.next_deadline()
-
-    def handle_deadline(self, now):
-        return self._noted(self.engine.handle_deadline(now), now)
-
-    def _noted(self, issued, now):
-        self.issued += [(one, now) for one in issued if not isinstance(one.command, RecordEvent)]
-        return issued
-
-    @property
-    def lines(self):
-        """Command and component of all commands, sorted."""
-        return sorted(
-            f"{one.issuer.component.value} {command_line(one.command, now - START)}"
-            for one, now in self.issued
-        )
+PARTS = "kubelet,workloads,volumes,provisioner,disruption,node-lifecycle,scheduler,metrics"
 
 
 class Simulated:
@@ -173,16 +131,48 @@ class Bare:
 WITH_STORE = [Simulated, Local, NodeTimeline, Timeline]
 
 
-@pytest.fixture(params=WITH_STORE, ids=lambda one: one.__name__.lower())
+@pytest.fixture(scope="session")
+def remote_connection(tmp_path_factory):
+    """A cluster without controllers in another process, or that of FAIRLEAD_TEST_KUBECONFIG."""
+    given = os.environ.get("FAIRLEAD_TEST_KUBECONFIG")
+    if given:
+        yield Kubeconfig((given,)).connection("")
+        return
+    path = tmp_path_factory.mktemp("remote") / "kubeconfig"
+    with up("--nodes", "0", "--without", PARTS, "--kubeconfig", str(path), paused=False):
+        yield Kubeconfig((str(path),)).connection("")
+
+
+def made(world_class, request):
+    """How to make worlds of a class; remote ones are cleared and closed after the test."""
+    if world_class is not Remote:
+        yield world_class
+        return
+    worlds = []
+
+    class Cleared(Remote):
+        connection = request.getfixturevalue("remote_connection")
+
+        def __init__(self, *arguments):
+            worlds.append(self)
+            super().__init__(*arguments)
+
+    yield Cleared
+    for world in worlds:
+        world.remove_all()
+        world.close()
+
+
+@pytest.fixture(params=[*WITH_STORE, Remote], ids=lambda one: one.__name__.lower())
 def any_world(request):
     """Makes a world with an engine and a store in it."""
-    return request.param
+    yield from made(request.param, request)
 
 
-@pytest.fixture(params=[*WITH_STORE, Bare], ids=lambda one: one.__name__.lower())
+@pytest.fixture(params=[*WITH_STORE, Bare, Remote], ids=lambda one: one.__name__.lower())
 def any_driven_world(request):
     """Makes a world with an engine in it; every world keeps the contract."""
-    return request.param
+    yield from made(request.param, request)
 
 
 @pytest.fixture(params=[Simulated, Local], ids=lambda one: one.__name__.lower())
@@ -195,3 +185,9 @@ def full_world(request):
 def full_worlds():
     """All of them."""
     return (Simulated, Local)
+
+
+@pytest.fixture(params=[Local, Remote], ids=lambda one: one.__name__.lower())
+def other_world(request):
+    """Makes a world that decides as the simulation does."""
+    yield from made(request.param, request)

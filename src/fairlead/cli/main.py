@@ -121,6 +121,12 @@ _COMMANDS: Final = (
         "Show or control the clock of a running cluster.",
     ),
     _Command(
+        "run",
+        "fairlead.cli.commands.run.command:run",
+        "Schedule a real cluster.",
+        "Exit codes: 0 stopped by a signal; 1 leadership or the cluster was lost; 2 bad input.",
+    ),
+    _Command(
         "extender",
         "fairlead.cli.commands.extender.command:extender",
         "Serve plugins to a kube-scheduler.",

@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -32,7 +33,7 @@ CONNECT_SECONDS_MAX: Final = 30
 READ_SECONDS_MAX: Final = 120
 RETRY_SECONDS_MAX: Final = 30.0
 USER_AGENT: Final = f"fairlead/{__version__}"
-_JSON: Final = (("Content-Type", "application/json"),)
+LINE_BYTES_MAX: Final = 64 << 20
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
 _TEXT_MAX: Final = 200
@@ -45,14 +46,50 @@ class _Status(Struct):
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """A request; `content_type` is that of `body`."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    content_type: str = "application/json"
+    query: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """The answer to a request; status 0 means that none came, and `message` says why.
+
+    A request without an answer may have been performed. `retry_after_s` is 0 if the server asks for
+    no pause. `reason` and `message` are those of a Status.
+    """
+
+    status: int
+    body: bytes = b""
+    retry_after_s: float = 0.0
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the server performed the request."""
+        return 200 <= self.status < 300
+
+
 class RestClient:
     """A client of the server in `config`; an async context manager."""
 
     def __init__(
-        self, config: ConnectionConfig, *, read_seconds_max: float = READ_SECONDS_MAX
+        self,
+        config: ConnectionConfig,
+        *,
+        read_seconds_max: float = READ_SECONDS_MAX,
+        connections_max: int = CONNECTIONS_MAX,
     ) -> None:
         """Prepare; connections open with the first request."""
         self.config = config
+        self._connections_max = connections_max
         self._read_seconds_max = read_seconds_max
         self.date = ""  # of the latest answer, as in its Date header
         # Credentials expire in real time, in every world.
@@ -68,7 +105,7 @@ class RestClient:
             total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=self._read_seconds_max
         )
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
+            connector=aiohttp.TCPConnector(limit=self._connections_max),
             timeout=timeout,
             headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
         )
@@ -94,6 +131,76 @@ class RestClient:
         After a connection failure it is not repeated, because it may have been performed.
         """
         return await self._request("POST", path, None, body)
+
+    async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
+        """Send a request once and return what came of it within `seconds_max`.
+
+        It is repeated only after 401, if the credentials can be renewed. Raises
+        ConnectionConfigError.
+        """
+        is_renewed = False
+        while True:
+            try:
+                async with asyncio.timeout(seconds_max):
+                    status, headers, body = await self._send(
+                        request.method,
+                        request.path,
+                        request.query,
+                        request.body,
+                        request.content_type,
+                    )
+            except (aiohttp.ClientError, TimeoutError, OSError) as cause:
+                return ApiAnswer(0, message=self._unreachable(cause).message)
+            if status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
+                is_renewed = True
+                continue
+            if status < 300:
+                return ApiAnswer(status, body)
+            refusal = self._refused(status, body)
+            pause = headers.get("Retry-After", "")
+            seconds = float(pause) if pause.isdecimal() else 0.0
+            return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
+
+    async def stream(
+        self, path: str, query: Mapping[str, str], seconds_max: float
+    ) -> AsyncGenerator[list[bytes]]:
+        """Yield the complete lines of an answer as they come, for at most `seconds_max`.
+
+        An incomplete last line is dropped. Raises RequestError if the request is refused or the
+        connection breaks, and ConnectionConfigError.
+        """
+        assert self._session is not None, "use `async with`"
+        rest = b""
+        try:
+            async with (
+                asyncio.timeout(seconds_max),
+                self._session.request("GET", self.config.server + path, **self._options(query)) as (
+                    response
+                ),
+            ):
+                if response.status >= 300:
+                    if response.status == _UNAUTHORIZED:
+                        self._credentials.renew()
+                    raise self._refused(response.status, await response.read())
+                async for chunk in response.content.iter_any():
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    if len(rest) > LINE_BYTES_MAX:
+                        raise RequestError(self.config.server, 0, "", "a line is too long")
+                    if lines:
+                        yield lines
+        except (aiohttp.ClientError, TimeoutError, OSError) as cause:
+            raise self._unreachable(cause) from None
+
+    def _options(self, query: Mapping[str, str] | None, content_type: str = "") -> dict[str, Any]:
+        more = [("Content-Type", content_type)] if content_type else []
+        return {
+            "params": query,
+            "headers": [*self._credentials.headers(), *more],
+            "ssl": self._tls_context() or False,
+            "server_hostname": self.config.tls_server_name or None,
+            "proxy": self._proxy or None,
+            "allow_redirects": False,
+        }
 
     async def _request(
         self, method: str, path: str, query: Mapping[str, str] | None, content: bytes | None
@@ -121,20 +228,17 @@ class RestClient:
         raise AssertionError("the last try returns or raises")
 
     async def _send(
-        self, method: str, path: str, query: Mapping[str, str] | None, content: bytes | None
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        content: bytes | None,
+        content_type: str = "application/json",
     ) -> tuple[int, Mapping[str, str], bytes]:
         assert self._session is not None, "use `async with`"
-        async with self._session.request(
-            method,
-            self.config.server + path,
-            params=query,
-            data=content,
-            headers=[*self._credentials.headers(), *(() if content is None else _JSON)],
-            ssl=self._tls_context() or False,
-            server_hostname=self.config.tls_server_name or None,
-            proxy=self._proxy or None,
-            allow_redirects=False,
-        ) as response:
+        options = self._options(query, "" if content is None else content_type)
+        url = self.config.server + path
+        async with self._session.request(method, url, data=content, **options) as response:
             self.date = response.headers.get("Date", self.date)
             return response.status, response.headers, await response.read()
 

@@ -16,6 +16,8 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.loop_detector import LoopDetector
 from fairlead.engine.nodelifecycle.compose import node_controllers
+from fairlead.engine.nodelifecycle.controller import NodeLifecycle
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import TaintEviction
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
@@ -41,6 +43,12 @@ PARTS: Final = (
     "node-lifecycle",
     "scheduler",
 )
+
+
+_NODE_CONTROLLERS: Final[dict[type[object], str]] = {
+    NodeLifecycle: "node-lifecycle",
+    TaintEviction: "taint-eviction",
+}
 
 
 def build_engine(
@@ -108,6 +116,26 @@ def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     """Return an engine with schedulers only, for a world in which other programs do the rest."""
     cluster = Cluster()
     return Engine(cluster, _schedulers(config, cluster, reporter))
+
+
+def build_running_engine(
+    config: EngineConfig, reporter: Reporter, controllers: Collection[str]
+) -> Engine:
+    """Return an engine with the `controllers` named: scheduler, node-lifecycle, taint-eviction.
+
+    Kubernetes' own components do the rest. The scheduler includes the batch scheduler if `config`
+    has one.
+    """
+    cluster, watch = Cluster(), LoopDetector(reporter)
+    chosen: list[Controller] = []
+    for controller in node_controllers(config.node_lifecycle, watch, config.start):
+        name = _NODE_CONTROLLERS.get(type(controller))
+        if name in controllers:
+            chosen.append(controller)
+    chosen.append(watch)
+    if "scheduler" in controllers:
+        chosen += _schedulers(config, cluster, watch)
+    return Engine(cluster, chosen)
 
 
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:

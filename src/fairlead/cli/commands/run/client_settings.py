@@ -1,0 +1,117 @@
+"""The parts of a KubeSchedulerConfiguration about the API server: leaderElection, clientConnection.
+
+upstream: component-base/config/v1alpha1/{types,defaults}.go
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import uuid4  # noqa: TID251 - distinguishes replicas
+
+import msgspec
+
+from fairlead.api.timestamp import parse_duration
+from fairlead.client.leader_election import ElectionConfig
+from fairlead.client.request_queue import RequestLimits
+from fairlead.whatif.input.document import Document, read_one
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import decode_strictly
+
+LEASES: Final = "leases"
+HOST_ENVIRONMENT: Final = "POD_NAME"
+
+
+class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A form with upstream's field names; unknown fields are refused."""
+
+
+class _Election(_Form, frozen=True):
+    leader_elect: bool | None = None
+    lease_duration: str | None = None
+    renew_deadline: str | None = None
+    retry_period: str | None = None
+    resource_lock: str = LEASES
+    resource_name: str = "kube-scheduler"
+    resource_namespace: str = "kube-system"
+
+
+class _Connection(_Form, frozen=True):
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = ""
+    qps: float | None = None
+    burst: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """`election` is None if the file turns it off; `kubeconfig` is "" if it names none."""
+
+    election: ElectionConfig | None
+    limits: RequestLimits
+    kubeconfig: str
+
+
+def read_client_settings(path: str | None) -> ClientSettings:
+    """Read the file `path`, None for the defaults. Raises InputError."""
+    value: Any = read_one(path).value if path is not None else {}
+    source = path or ""
+    part = _part(source, value, "leaderElection", _Election)
+    connection = _part(source, value, "clientConnection", _Connection)
+    limits = RequestLimits()
+    limits = RequestLimits(
+        qps=limits.qps if not connection.qps else connection.qps,
+        burst=connection.burst or limits.burst,
+    )
+    return ClientSettings(_election(source, part), limits, connection.kubeconfig)
+
+
+def host_name() -> str:
+    """Return the name of this pod or machine, as it appears in events and Leases."""
+    return os.environ.get(HOST_ENVIRONMENT) or socket.gethostname()
+
+
+def _part(source: str, value: Any, name: str, form: type[Any]) -> Any:
+    found = value.get(name) if isinstance(value, dict) else None
+    return decode_strictly(Document(source, found or {}), form, name)
+
+
+def _election(source: str, form: _Election) -> ElectionConfig | None:
+    if form.leader_elect is False:
+        return None
+    if form.resource_lock != LEASES:
+        problem = f"{form.resource_lock!r} is not supported; must be {LEASES}"
+        raise InputError(source, problem, field="leaderElection.resourceLock")
+    identity = f"{host_name()}_{uuid4()}"
+    config = ElectionConfig(
+        identity=identity, namespace=form.resource_namespace, name=form.resource_name
+    )
+    durations = {
+        "lease_duration": _duration(source, "leaseDuration", form.lease_duration),
+        "renew_deadline": _duration(source, "renewDeadline", form.renew_deadline),
+        "retry_period": _duration(source, "retryPeriod", form.retry_period),
+    }
+    config = ElectionConfig(
+        identity=identity,
+        namespace=config.namespace,
+        name=config.name,
+        **{
+            name: getattr(config, name) if duration is None else duration
+            for name, duration in durations.items()
+        },
+    )
+    if config.problem():
+        raise InputError(source, config.problem(), field="leaderElection")
+    return config
+
+
+def _duration(source: str, name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as cause:
+        raise InputError(source, str(cause), field=f"leaderElection.{name}") from None

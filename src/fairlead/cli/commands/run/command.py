@@ -1,0 +1,81 @@
+"""`fairlead run`: schedules a real cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
+from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
+from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+CONTROLLERS_HELP: Final = (
+    "Controllers to run: scheduler (default), batch, node-lifecycle and taint-eviction; "
+    "comma-separated."
+)
+CONFIG_HELP: Final = (
+    "A KubeSchedulerConfiguration; its leaderElection and clientConnection apply too."
+)
+LISTEN_HELP: Final = (
+    "Where to serve /healthz, /readyz and /metrics over HTTPS (default: 127.0.0.1:10259); metrics "
+    "need a token that may get /metrics. none serves nothing."
+)
+ELECT_HELP: Final = "Run without a Lease; only for a cluster where no other replica runs."
+
+
+def run(
+    *,
+    controllers: Annotated[Names, repeatable("NAME", CONTROLLERS_HELP)] = ("scheduler",),
+    config: Annotated[str | None, named("FILE", CONFIG_HELP)] = None,
+    connection: ConnectionOptions = NO_CONNECTION,
+    plugin: Plugins = (),
+    batch_config: BatchConfig = None,
+    batch_plugin: BatchPlugins = (),
+    listen: Annotated[str, named("HOST:PORT", LISTEN_HELP)] = "127.0.0.1:10259",
+    tls_cert_file: Annotated[
+        str, named("FILE", "Certificate to serve with (default: a self-signed one).")
+    ] = "",
+    tls_private_key_file: Annotated[str, named("FILE", "Key of --tls-cert-file.")] = "",
+    no_leader_election: Annotated[bool, Parameter(help=ELECT_HELP, negative=())] = False,
+    no_events: Annotated[bool, Parameter(help="Write no events.", negative=())] = False,
+    flags: ControllerOptions = NO_FLAGS,
+    release: ReleaseOptions = NO_RELEASE,
+    log: DecisionLogOptions = NO_DECISION_LOG,
+) -> int:
+    """Schedule the pods of a real cluster, until a signal.
+
+    The scheduler takes pods whose schedulerName is that of one of its profiles; without --config
+    that is default-scheduler, so kube-scheduler must not run. Replicas elect a leader with the
+    Lease of kube-scheduler (kube-system/kube-scheduler) or the one in --config. docs/production.md
+    describes how to deploy it, and the permissions it needs.
+
+    Try:
+
+        fairlead run --context dev --config scheduler.yaml
+
+        fairlead run --in-cluster --controllers scheduler,batch --batch-config fairlead -v 2
+
+        fairlead run --context dev --plugin examples/plugins/node_price.py:NodePrice
+    """
+    from fairlead.cli.commands.run.run import RunRequest, run_controllers
+
+    return run_controllers(
+        RunRequest(
+            controllers=controllers,
+            config=config,
+            connection=connection,
+            plugins=plugin,
+            batch=(batch_config, batch_plugin),
+            listen=listen,
+            certificate=(tls_cert_file, tls_private_key_file),
+            elects=not no_leader_election,
+            writes_events=not no_events,
+            flags=flags,
+            release=release,
+            log=log,
+        )
+    )

@@ -1,0 +1,207 @@
+"""Runs `fairlead run`: from its options to a running replica and its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import ssl
+import sys
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, replace
+from socket import socket
+from time import perf_counter_ns
+from typing import Final
+
+import uvloop
+
+from fairlead.cli import exit_code
+from fairlead.cli.commands.run.client_settings import (
+    ClientSettings,
+    host_name,
+    read_client_settings,
+)
+from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.log import DecisionLogOptions
+from fairlead.cli.options.parameter import Names
+from fairlead.cli.options.release import ReleaseOptions
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.rest_client import RestClient
+from fairlead.engine.compose import build_running_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.configuration.release import Release
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.engine import Engine
+from fairlead.engine.framework.user_plugin.meter import Meter
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.whatif.configuration.batch_file import read_batch_config
+from fairlead.whatif.configuration.release import read_release
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.cluster.http_server import HttpOptions, HttpServer, served, tls_context
+from fairlead.worlds.cluster.resource import BATCH, CONTROLLERS, SCHEDULER, watched_resources
+from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions
+from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
+from fairlead.worlds.extender.address import parse_address
+from fairlead.worlds.extender.extender_caller import reaching
+from fairlead.worlds.metrics import SchedulerMetrics
+
+LISTEN: Final = "--listen"
+NOTHING: Final = "none"
+_BATCH_DEFAULT: Final = "fairlead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """The arguments of `fairlead run`; `batch` is --batch-config and --batch-plugin."""
+
+    controllers: Names
+    config: str | None
+    connection: ConnectionOptions
+    plugins: Names
+    batch: tuple[str | None, Names]
+    listen: str
+    certificate: tuple[str, str]
+    elects: bool
+    writes_events: bool
+    flags: ControllerOptions
+    release: ReleaseOptions
+    log: DecisionLogOptions
+
+
+def run_controllers(request: RunRequest) -> int:
+    """Run until a signal or a failure; return the exit code. Raises InputError."""
+    controllers = _controllers(request.controllers)
+    settings = read_client_settings(request.config)
+    meter = Meter(perf_counter_ns)
+    engine_config = _engine_config(request, controllers, meter)
+    connection = _connection(request.connection, settings)
+    metrics = SchedulerMetrics(
+        SilentReporter(),
+        meter.times,
+        engine_config.scheduler.version.version,
+        engine_config.node_lifecycle.profile.version,
+        () if engine_config.batch is None else engine_config.batch.ownership.scheduler_names,
+    )
+    logging = request.log.logging
+    reporter: Reporter = metrics if logging is None else logging(metrics)
+
+    def build(now: Instant) -> Engine:
+        return build_running_engine(replace(engine_config, start=now), reporter, controllers)
+
+    def on_start(engine: Engine) -> None:
+        if SCHEDULER in controllers:
+            metrics.waiting = engine.find(Scheduler).queue
+        _log(f"{', '.join(controllers)} running in {connection.name}")
+
+    with ExitStack() as opened:
+        extenders = engine_config.scheduler.extenders
+        caller = opened.enter_context(reaching(extenders)) if extenders else None
+        http = _http_options(request, opened)
+        options = RunnerOptions(
+            config=connection,
+            resources=watched_resources(controllers),
+            build=build,
+            election=settings.election if request.elects else None,
+            limits=settings.limits,
+            host=host_name() if request.writes_events else "",
+            extenders=caller,
+            log=_log,
+            on_start=on_start,
+        )
+        problem = uvloop.run(_run(options, metrics, http))
+    if problem:
+        _log(problem)
+    return exit_code.DIFFERENCE if problem else exit_code.SUCCESS
+
+
+async def _run(options: RunnerOptions, metrics: SchedulerMetrics, http: HttpOptions | None) -> str:
+    runner = ClusterRunner(options)
+    metrics.registry.register(RuntimeMetrics(runner))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, runner.stop)
+    async with AsyncExitStack() as stack:
+        if http is not None:
+            client = RestClient(options.config, connections_max=2)
+            await stack.enter_async_context(client)
+            server = HttpServer(
+                client,
+                runner.clock.now,
+                is_ready=lambda: runner.has_synced,
+                exposition=metrics.exposition,
+            )
+            await stack.enter_async_context(served(server, http))
+        return await runner.run()
+
+
+def _controllers(names: Names) -> tuple[str, ...]:
+    """Return the controllers in their order. Raises InputError."""
+    given = [name for text in names for name in text.split(",") if name]
+    for name in given:
+        if name not in CONTROLLERS:
+            known = ", ".join(CONTROLLERS)
+            raise InputError("--controllers", f"must be some of {known}", object_name=name)
+    if not given:
+        raise InputError("--controllers", "names no controller")
+    if BATCH in given and SCHEDULER not in given:
+        raise InputError("--controllers", "batch runs inside the scheduler; name scheduler as well")
+    return tuple(name for name in CONTROLLERS if name in given)
+
+
+def _engine_config(request: RunRequest, controllers: tuple[str, ...], meter: Meter) -> EngineConfig:
+    release = read_release(request.release.choice)
+    scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins), release)
+    source, plugins = request.batch
+    if BATCH not in controllers and (source is not None or plugins):
+        raise InputError("--batch-config", "needs --controllers scheduler,batch")
+    batch = read_batch_config(source or _BATCH_DEFAULT, plugins) if BATCH in controllers else None
+    return EngineConfig(
+        scheduler=replace(scheduler, meter=meter),
+        batch=batch,
+        node_lifecycle=_node_lifecycle(request.flags, release),
+    )
+
+
+def _node_lifecycle(options: ControllerOptions, release: Release) -> NodeLifecycleConfig:
+    try:
+        config = config_of_flags(options.flags, release.node_lifecycle)
+    except FlagError as refused:
+        raise InputError(f"--{refused.flag}", refused.problem) from None
+    return replace(config, taint_based_evictions=release.taint_based_evictions)
+
+
+def _connection(options: ConnectionOptions, settings: ClientSettings) -> ConnectionConfig:
+    """Return the connection of the options, else that of clientConnection.kubeconfig."""
+    if settings.kubeconfig and not options.is_given:
+        options = ConnectionOptions(kubeconfig=settings.kubeconfig)
+    return connection_of(options)
+
+
+def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
+    """Open the socket and check the certificate. Raises InputError."""
+    certificate, key = request.certificate
+    if request.listen == NOTHING:
+        return None
+    try:
+        listening: socket = opened.enter_context(parse_address(request.listen).open())
+    except ValueError as cause:
+        raise InputError(LISTEN, str(cause), object_name=request.listen) from None
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError(LISTEN, problem, object_name=request.listen) from None
+    options = HttpOptions(listening, certificate, key)
+    try:
+        tls_context(options)
+    except (OSError, ssl.SSLError) as cause:
+        problem = f"cannot be used: {cause.strerror or cause}"
+        raise InputError("--tls-cert-file", problem, object_name=certificate) from None
+    return options
+
+
+def _log(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

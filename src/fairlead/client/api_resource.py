@@ -1,0 +1,38 @@
+"""ApiResource: a resource of the API and the paths of its objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ApiResource:
+    """A resource such as `apps/v1`, `ReplicaSet`, `replicasets`.
+
+    `only_namespace` limits lists and watches to one namespace; "" is all of them.
+    """
+
+    api_version: str
+    kind: str
+    plural: str
+    is_namespaced: bool
+    only_namespace: str = ""
+
+    @property
+    def name(self) -> str:
+        """The plural, with the group if there is one: `replicasets.apps`."""
+        group = self.api_version.rpartition("/")[0]
+        return f"{self.plural}.{group}" if group else self.plural
+
+    def collection(self, namespace: str = "") -> str:
+        """Return the path of the objects in `namespace`; "" is every namespace that is read."""
+        root = (
+            f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        )
+        inside = namespace or self.only_namespace
+        return f"{root}/namespaces/{inside}/{self.plural}" if inside else f"{root}/{self.plural}"
+
+    def path(self, namespace: str, name: str, subresource: str = "") -> str:
+        """Return the path of an object or of its subresource."""
+        collection = self.collection(namespace if self.is_namespaced else "")
+        return f"{collection}/{name}/{subresource}" if subresource else f"{collection}/{name}"

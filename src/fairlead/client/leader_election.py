@@ -1,0 +1,194 @@
+"""LeaderElection: which of several replicas acts, decided by a Lease that the leader renews.
+
+Every `retry_period` a replica reads the Lease. It takes the Lease if it has no holder, or if the
+holder has not renewed it for `lease_duration` by this replica's own clock; the clocks of replicas
+are never compared. A leader that has not renewed the Lease for `renew_deadline` is leader no more,
+so it stops before another replica may start.
+
+This machine sends nothing: `begin` returns the request of an attempt, and its answer goes to `read`
+or `written`. Times are in ns.
+
+upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct, field
+
+from fairlead.api.timestamp import format_micro_time
+from fairlead.client.retry_backoff import Jitter
+
+_NS_PER_S: Final = 1_000_000_000
+JITTER_FACTOR: Final = 1.2  # upstream: leaderelection.go:JitterFactor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionConfig:
+    """`identity` is this replica; the defaults are upstream's. Durations in ns."""
+
+    identity: str
+    namespace: str = "kube-system"
+    name: str = "kube-scheduler"
+    lease_duration: int = 15 * _NS_PER_S
+    renew_deadline: int = 10 * _NS_PER_S
+    retry_period: int = 2 * _NS_PER_S
+
+    def problem(self) -> str:
+        """Return what is wrong with the durations, "" if nothing is."""
+        # upstream: leaderelection.go:NewLeaderElector
+        if self.lease_duration <= self.renew_deadline:
+            return "leaseDuration must be greater than renewDeadline"
+        if self.renew_deadline <= JITTER_FACTOR * self.retry_period:
+            return f"renewDeadline must be greater than retryPeriod*{JITTER_FACTOR}"
+        if self.retry_period <= 0:
+            return "retryPeriod must be greater than zero"
+        return ""
+
+
+class _Metadata(Struct):
+    resource_version: str = field(default="", name="resourceVersion")
+
+
+class _Lease(Struct):
+    spec: dict[str, Any] = {}
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLease:
+    """GET the Lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLease:
+    """Create the Lease, or update it with PUT; `body` is the whole object."""
+
+    body: bytes
+    creates: bool
+
+
+class LeaderElection:
+    """The state of one replica."""
+
+    def __init__(self, config: ElectionConfig, jitter: Jitter) -> None:
+        """Start as a follower; `jitter` returns numbers in [0, 1)."""
+        self.config = config
+        self.holder = ""
+        self._jitter = jitter
+        self._spec: dict[str, Any] = {}
+        self._version = ""
+        self._observed_at = 0
+        self._attempt_at = 0
+        self._written: dict[str, Any] = {}
+        self._renewed_at: int | None = None  # when the last successful renewal was begun
+        self._next = 0
+
+    def is_leader(self, now: int) -> bool:
+        """Return whether this replica may act at `now`."""
+        return self._renewed_at is not None and now < self._renewed_at + self.config.renew_deadline
+
+    def has_lost(self, now: int) -> bool:
+        """Return whether this replica was leader and is no more; it never becomes leader again."""
+        return self._renewed_at is not None and not self.is_leader(now)
+
+    def deadline(self) -> int | None:
+        """Return when leadership ends without another renewal."""
+        return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
+
+    def next_attempt(self) -> int:
+        """Return when to call `begin`."""
+        return self._next
+
+    def begin(self, now: int) -> ReadLease | WriteLease:
+        """Begin an attempt: a leader renews what it wrote last; others read first."""
+        self._attempt_at = now
+        period = self.config.retry_period
+        if self.is_leader(now):
+            self._next = now + period
+            if self._version:
+                return self._renewal(now)
+            return ReadLease()
+        self._next = now + period + int(period * JITTER_FACTOR * self._jitter())
+        return ReadLease()
+
+    def read(self, body: bytes | None, now: int) -> WriteLease | None:
+        """Take in the Lease, None if there is none; return the write that follows, if any."""
+        if body is None:
+            return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)
+        try:
+            lease = msgspec.json.decode(body, type=_Lease)
+        except msgspec.DecodeError:
+            return None
+        if lease.spec != self._spec:
+            self._spec, self._observed_at = lease.spec, now
+        self._version = lease.metadata.resource_version
+        self.holder = str(lease.spec.get("holderIdentity") or "")
+        if self.holder == self.config.identity:
+            return self._renewal(now)
+        if self.holder and now < self._observed_at + self.config.lease_duration:
+            if self._renewed_at is not None:
+                self._renewed_at -= self.config.renew_deadline  # another one leads: stop at once
+            return None
+        transitions = int(lease.spec.get("leaseTransitions") or 0) + 1
+        taken = self._record(now, now, transitions)
+        return WriteLease(self._object(taken, self._version), creates=False)
+
+    def written(self, body: bytes, now: int) -> None:
+        """Take in the Lease as written: this replica leads."""
+        try:
+            lease = msgspec.json.decode(body, type=_Lease)
+        except msgspec.DecodeError:
+            self.failed()
+            return
+        self._spec, self._version = lease.spec, lease.metadata.resource_version
+        self._observed_at = now
+        self.holder = self.config.identity
+        if not self.has_lost(now):
+            self._renewed_at = self._attempt_at
+        self._next = self._attempt_at + self.config.retry_period
+
+    def failed(self) -> None:
+        """Take in that the attempt failed; the next one reads the Lease first."""
+        self._version = ""
+
+    def release(self, now: int) -> WriteLease | None:
+        """End leadership; return the write by which another replica takes over at once."""
+        # upstream: leaderelection.go:release
+        was_leader, self._renewed_at = self.is_leader(now), now - self.config.renew_deadline
+        if not was_leader or not self._version:
+            return None
+        spec = self._record(now, now, int(self._spec.get("leaseTransitions") or 0))
+        spec |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+        return WriteLease(self._object(spec, self._version), creates=False)
+
+    def _renewal(self, now: int) -> WriteLease:
+        """Return the write that renews a Lease that this replica holds."""
+        spec = self._record(now, now, int(self._spec.get("leaseTransitions") or 0))
+        spec["acquireTime"] = self._spec.get("acquireTime") or spec["acquireTime"]
+        return WriteLease(self._object({**self._spec, **spec}, self._version), creates=False)
+
+    def _record(self, acquired: int, renewed: int, transitions: int) -> dict[str, Any]:
+        return {
+            "holderIdentity": self.config.identity,
+            "leaseDurationSeconds": max(1, self.config.lease_duration // _NS_PER_S),
+            "acquireTime": format_micro_time(acquired),
+            "renewTime": format_micro_time(renewed),
+            "leaseTransitions": transitions,
+        }
+
+    def _object(self, spec: dict[str, Any], version: str) -> bytes:
+        metadata = {"name": self.config.name, "namespace": self.config.namespace}
+        if version:
+            metadata["resourceVersion"] = version
+        return msgspec.json.encode(
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": metadata,
+                "spec": spec,
+            }
+        )

@@ -1,0 +1,74 @@
+"""ListWatch: sends the requests that a Reflector asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Final, NoReturn
+
+from fairlead.client.error import RequestError
+from fairlead.client.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
+from fairlead.client.rest_client import ApiRequest, RestClient
+
+# A watch that lasts this much longer than agreed is half-open.
+GRACE_SECONDS: Final = 5
+LIST_SECONDS_MAX: Final = 60
+_NS_PER_S: Final = 1_000_000_000
+
+OnUpdates = Callable[[list[ObjectUpdate]], None]
+
+
+class ListWatch:
+    """Keeps one Reflector current."""
+
+    def __init__(
+        self,
+        reflector: Reflector,
+        client: RestClient,
+        on_updates: OnUpdates,
+        clock: Callable[[], int],
+    ) -> None:
+        """`on_updates` gets the differences, also empty ones; `clock` returns ns."""
+        self._reflector = reflector
+        self._client = client
+        self._on_updates = on_updates
+        self._clock = clock
+        self._path = reflector.resource.collection()
+
+    async def run(self) -> NoReturn:
+        """Run until cancelled. Raises ConnectionConfigError."""
+        reflector, clock = self._reflector, self._clock
+        while True:
+            match reflector.next_action(clock()):
+                case PauseUntil(instant):
+                    self._on_updates([])
+                    await asyncio.sleep(max(0, instant - clock()) / _NS_PER_S)
+                case ReadPage(query):
+                    request = ApiRequest("GET", self._path, query=query)
+                    answer = await self._client.exchange(request, LIST_SECONDS_MAX)
+                    if answer.is_success:
+                        self._on_updates(reflector.listed(answer.body, clock()))
+                    else:
+                        reflector.failed(answer.status, clock(), answer.retry_after_s)
+                case OpenWatch() as watch:
+                    try:
+                        await self._watch(watch)
+                    except RequestError as refusal:
+                        reflector.failed(refusal.code, clock())
+
+    async def _watch(self, watch: OpenWatch) -> None:
+        """Take in the lines of one watch until it ends. Raises RequestError."""
+        lasts = watch.seconds + GRACE_SECONDS
+        async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
+            async for lines in chunks:
+                updates: list[ObjectUpdate] = []
+                for line in lines:
+                    found = self._reflector.watched(line, self._clock())
+                    if found is None:
+                        self._on_updates(updates)
+                        return
+                    updates += found
+                self._on_updates(updates)
+                await asyncio.sleep(0)  # a stream that never pauses must not keep others waiting
+        self._reflector.ended(self._clock())

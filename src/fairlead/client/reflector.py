@@ -1,0 +1,252 @@
+"""Reflector: the objects of one resource, kept equal to those of the server.
+
+    LIST ──pages──▶ WATCH ──events──▶ WATCH again, from the last version      (its time was over)
+      ▲               └──▶ Pause ──▶ WATCH again, from the last version       (it broke)
+      └──────────────────────────────────────────────────────────────────────(410: too old)
+
+The reflector sends nothing. It says what to do next (`next_action`), is given what came of it, and
+returns the differences to what it knew. A list after the first one yields differences only, deleted
+objects included. Events and lists that are older than what is known are ignored, so that a repeated
+event or a list of a lagging server takes nothing back.
+
+Where the server can stream the first list as events (`sendInitialEvents`), it does.
+
+upstream: client-go/tools/cache/reflector.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+
+from fairlead.api.objects import ApiObject
+from fairlead.client.api_resource import ApiResource
+from fairlead.client.object_decoder import BOOKMARK, DELETED, ObjectDecoder, WatchFailure
+from fairlead.client.retry_backoff import Jitter, RetryBackoff
+
+PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPageSize
+WATCH_SECONDS: Final = 30
+NOT_SERVED_NS: Final = 120_000_000_000
+FORBIDDEN_NS: Final = 60_000_000_000
+# A list may be older than what is known, after the server was restored from a backup.
+STALE_LISTS_MAX: Final = 5
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_NS_PER_S: Final = 1_000_000_000
+_FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
+_NO_STREAM: Final = (400, 422)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """GET the collection with `query`; the answer goes to `listed`."""
+
+    query: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWatch:
+    """GET the collection with `query` and pass on each line; the server ends it after `seconds`."""
+
+    query: Mapping[str, str]
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class PauseUntil:
+    """Do nothing until `instant` (ns)."""
+
+    instant: int
+
+
+class ObjectUpdate(NamedTuple):
+    """The newest version of an object, or the last known one if `is_deleted`."""
+
+    object: ApiObject
+    is_deleted: bool
+
+
+class Reflector:
+    """The objects of `resource`, by key, and what to do next to keep them current."""
+
+    def __init__(
+        self,
+        resource: ApiResource,
+        jitter: Jitter,
+        *,
+        page_objects: int = PAGE_OBJECTS,
+        watch_seconds: int = WATCH_SECONDS,
+    ) -> None:
+        """Start without objects; `jitter` returns numbers in [0, 1)."""
+        self.resource = resource
+        self.objects: dict[str, ApiObject] = {}
+        self.has_synced = False
+        self.is_forbidden = False
+        self.is_served = True
+        self.relists = 0
+        self.decoder = ObjectDecoder(resource)
+        self._jitter = jitter
+        self._backoff = RetryBackoff(jitter)
+        self._page_objects, self._watch_seconds = page_objects, watch_seconds
+        self._can_stream = True
+        self._version = ""  # "" asks for a list
+        self._token = ""
+        self._listed: set[str] | None = None  # the keys of the list under way
+        self._stale_lists = 0
+        self._not_before = 0
+
+    # --- what to do ------------------------------------------------------------------------
+
+    def next_action(self, now: int) -> ReadPage | OpenWatch | PauseUntil:
+        """Return what to do at `now` (ns)."""
+        if now < self._not_before:
+            return PauseUntil(self._not_before)
+        if self._version:
+            return self._watch({"resourceVersion": self._version})
+        if self._can_stream:
+            self._listed = set()
+            initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+            return self._watch(initial)
+        if self._listed is None:
+            self._listed, self._token = set(), ""
+        query = {"limit": str(self._page_objects)}
+        return ReadPage(query | ({"continue": self._token} if self._token else {}))
+
+    def _watch(self, query: dict[str, str]) -> OpenWatch:
+        seconds = int(self._watch_seconds * (1 + self._jitter()))
+        common = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        return OpenWatch(common | query, seconds)
+
+    # --- what came of it -------------------------------------------------------------------
+
+    def listed(self, body: bytes, now: int) -> list[ObjectUpdate]:
+        """Take in a page of a list; return the differences to what was known."""
+        assert self._listed is not None
+        try:
+            items, metadata = self.decoder.page(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self.failed(0, now)
+            return []
+        if not self._token and self._is_stale(metadata.resource_version):
+            self._stale_lists += 1
+            if self._stale_lists <= STALE_LISTS_MAX:
+                self.failed(0, now)
+                return []
+        updates = [update for item in items for update in self._put(item)]
+        self._listed.update(item.key for item in items)
+        self._token = metadata.continue_
+        if not self._token:
+            updates += self._end_list(metadata.resource_version)
+        return updates
+
+    def watched(self, line: bytes, now: int) -> list[ObjectUpdate] | None:
+        """Take in a line of a watch; return the differences, None if the watch must end."""
+        try:
+            kind, found = self.decoder.event(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self.failed(0, now)
+            return None
+        if isinstance(found, WatchFailure):
+            self.failed(found.code, now)
+            return None
+        if found is None:
+            return []
+        version = found.metadata.resource_version
+        if self._listed is not None:
+            if kind == BOOKMARK:
+                is_end = found.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+                return self._end_list(version) if is_end else []
+            self._listed.add(found.key)
+        elif is_newer(version, self._version):
+            self._version = version
+        else:
+            return []  # repeated
+        if kind == BOOKMARK:
+            return []
+        return self._remove(found) if kind == DELETED else self._put(found)
+
+    def ended(self, now: int) -> None:
+        """The watch has ended as announced; the next one continues where it stopped."""
+        self._backoff.reset()
+        if self._listed is not None:  # before the first list was complete
+            self.failed(0, now)
+
+    def failed(self, code: int, now: int, retry_after_s: float = 0.0) -> None:
+        """A request failed with an HTTP status, 0 without one; wait before the next."""
+        self._token, was_streaming = "", self._listed is not None and self._can_stream
+        self._listed = None
+        if code in (_NOT_FOUND, _FORBIDDEN):
+            self._absent(code, now)
+            return
+        if code == _GONE:
+            self._version = ""
+            self.relists += 1
+        elif was_streaming:  # lists make progress where streams keep breaking
+            self._can_stream = False
+            if code in _NO_STREAM:
+                return
+        pause = max(self._backoff.pause(now), int(retry_after_s * _NS_PER_S))
+        self._not_before = now + pause
+
+    def _absent(self, code: int, now: int) -> None:
+        """The resource is not served, or may not be read."""
+        self.is_forbidden, self.is_served = code == _FORBIDDEN, code != _NOT_FOUND
+        self.has_synced, self._version = True, ""
+        pause = FORBIDDEN_NS if self.is_forbidden else NOT_SERVED_NS
+        self._not_before = now + pause
+
+    # --- objects ---------------------------------------------------------------------------
+
+    def _end_list(self, version: str) -> list[ObjectUpdate]:
+        """Complete a list: what it did not contain has been deleted."""
+        assert self._listed is not None
+        gone = [key for key in self.objects if key not in self._listed]
+        updates = [ObjectUpdate(self.objects.pop(key), is_deleted=True) for key in gone]
+        self._listed, self._version, self._stale_lists = None, version, 0
+        self.has_synced = self.is_served = True
+        self.is_forbidden = False
+        self._backoff.reset()
+        return updates
+
+    def _put(self, found: ApiObject) -> list[ObjectUpdate]:
+        key = found.key
+        known = self.objects.get(key)
+        if known is None:
+            self.objects[key] = found
+            return [ObjectUpdate(found, is_deleted=False)]
+        if known.metadata.uid != found.metadata.uid:
+            self.objects[key] = found
+            return [ObjectUpdate(known, is_deleted=True), ObjectUpdate(found, is_deleted=False)]
+        version, before = found.metadata.resource_version, known.metadata.resource_version
+        went_back = self._stale_lists > STALE_LISTS_MAX and version != before
+        if not went_back and not is_newer(version, before):
+            return []
+        self.objects[key] = found
+        return [ObjectUpdate(found, is_deleted=False)]
+
+    def _remove(self, found: ApiObject) -> list[ObjectUpdate]:
+        known = self.objects.get(found.key)
+        if known is None or known.metadata.uid != found.metadata.uid:
+            return []
+        del self.objects[found.key]
+        return [ObjectUpdate(found, is_deleted=True)]
+
+    def _is_stale(self, version: str) -> bool:
+        """Whether a list is older than an object that is known already."""
+        if not version.isdecimal():
+            return False
+        known = (one.metadata.resource_version for one in self.objects.values())
+        return max((int(one) for one in known if one.isdecimal()), default=0) > int(version)
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether one resource version of an object is newer than another.
+
+    Versions are numbers that grow; others can only be equal or different.
+    upstream: apimachinery/pkg/util/resourceversion: CompareResourceVersion
+    """
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than

@@ -1,0 +1,105 @@
+"""RequestQueue: which requests may be sent now.
+
+    priority    requests of a lower number go first
+    order       requests with the same target go one after another, in the order in which they came
+    rate        on average at most `qps` a second, in bursts of `burst` (a token bucket)
+    in flight   at most `in_flight_max` at once
+
+It sends nothing: `take` returns what to send, and `finish` reports that a request was answered.
+
+upstream: client-go/util/flowcontrol/throttle.go
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+Item = TypeVar("Item")
+
+_NS_PER_S: Final = 1_000_000_000
+PRIORITIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """Limits of a client; `qps` 0 or less is no limit on the rate."""
+
+    qps: float = 50.0
+    burst: int = 100
+    in_flight_max: int = 64
+
+
+@dataclass(slots=True)
+class _Waiting(Generic[Item]):
+    item: Item
+    target: str
+    priority: int
+
+
+class RequestQueue(Generic[Item]):
+    """Requests that wait to be sent."""
+
+    def __init__(self, limits: RequestLimits, now: int) -> None:
+        """Start with a full bucket at `now` (ns)."""
+        self._limits = limits
+        self._tokens = float(limits.burst)
+        self._filled_at = now
+        self._ready: tuple[deque[_Waiting[Item]], ...] = tuple(deque() for _ in range(PRIORITIES))
+        # Requests behind another with the same target, which is in flight or ready.
+        self._behind: dict[str, deque[_Waiting[Item]]] = {}
+        self._in_flight = 0
+
+    def __len__(self) -> int:
+        """Return the number of requests that wait or are in flight."""
+        ready = sum(map(len, self._ready))
+        return ready + self._in_flight + sum(map(len, self._behind.values()))
+
+    def add(self, item: Item, priority: int, target: str) -> None:
+        """Add a request; `priority` is from 0 (first) to PRIORITIES - 1."""
+        waiting = _Waiting(item, target, priority)
+        behind = self._behind.get(target)
+        if behind is not None:
+            behind.append(waiting)
+            return
+        self._behind[target] = deque()
+        self._ready[priority].append(waiting)
+
+    def take(self, now: int) -> list[tuple[Item, str]]:
+        """Return the requests to send at `now`, with their targets for `finish`."""
+        self._fill(now)
+        taken: list[tuple[Item, str]] = []
+        for ready in self._ready:
+            while ready and self._in_flight < self._limits.in_flight_max and self._tokens >= 1:
+                if self._limits.qps > 0:
+                    self._tokens -= 1
+                self._in_flight += 1
+                waiting = ready.popleft()
+                taken.append((waiting.item, waiting.target))
+        return taken
+
+    def finish(self, target: str) -> None:
+        """Report that a request about `target` has been answered."""
+        self._in_flight -= 1
+        behind = self._behind[target]
+        if behind:
+            waiting = behind.popleft()
+            self._ready[waiting.priority].append(waiting)
+        else:
+            del self._behind[target]
+
+    def next_due(self) -> int | None:
+        """Return when another request may be sent; None if that depends on an answer."""
+        if not any(self._ready) or self._in_flight >= self._limits.in_flight_max:
+            return None
+        missing = max(0.0, 1 - self._tokens)
+        return self._filled_at + int(missing / self._limits.qps * _NS_PER_S) + 1 if missing else 0
+
+    def _fill(self, now: int) -> None:
+        limits = self._limits
+        elapsed = (now - self._filled_at) / _NS_PER_S
+        self._tokens = min(float(limits.burst), self._tokens + max(0.0, elapsed) * limits.qps)
+        self._filled_at = now
+        if limits.qps <= 0:
+            self._tokens = float(max(1, limits.burst))

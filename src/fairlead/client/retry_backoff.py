@@ -1,0 +1,43 @@
+"""RetryBackoff: how long to wait after each failure in a row.
+
+upstream: apimachinery/pkg/util/wait/backoff.go, client-go/tools/cache/reflector.go:NewReflector
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+# Returns a number in [0, 1); the machines of this package take it as an argument.
+Jitter = Callable[[], float]
+
+RESET_AFTER_NS: Final = 120_000_000_000
+FACTOR: Final = 2.0
+
+
+class RetryBackoff:
+    """Doubles the pause with each failure up to a maximum, and adds up to 100% at random.
+
+    Two quiet minutes, or `reset`, start it anew.
+    """
+
+    def __init__(
+        self, jitter: Jitter, first_ns: int = 800_000_000, max_ns: int = 30_000_000_000
+    ) -> None:
+        """`first_ns` and `max_ns` are the shortest and the longest pause without jitter, in ns."""
+        self._jitter = jitter
+        self._first, self._max = first_ns, max_ns
+        self._next = first_ns
+        self._failed_at: int | None = None
+
+    def pause(self, now: int) -> int:
+        """Return the pause after a failure at `now`, in ns."""
+        if self._failed_at is not None and now - self._failed_at > RESET_AFTER_NS:
+            self._next = self._first
+        self._failed_at = now
+        base, self._next = self._next, min(self._max, int(self._next * FACTOR))
+        return int(base * (1 + self._jitter()))
+
+    def reset(self) -> None:
+        """Start anew after a success."""
+        self._next = self._first

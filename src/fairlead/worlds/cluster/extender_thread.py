@@ -1,0 +1,71 @@
+"""ExtenderThread: calls extenders in a thread of their own, so that watches go on meanwhile.
+
+An extender that takes only names gets the pod as the API server has it; others get whole nodes too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.client.error import RequestError
+from fairlead.client.list_objects import list_objects
+from fairlead.client.rest_client import ApiRequest, RestClient
+from fairlead.engine.core.command import CallExtender, ExtenderVerb, ObjectRef
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason
+from fairlead.worlds.cluster.perform import Resources
+from fairlead.worlds.extender.extender_caller import Answer, ExtenderCaller
+from fairlead.worlds.extender.request import request_body
+
+READ_SECONDS_MAX: Final = 10.0
+
+
+class ExtenderThread:
+    """Calls `caller` from one thread; a cycle waits for its extenders, so calls never overlap."""
+
+    def __init__(self, caller: ExtenderCaller, resources: Resources) -> None:
+        """`resources` are keyed by kind."""
+        self._caller = caller
+        self._resources = resources
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="extender")
+
+    def close(self) -> None:
+        """End the thread after its current call."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def call(self, call: CallExtender, client: RestClient) -> Answer:
+        """Return an extender's answer, or CommandFailed if it does not answer."""
+        try:
+            objects = await self._objects(call, client)
+        except RequestError as refusal:
+            return CommandFailed(call, FailureReason.INTERNAL_ERROR, str(refusal))
+        body = request_body(call, objects.get)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._caller.call, call, body)
+
+    async def _objects(self, call: CallExtender, client: RestClient) -> dict[ObjectRef, Json]:
+        """Read the objects that the body of `call` contains."""
+        if call.verb is ExtenderVerb.BIND:
+            return {}
+        refs = [call.pod]
+        if not call.by_name:
+            refs += [pod for victims in call.victims for pod in victims.pods]
+        found = await asyncio.gather(*(self._read(ref, client) for ref in refs))
+        objects = {ref: obj for ref, obj in zip(refs, found, strict=True) if obj is not None}
+        if call.nodes and not call.by_name:
+            for item in await list_objects(client, self._resources["Node"].collection()):
+                node: dict[str, Any] = msgspec.json.decode(item)
+                objects[ObjectRef("Node", "", node["metadata"]["name"])] = node
+        return objects
+
+    async def _read(self, ref: ObjectRef, client: RestClient) -> Json | None:
+        path = self._resources[ref.kind].path(ref.namespace, ref.name)
+        answer = await client.exchange(ApiRequest("GET", path), READ_SECONDS_MAX)
+        if not answer.is_success:
+            return None
+        found: Json = msgspec.json.decode(answer.body)
+        return found if found["metadata"].get("uid") == ref.uid else None

@@ -1,0 +1,168 @@
+"""HttpServer: /healthz, /livez, /readyz and /metrics of a running replica.
+
+Probes need no authentication. Metrics need a bearer token whose user may GET /metrics, as the API
+server decides (TokenReview, then SubjectAccessReview). The certificate is the given one, or a
+self-signed one that is made at the start, as kube-scheduler makes one.
+
+upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
+from fairlead.client.rest_client import ApiRequest, RestClient
+from fairlead.engine.core.instant import Instant, seconds
+
+# upstream: apiserver/pkg/server/options/authentication.go: CacheTTL
+REMEMBERED: Final = seconds(10)
+TOKENS_MAX: Final = 1_000
+REVIEW_SECONDS_MAX: Final = 10.0
+_TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105
+_ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BEARER: Final = "bearer "
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """The listening socket, and the files of a certificate and its key; "" makes one."""
+
+    listening: socket
+    certificate_file: str = ""
+    key_file: str = ""
+
+
+class HttpServer:
+    """Answers probes and scrapes."""
+
+    def __init__(
+        self,
+        client: RestClient,
+        clock: Callable[[], Instant],
+        *,
+        is_ready: Callable[[], bool],
+        exposition: Callable[[], bytes],
+    ) -> None:
+        """`client` asks the API server about tokens; `exposition` returns the metrics."""
+        self._client = client
+        self._clock = clock
+        self._is_ready = is_ready
+        self._exposition = exposition
+        self._known: dict[str, tuple[Instant, int]] = {}
+
+    def app(self) -> web.Application:
+        """Return the application."""
+        app = web.Application()
+        for path in ("/healthz", "/livez"):
+            app.router.add_get(path, self._health)
+        app.router.add_get("/readyz", self._readiness)
+        app.router.add_get("/metrics", self._metrics)
+        return app
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def _readiness(self, _request: web.Request) -> web.Response:
+        if self._is_ready():
+            return web.Response(text="ok")
+        return web.Response(status=503, text="resources have not been listed yet")
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        header = request.headers.get("Authorization", "")
+        if not header.lower().startswith(_BEARER):
+            return web.Response(status=401, text="Unauthorized")
+        status = await self._status_of(header[len(_BEARER) :].strip())
+        if status != 200:
+            return web.Response(
+                status=status, text="Unauthorized" if status == 401 else "Forbidden"
+            )
+        return web.Response(body=self._exposition(), headers={"Content-Type": _TEXT})
+
+    async def _status_of(self, token: str) -> int:
+        """Return 200, 401 or 403 for a token; remembered for a few seconds."""
+        now = self._clock()
+        known = self._known.get(token)
+        if known is not None and now < known[0]:
+            return known[1]
+        status = await self._review(token)
+        if len(self._known) >= TOKENS_MAX:
+            self._known.clear()
+        self._known[token] = (now + REMEMBERED, status)
+        return status
+
+    async def _review(self, token: str) -> int:
+        found = await self._post(
+            _TOKEN_REVIEWS,
+            {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenReview",
+                "spec": {"token": token},
+            },
+        )
+        if not found.get("authenticated"):
+            return 401
+        user = found.get("user") or {}
+        spec = {
+            "user": user.get("username", ""),
+            "groups": user.get("groups") or [],
+            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": spec,
+        }
+        allowed = (await self._post(_ACCESS_REVIEWS, review)).get("allowed")
+        return 200 if allowed else 403
+
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the status of a review, {} if it could not be made."""
+        request = ApiRequest("POST", path, msgspec.json.encode(body))
+        answer = await self._client.exchange(request, REVIEW_SECONDS_MAX)
+        if not answer.is_success:
+            return {}
+        status: dict[str, Any] = msgspec.json.decode(answer.body).get("status") or {}
+        return status
+
+
+@asynccontextmanager
+async def served(server: HttpServer, options: HttpOptions) -> AsyncIterator[None]:
+    """Serve over TLS while the block lasts. Raises OSError and ssl.SSLError for bad files."""
+    context = tls_context(options)
+    runner = web.AppRunner(server.app(), access_log=None)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, options.listening, ssl_context=context).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def tls_context(options: HttpOptions) -> ssl.SSLContext:
+    """Return the server's TLS settings. Raises OSError and ssl.SSLError for unusable files."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if options.certificate_file:
+        context.load_cert_chain(options.certificate_file, options.key_file or None)
+        return context
+    # Certificates are valid in real time, in every world.
+    now = datetime.now(UTC)  # noqa: TID251
+    pair = new_server(new_authority(now), (), now)
+    with TemporaryDirectory(prefix="fairlead-") as folder:
+        file = Path(folder) / "server.pem"
+        file.touch(mode=0o600)
+        file.write_text(pair.certificate + pair.key, encoding="ascii")
+        context.load_cert_chain(file)
+    return context

@@ -1,0 +1,332 @@
+"""Performs a command as API requests: a generator that yields requests and gets their answers.
+
+    steps = perform(command, resources, now, jitter)
+    request = next(steps)
+    ...
+    request = steps.send(answer)      # an ApiRequest, or a pause in seconds
+    ...
+    StopIteration.value               # the Performed
+
+A request that got no answer may have been performed, so it is sent again until the server says what
+is the case: bindings, patches and deletions have the same effect once or twice. A pod therefore
+stays assumed on its node as long as its binding is in doubt.
+
+upstream: client-go/rest/{request,with_retry}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct, field
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.client.api_resource import ApiResource
+from fairlead.client.rest_client import ApiAnswer, ApiRequest
+from fairlead.client.retry_backoff import Jitter
+from fairlead.engine.core.command import (
+    Bind,
+    Command,
+    Condition,
+    DeleteObject,
+    EvictPod,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+# Tries of a request that the server answers with an internal error.
+ERROR_TRIES_MAX: Final = 4
+PAUSE_SECONDS_MAX: Final = 8.0
+_TOO_MANY, _INTERNAL_ERROR = 429, 500
+# Answers after which the same request may succeed: timeouts, overload, a gateway without a server.
+_TRANSIENT: Final = (0, 408, 429, 502, 503, 504)
+_CONFLICT, _NOT_FOUND = 409, 404
+# Kinds whose conditions a strategic merge patch merges by type.
+_STRATEGIC_KINDS: Final = ("Pod", "Node")
+_REASONS: Final = {reason.value: reason for reason in FailureReason} | {
+    "BadRequest": FailureReason.INVALID
+}
+_BY_CODE: Final = {
+    404: FailureReason.NOT_FOUND,
+    409: FailureReason.CONFLICT,
+    429: FailureReason.TOO_MANY_REQUESTS,
+    403: FailureReason.FORBIDDEN,
+    422: FailureReason.INVALID,
+    400: FailureReason.INVALID,
+}
+
+Resources = Mapping[str, ApiResource]
+Steps = Generator["ApiRequest | float", ApiAnswer | None, "Performed"]
+_Answered = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEffect:
+    """What the watch must show before an outcome is reported.
+
+    The object, or a newer one of that name, at `version` or later; with `node`, on any node; with
+    `is_deletion`, with a deletion timestamp or gone; with `is_removal`, gone.
+    """
+
+    ref: ObjectRef
+    version: str = ""
+    node: str = ""
+    is_deletion: bool = False
+    is_removal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """The outcome of a command, and the effect that it had, if any."""
+
+    outcome: CommandSucceeded | CommandFailed
+    effect: WrittenEffect | None = None
+
+
+class _Meta(Struct):
+    uid: str = ""
+    resource_version: str = field(default="", name="resourceVersion")
+    finalizers: list[str] | None = None
+
+
+class _PodSpec(Struct):
+    node_name: str = field(default="", name="nodeName")
+
+
+class _Found(Struct):
+    """The fields of an answer that tell what was written."""
+
+    metadata: _Meta = field(default_factory=_Meta)
+    spec: _PodSpec = field(default_factory=_PodSpec)
+
+
+class _ConditionList(Struct):
+    conditions: list[dict[str, Any]] | None = None
+
+
+class _WithConditions(Struct):
+    status: _ConditionList | None = None
+
+
+def perform(
+    command: Command,
+    resources: Resources,
+    now: Instant,
+    jitter: Jitter,
+    known: Mapping[str, str] | None = None,
+) -> Steps:
+    """Perform `command`; see the module's docstring.
+
+    `resources` are keyed by the kinds that commands name. `known` are the statuses of the target's
+    conditions by type, so that their transition times can be kept.
+    """
+    match command:
+        case Bind():
+            return (yield from _bind(command, resources, jitter))
+        case PatchStatus():
+            return (yield from _patch_status(command, resources, now, jitter, known or {}))
+        case PatchObject(target, patch):
+            body = _with_identity(patch, target.uid, "")
+            return (yield from _patch(command, target, resources, (MERGE, "", body), jitter))
+        case DeleteObject():
+            return (yield from _delete(command, resources, jitter))
+        case EvictPod(pod, _):
+            return (yield from _evict(command, pod, resources, jitter))
+        case _:
+            problem = f"{type(command).__name__} is not performed in a running cluster"
+            return Performed(CommandFailed(command, FailureReason.INVALID, problem))
+
+
+def _bind(command: Bind, resources: Resources, jitter: Jitter) -> Steps:
+    pod = command.pod
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+        "target": {"kind": "Node", "name": command.node},
+    }
+    path = resources["Pod"].path(pod.namespace, pod.name, "binding")
+    request = ApiRequest("POST", path, msgspec.json.encode(body))
+    answer, tries = yield from _definite(request, jitter)
+    bound = Performed(CommandSucceeded(command), WrittenEffect(pod, node=command.node))
+    if answer.is_success:
+        return bound
+    if answer.status in (_CONFLICT, _INTERNAL_ERROR) and tries > 1:
+        # An earlier try, of which no answer came, may have bound the pod.
+        get = ApiRequest("GET", resources["Pod"].path(pod.namespace, pod.name))
+        shown, _ = yield from _definite(get, jitter)
+        found = _found(shown)
+        if found.spec.node_name == command.node and found.metadata.uid == pod.uid:
+            return bound
+    return _failed(command, answer)
+
+
+def _patch_status(
+    command: PatchStatus,
+    resources: Resources,
+    now: Instant,
+    jitter: Jitter,
+    known: Mapping[str, str],
+) -> Steps:
+    target = command.target
+    resource = resources.get(target.kind)
+    status: dict[str, Any] = dict(command.fields)
+    stamp, version = format_timestamp(now), command.resource_version
+    kind = MERGE
+    if command.conditions and target.kind in _STRATEGIC_KINDS:
+        status["conditions"] = [
+            _condition(one, known.get(one.type), stamp) for one in command.conditions
+        ]
+        kind = STRATEGIC
+    elif command.conditions and resource is not None:
+        # A merge patch replaces the whole list, so the present one must be read first.
+        get = ApiRequest("GET", resource.path(target.namespace, target.name))
+        answer, _ = yield from _definite(get, jitter)
+        if not answer.is_success:
+            return _failed(command, answer)
+        status["conditions"] = _merged(_conditions_of(answer), command.conditions, stamp)
+        version = version or _found(answer).metadata.resource_version
+    body = _with_identity({"status": status}, target.uid, version)
+    return (yield from _patch(command, target, resources, (kind, "status", body), jitter))
+
+
+def _patch(
+    command: PatchStatus | PatchObject,
+    target: ObjectRef,
+    resources: Resources,
+    patch: tuple[str, str, Mapping[str, Any]],
+    jitter: Jitter,
+) -> Steps:
+    """Send a patch: its content type, subresource and body."""
+    content_type, subresource, body = patch
+    resource = resources.get(target.kind)
+    if resource is None:
+        message = "the server could not find the requested resource"
+        return Performed(CommandFailed(command, FailureReason.NOT_FOUND, message))
+    path = resource.path(target.namespace, target.name, subresource)
+    request = ApiRequest("PATCH", path, msgspec.json.encode(body), content_type)
+    answer, _ = yield from _definite(request, jitter)
+    if not answer.is_success:
+        return _failed(command, answer)
+    version = _found(answer).metadata.resource_version
+    return Performed(CommandSucceeded(command), WrittenEffect(target, version=version))
+
+
+def _delete(command: DeleteObject, resources: Resources, jitter: Jitter) -> Steps:
+    target, resource = command.target, resources.get(command.target.kind)
+    if resource is None:
+        message = "the server could not find the requested resource"
+        return Performed(CommandFailed(command, FailureReason.NOT_FOUND, message))
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if command.grace_period_s is not None:
+        options["gracePeriodSeconds"] = command.grace_period_s
+    if target.uid:
+        options["preconditions"] = {"uid": target.uid}
+    if command.policy != "Background":
+        options["propagationPolicy"] = command.policy
+    path = resource.path(target.namespace, target.name)
+    answer, _ = yield from _definite(
+        ApiRequest("DELETE", path, msgspec.json.encode(options)), jitter
+    )
+    if not answer.is_success:
+        return _failed(command, answer)
+    is_removal = command.grace_period_s == 0 and not _found(answer).metadata.finalizers
+    effect = WrittenEffect(target, is_deletion=True, is_removal=is_removal)
+    return Performed(CommandSucceeded(command), effect)
+
+
+def _evict(command: EvictPod, pod: ObjectRef, resources: Resources, jitter: Jitter) -> Steps:
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+    path = resources["Pod"].path(pod.namespace, pod.name, "eviction")
+    # 429 is the answer of a PodDisruptionBudget.
+    request = ApiRequest("POST", path, msgspec.json.encode(body))
+    answer, _ = yield from _definite(request, jitter, final=(_TOO_MANY,))
+    if not answer.is_success:
+        return _failed(command, answer)
+    return Performed(CommandSucceeded(command), WrittenEffect(pod, is_deletion=True))
+
+
+def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) -> _Answered:
+    """Send `request` until the server has decided; return the answer and the number of tries."""
+    tries = errors = 0
+    while True:
+        answer = yield request
+        assert answer is not None
+        tries += 1
+        errors += answer.status == _INTERNAL_ERROR
+        is_transient = answer.status in _TRANSIENT and answer.status not in final
+        if not is_transient and not (answer.status == _INTERNAL_ERROR and errors < ERROR_TRIES_MAX):
+            return answer, tries
+        backoff = min(PAUSE_SECONDS_MAX, 0.05 * 2 ** min(tries, 10)) * (1 + jitter())
+        yield max(backoff, answer.retry_after_s)
+
+
+def _failed(command: Command, answer: ApiAnswer) -> Performed:
+    by_code = _BY_CODE.get(answer.status, FailureReason.INTERNAL_ERROR)
+    reason = _REASONS.get(answer.reason, by_code)
+    return Performed(CommandFailed(command, reason, answer.message))
+
+
+def _found(answer: ApiAnswer) -> _Found:
+    try:
+        return msgspec.json.decode(answer.body, type=_Found)
+    except msgspec.DecodeError:
+        return _Found()
+
+
+def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str, Any]:
+    """Return `patch` with preconditions; a patch may state its version itself."""
+    metadata = dict(patch.get("metadata") or {})
+    if uid:
+        metadata["uid"] = uid
+    if version:
+        metadata["resourceVersion"] = version
+    return {**patch, "metadata": metadata} if metadata else dict(patch)
+
+
+def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, Any]:
+    """Return a condition of a patch; without a transition time, the present one stays."""
+    condition = {
+        "type": wanted.type,
+        "status": wanted.status,
+        "reason": wanted.reason or None,
+        "message": wanted.message or None,
+    }
+    if before != wanted.status:
+        condition["lastTransitionTime"] = stamp
+    if wanted.last_heartbeat_time:
+        condition["lastHeartbeatTime"] = wanted.last_heartbeat_time
+    return condition
+
+
+def _conditions_of(answer: ApiAnswer) -> list[dict[str, Any]]:
+    try:
+        found = msgspec.json.decode(answer.body, type=_WithConditions)
+    except msgspec.DecodeError:
+        return []
+    return (found.status.conditions if found.status else None) or []
+
+
+def _merged(
+    before: list[dict[str, Any]], wanted: tuple[Condition, ...], stamp: str
+) -> list[dict[str, Any]]:
+    by_type = {str(one.get("type")): one for one in before}
+    for one in wanted:
+        old = by_type.get(one.type, {})
+        changed = _condition(one, old.get("status"), stamp)
+        merged = {**old, **changed}
+        by_type[one.type] = {key: value for key, value in merged.items() if value is not None}
+    return list(by_type.values())

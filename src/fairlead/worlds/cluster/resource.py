@@ -1,0 +1,96 @@
+"""The resources that each controller reads of a running cluster.
+
+upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/{policy,controller_policy}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from fairlead.apiserver.kind import KINDS, Kind, find_kind
+from fairlead.client.api_resource import ApiResource
+
+SCHEDULER: Final = "scheduler"
+BATCH: Final = "batch"
+NODE_LIFECYCLE: Final = "node-lifecycle"
+TAINT_EVICTION: Final = "taint-eviction"
+CONTROLLERS: Final = (SCHEDULER, BATCH, NODE_LIFECYCLE, TAINT_EVICTION)
+
+LEASES_NAMESPACE: Final = "kube-node-lease"
+# Without these there is nothing to decide about.
+REQUIRED: Final = ("nodes", "pods")
+_STORAGE: Final = (
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+)
+_SCHEDULING: Final = (
+    *REQUIRED,
+    "namespaces",
+    "poddisruptionbudgets.policy",
+    "services",
+    "replicationcontrollers",
+    "replicasets.apps",
+    "statefulsets.apps",
+    *_STORAGE,
+    "resourceclaims.resource.k8s.io",
+    "resourceslices.resource.k8s.io",
+    "deviceclasses.resource.k8s.io",
+)
+_JOBS: Final = (
+    "priorityclasses.scheduling.k8s.io",
+    "podgroups.scheduling.volcano.sh",
+    "queues.scheduling.volcano.sh",
+    "podgroups.scheduling.incubator.k8s.io",
+    "queues.scheduling.incubator.k8s.io",
+    "podgroups.scheduling.sigs.dev",
+    "queues.scheduling.sigs.dev",
+    "podgroups.scheduling.x-k8s.io",
+)
+_READ: Final = {
+    SCHEDULER: _SCHEDULING,
+    BATCH: (*_SCHEDULING, *_JOBS),
+    NODE_LIFECYCLE: (*REQUIRED, "leases.coordination.k8s.io"),
+    TAINT_EVICTION: REQUIRED,
+}
+
+
+def watched_resources(controllers: Collection[str]) -> tuple[ApiResource, ...]:
+    """Return the resources that `controllers` read, each once."""
+    names = dict.fromkeys(name for one in CONTROLLERS if one in controllers for name in _READ[one])
+    by_name = {kind.resource: kind for kind in reversed(KINDS)}
+    return tuple(_resource(by_name[name]) for name in names)
+
+
+def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
+    """Return `resources` keyed by the names that commands use: `Queue.example.com` and `Queue`."""
+    named: dict[str, ApiResource] = {}
+    for resource in resources:
+        for name in _names(resource):
+            named.setdefault(name, resource)
+    return named
+
+
+def _names(resource: ApiResource) -> Iterator[str]:
+    group = resource.api_version.rpartition("/")[0]
+    yield f"{resource.kind}.{group}" if group else resource.kind
+    # A plain name is that of the built-in kind.
+    known = find_kind(resource.kind)
+    if known is None or known.api_version == resource.api_version:
+        yield resource.kind
+
+
+def _resource(kind: Kind) -> ApiResource:
+    is_lease = kind.resource == "leases.coordination.k8s.io"
+    return ApiResource(
+        kind.api_version,
+        kind.kind,
+        kind.plural,
+        kind.namespaced,
+        only_namespace=LEASES_NAMESPACE if is_lease else "",
+    )

@@ -1,0 +1,306 @@
+"""ClusterRunner: runs controllers against a real cluster, in an asyncio event loop.
+
+    1. list and watch what the controllers read, also before leading, so that failover is fast
+    2. wait until this replica leads and everything has been listed
+    3. build the engine and run it: after each update, each outcome, and when something is due
+    4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
+
+The clock is the machine's time at the start plus the time that has passed since, so that neither a
+clock set forward nor one set back looks like silence of the nodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from random import Random  # noqa: TID251 - jitter is not replayed
+from time import perf_counter
+from typing import Any, Final
+
+from fairlead.client.api_resource import ApiResource
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import ConnectionConfigError
+from fairlead.client.leader_election import ElectionConfig, LeaderElection
+from fairlead.client.list_watch import ListWatch
+from fairlead.client.reflector import WATCH_SECONDS, ObjectUpdate, Reflector
+from fairlead.client.request_queue import RequestLimits
+from fairlead.client.rest_client import RestClient
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.engine import Engine
+from fairlead.worlds.cluster.election import Election
+from fairlead.worlds.cluster.event_recorder import EventRecorder
+from fairlead.worlds.cluster.extender_thread import ExtenderThread
+from fairlead.worlds.cluster.resource import REQUIRED, resources_by_kind
+from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
+from fairlead.worlds.cluster.world import ClusterWorld
+from fairlead.worlds.driver import Driver
+from fairlead.worlds.extender.extender_caller import ExtenderCaller
+from fairlead.worlds.local.clock import LocalClock
+
+SLICE_S: Final = 0.02
+STOP_SECONDS_MAX: Final = 5.0
+LOST_LEADERSHIP: Final = "leaderelection lost"
+_POLL_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerOptions:
+    """What to run, and against which cluster.
+
+    `build` makes the engine when this replica becomes leader. `election` None acts without a Lease.
+    `host` is this machine's name in events; "" writes none. `log` gets one line per incident.
+    """
+
+    config: ConnectionConfig
+    resources: Sequence[ApiResource]
+    build: Callable[[Instant], Engine]
+    election: ElectionConfig | None = None
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    host: str = ""
+    extenders: ExtenderCaller | None = None
+    log: Callable[[str], None] = lambda _: None
+    watch_seconds: int = WATCH_SECONDS
+    request_seconds: float = REQUEST_SECONDS_MAX
+    on_start: Callable[[Engine], None] = lambda _: None
+
+
+class ClusterRunner:
+    """Runs one replica; `run` is its only entry point."""
+
+    def __init__(self, options: RunnerOptions) -> None:
+        """Prepare; nothing is sent before `run`."""
+        self.clock = LocalClock()
+        self.election: Election | None = None
+        self.engine: Engine | None = None
+        random = Random()  # noqa: S311 - jitter
+        self._jitter = random.random
+        self._options = options
+        self.reflectors = tuple(
+            Reflector(one, self._jitter, watch_seconds=options.watch_seconds)
+            for one in options.resources
+        )
+        self._driver: Driver | None = None
+        self._world: ClusterWorld | None = None
+        self._sender: Sender | None = None
+        self._ended = asyncio.Event()
+        self._problem = ""
+        self._timer: asyncio.Handle | None = None
+        self._is_woken = False
+        self._named: set[str] = set()
+        self.overcommitments = 0
+
+    # --- what callers see ------------------------------------------------------------------
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this replica may act now."""
+        return self.election is None or self.election.state.is_leader(self.clock.now())
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether every resource has been listed."""
+        return all(one.has_synced for one in self.reflectors)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is due, waiting or in flight; for tests."""
+        world, sender, driver = self._world, self._sender, self._driver
+        if world is None or sender is None or driver is None:
+            return False
+        return world.is_quiet and sender.is_idle and driver.is_settled and not self._is_woken
+
+    @property
+    def requests(self) -> int:
+        """The number of requests sent for commands and events."""
+        return 0 if self._sender is None else self._sender.requests
+
+    @property
+    def events_dropped(self) -> int:
+        """The number of events that were not written."""
+        return 0 if self._sender is None else self._sender.events_dropped
+
+    def stop(self) -> None:
+        """End the run: finish what is in flight and release the Lease."""
+        self._ended.set()
+
+    # --- the run ---------------------------------------------------------------------------
+
+    async def run(self) -> str:
+        """Run until `stop`; return why it ended early, "" if it did not."""
+        options = self._options
+        async with AsyncExitStack() as stack:
+            watches = RestClient(options.config, connections_max=len(self.reflectors) + 1)
+            api = RestClient(options.config, connections_max=options.limits.in_flight_max + 1)
+            lease = RestClient(options.config, connections_max=1)
+            for client in (watches, api, lease):
+                await stack.enter_async_context(client)
+            tasks = [self._task(self._list_watch(one, watches)) for one in self.reflectors]
+            self._compose(api, stack)
+            if options.election is not None:
+                state = LeaderElection(options.election, self._jitter)
+                self.election = Election(state, lease, self.clock.now, self._on_election)
+                tasks.append(self._task(self.election.run()))
+            try:
+                await self._ended.wait()
+                await self._finish()
+            finally:
+                self._close(tasks)
+                await asyncio.gather(*tasks, return_exceptions=True)
+            if self.election is not None and not self._problem:
+                await self.election.release()
+        return self._problem
+
+    def _compose(self, api: RestClient, stack: AsyncExitStack) -> None:
+        options = self._options
+        named = resources_by_kind(options.resources)
+        thread = None
+        if options.extenders is not None:
+            thread = ExtenderThread(options.extenders, named)
+            stack.callback(thread.close)
+        sender_options = SenderOptions(
+            limits=options.limits,
+            clock=self.clock.now,
+            jitter=self._jitter,
+            may_send=lambda: self.is_leader,
+            recorder=EventRecorder(options.host, named) if options.host else None,
+            extenders=thread,
+            request_seconds=options.request_seconds,
+        )
+        self._sender = Sender(api, named, sender_options)
+        self._sender.on_outcome = self.wake
+        self._world = ClusterWorld(self.reflectors, self._sender)
+        self._sender.world = self._world
+
+    async def _list_watch(self, reflector: Reflector, client: RestClient) -> None:
+        def on_updates(updates: list[ObjectUpdate]) -> None:
+            self._notice(reflector)
+            if self._driver is None:
+                self._begin_if_ready()
+            elif updates:
+                assert self._world is not None
+                self._world.observe(updates)
+                self.wake()
+
+        await ListWatch(reflector, client, on_updates, self.clock.now).run()
+
+    def _notice(self, reflector: Reflector) -> None:
+        """Report a resource that may not be read, once."""
+        name = reflector.resource.name
+        if not reflector.is_forbidden or name in self._named:
+            return
+        self._named.add(name)
+        if name in REQUIRED:
+            self._fail(f"{name} may not be read")
+        self._options.log(f"{name} may not be read, so decisions do not take them into account")
+
+    def _on_election(self) -> None:
+        assert self.election is not None
+        if self.election.state.has_lost(self.clock.now()):
+            self._fail(LOST_LEADERSHIP)
+        elif self._driver is None:
+            self._begin_if_ready()
+
+    def _begin_if_ready(self) -> None:
+        """Build the engine once this replica leads and everything has been listed."""
+        if self._driver is not None or not self.has_synced or not self.is_leader:
+            return
+        assert self._world is not None
+        now = self.clock.now()
+        self.engine = self._options.build(now)
+        self._driver = Driver(self.engine, self._world, now=now)
+        self._world.start()
+        self._options.on_start(self.engine)
+        self.wake()
+
+    def wake(self) -> None:
+        """Schedule a step of the engine."""
+        if not self._is_woken:
+            self._is_woken = True
+            asyncio.get_running_loop().call_soon(self._step)
+
+    def _step(self) -> None:
+        """Do what is due, for one slice of time."""
+        self._is_woken = False
+        driver = self._driver
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if driver is None or self._ended.is_set() or not self.is_leader:
+            return
+        end = perf_counter() + SLICE_S
+        now = max(self.clock.now(), driver.now)
+
+        def is_over() -> bool:
+            return perf_counter() > end
+
+        driver.pass_time(now)
+        driver.run(max(now, driver.now), stop_when=is_over, pause_when=is_over)
+        due = driver.next_due()
+        self._check_room()
+        if due is None and driver.is_settled:
+            return
+        wait = 0.0 if due is None else self.clock.seconds_until(due) or 0.0
+        if wait <= 0:
+            self.wake()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(wait, self.wake)
+
+    def _check_room(self) -> None:
+        """Report nodes that pods have just been bound to without room for them.
+
+        Two schedulers that bind at the same moment, or one binding in flight when leadership was
+        lost, can cause it.
+        """
+        assert self.engine is not None
+        assert self._world is not None
+        for name in self._world.take_bound_nodes():
+            info = self.engine.cluster.table.find(name)
+            if info is None:
+                continue
+            columns = range(len(info.requested))
+            if any(info.requested_of(one) > info.allocatable_of(one) for one in columns):
+                self.overcommitments += 1
+                self._options.log(f"node {name} has less allocatable than its pods request")
+
+    # --- the end ---------------------------------------------------------------------------
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._on_task_end)
+        return task
+
+    def _on_task_end(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            return
+        failure = task.exception()
+        if isinstance(failure, ConnectionConfigError):
+            self._fail(str(failure))
+        elif failure is not None:
+            self._fail(f"internal error: {type(failure).__name__}: {failure}")
+
+    def _fail(self, problem: str) -> None:
+        """End the run at once; without leadership nothing more is sent."""
+        if not self._ended.is_set():
+            self._problem = problem
+            self._ended.set()
+            if self._sender is not None:
+                self._sender.stop()
+
+    async def _finish(self) -> None:
+        """Let requests in flight end, within STOP_SECONDS_MAX."""
+        end = perf_counter() + STOP_SECONDS_MAX
+        sender = self._sender
+        while not self._problem and sender is not None and not sender.is_idle:
+            if perf_counter() > end:
+                return
+            await asyncio.sleep(_POLL_S)
+
+    def _close(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._sender is not None:
+            self._sender.stop()

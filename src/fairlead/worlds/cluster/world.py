@@ -1,0 +1,171 @@
+"""ClusterWorld: a real cluster as the engine sees it.
+
+    updates of watches ──▶ observe ──▶ poll ──▶ engine ──▶ perform ──▶ `submit` ──▶ requests
+                                        ▲                                             │
+                                        └── outcomes ◀── held until seen ◀── finish ◀─┘
+
+The engine starts once every resource has been listed, with everything at once. The outcome of a
+command is reported after its effect, as in every world: it is held until a watch has shown the
+effect, or for HOLD_MAX if the watch lags.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from fairlead.api.objects import ApiObject, Pod
+from fairlead.client.reflector import ObjectUpdate, Reflector, is_newer
+from fairlead.engine.core.command import CallExtender, Issued, ObjectRef, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.worlds.cluster.perform import Performed, WrittenEffect
+from fairlead.worlds.cluster.resource import resources_by_kind
+
+HOLD_MAX: Final[DurationNs] = seconds(5)
+
+
+class Outbox(Protocol):
+    """Sends what the engine issues; outcomes come back through `ClusterWorld.finish`."""
+
+    def submit(self, issued: Issued, now: Instant) -> None:
+        """Perform a command."""
+        ...
+
+    def record(self, event: RecordEvent, now: Instant) -> None:
+        """Write an event, or drop it."""
+        ...
+
+    def call_extender(self, call: CallExtender) -> None:
+        """Call an extender; its answer is a stimulus for `ClusterWorld.enqueue`."""
+        ...
+
+
+class ClusterWorld:
+    """Passes what reflectors see to the engine, and commands to `outbox`."""
+
+    def __init__(self, reflectors: Sequence[Reflector], outbox: Outbox) -> None:
+        """`reflectors` are those of all resources that the engine reads."""
+        self._reflectors = tuple(reflectors)
+        self._by_kind: Mapping[str, Reflector] = _keyed(reflectors)
+        self._outbox = outbox
+        self._pending: deque[Stimulus] = deque()
+        self._held: dict[tuple[str, str], list[tuple[Instant, Performed]]] = {}
+        self._deadlines: deque[tuple[Instant, tuple[str, str]]] = deque()
+        self._bound: dict[str, None] = {}
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def observe(self, updates: Sequence[ObjectUpdate]) -> None:
+        """Take in the differences that a reflector has found, after `start`."""
+        for update in updates:
+            view = update.object
+            if isinstance(view, Pod) and view.spec.node_name and not update.is_deleted:
+                self._bound[view.spec.node_name] = None
+            self._pending.append(ObjectDeleted(view) if update.is_deleted else ObjectChanged(view))
+
+        # The reflector shows the state after all of `updates`.
+        for update in updates if self._held else ():
+            self._release((type(update.object).__name__, update.object.key))
+
+    def start(self) -> None:
+        """Give the engine everything that the reflectors know."""
+        objects = [view for one in self._reflectors for view in one.objects.values()]
+        self._pending.append(ObjectsLoaded(objects))
+
+    def take_bound_nodes(self) -> list[str]:
+        """Return the nodes of the pods that have changed since the last call."""
+        nodes = list(self._bound)
+        self._bound.clear()
+        return nodes
+
+    def finish(self, performed: Performed, now: Instant) -> None:
+        """Take in the outcome of a command."""
+        effect = performed.effect
+        if effect is None or self._is_seen(effect):
+            self._pending.append(performed.outcome)
+            return
+        # Kinds of one name, such as PodGroups of two groups, share their entries.
+        key = (effect.ref.kind.partition(".")[0], effect.ref.key)
+        self._held.setdefault(key, []).append((now + HOLD_MAX, performed))
+        self._deadlines.append((now + HOLD_MAX, key))
+
+    def enqueue(self, stimulus: Stimulus) -> None:
+        """Queue `stimulus` for the next poll."""
+        self._pending.append(stimulus)
+
+    def find(self, ref: ObjectRef) -> ApiObject | None:
+        """Return the newest known version of an object; None if there is none of that uid."""
+        reflector = self._by_kind.get(ref.kind)
+        found = None if reflector is None else reflector.objects.get(ref.key)
+        if found is None or ref.uid not in ("", found.metadata.uid):
+            return None
+        return found
+
+    # --- World -----------------------------------------------------------------------------
+
+    def perform(self, issued: Issued, now: Instant) -> None:
+        """Send a command; `poll` returns its outcome later."""
+        match issued.command:
+            case RecordEvent() as event:
+                self._outbox.record(event, now)
+            case CallExtender() as call:
+                self._outbox.call_extender(call)
+            case _:
+                self._outbox.submit(issued, now)
+
+    def poll(self, now: Instant) -> list[Stimulus]:
+        """Return what happened since the last call."""
+        while self._deadlines and self._deadlines[0][0] <= now:
+            self._give_up(self._deadlines.popleft()[1], now)
+        stimuli = list(self._pending)
+        self._pending.clear()
+        return stimuli
+
+    def next_event(self) -> Instant | None:
+        """Return when an outcome has been held for long enough."""
+        return self._deadlines[0][0] if self._deadlines else None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing waits for the engine, and no outcome is held."""
+        return not self._pending and not self._held
+
+    # --- held outcomes ---------------------------------------------------------------------
+
+    def _release(self, key: tuple[str, str]) -> None:
+        """Report the outcomes whose effects have been seen."""
+        for due, performed in self._held.pop(key, ()):
+            assert performed.effect is not None
+            if self._is_seen(performed.effect):
+                self._pending.append(performed.outcome)
+            else:
+                self._held.setdefault(key, []).append((due, performed))
+
+    def _give_up(self, key: tuple[str, str], now: Instant) -> None:
+        for due, performed in self._held.pop(key, ()):
+            if due <= now:
+                self._pending.append(performed.outcome)
+            else:
+                self._held.setdefault(key, []).append((due, performed))
+
+    def _is_seen(self, effect: WrittenEffect) -> bool:
+        reflector = self._by_kind.get(effect.ref.kind)
+        if reflector is None or not reflector.is_served:
+            return True
+        found = reflector.objects.get(effect.ref.key)
+        if found is None or effect.ref.uid not in ("", found.metadata.uid):
+            return True
+        if effect.is_deletion:
+            return bool(found.metadata.deletion_timestamp) and not effect.is_removal
+        if effect.node:
+            return isinstance(found, Pod) and bool(found.spec.node_name)
+        return not is_newer(effect.version, found.metadata.resource_version)
+
+
+def _keyed(reflectors: Sequence[Reflector]) -> dict[str, Reflector]:
+    """Return the reflectors by the kinds that commands name."""
+    by_resource = {one.resource: one for one in reflectors}
+    named = resources_by_kind([one.resource for one in reflectors])
+    return {name: by_resource[resource] for name, resource in named.items()}

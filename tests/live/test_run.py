@@ -1,0 +1,149 @@
+"""`fairlead run` as a process, against a cluster in another one."""
+
+from __future__ import annotations
+
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from kubernetes import client, config
+from tests.up_process import up
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """The kubeconfig of a cluster with five nodes and no scheduler."""
+    path = tmp_path_factory.mktemp("run") / "kubeconfig"
+    options = ("--nodes", "5", "--without", "scheduler", "--kubeconfig", str(path))
+    with up(*options, paused=False):
+        config.load_kube_config(str(path))
+        yield str(path)
+
+
+@contextmanager
+def running(kubeconfig, *options):
+    """A replica that leads."""
+    command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", kubeconfig]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    try:
+        assert "running in" in process.stderr.readline()
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+        process.stderr.close()
+
+
+def pod(name, cpu="10m", **spec):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+def create(*pods):
+    api = client.CoreV1Api()
+    for one in pods:
+        api.create_namespaced_pod("default", one)
+
+
+def eventually(found, seconds=10):
+    end = time.monotonic() + seconds  # noqa: TID251 - another process works in real time
+    while not (value := found()):
+        assert time.monotonic() < end, "waited in vain"  # noqa: TID251
+        time.sleep(0.05)  # noqa: TID251
+    return value
+
+
+def read(name):
+    return client.CoreV1Api().read_namespaced_pod(name, "default")
+
+
+@pytest.fixture
+def clean():
+    """Removes the pods of a test."""
+    yield
+    api = client.CoreV1Api()
+    api.delete_collection_namespaced_pod("default", grace_period_seconds=0)
+    eventually(lambda: not api.list_namespaced_pod("default").items)
+
+
+def test_pods_are_bound_and_events_written(cluster, clean):
+    with running(cluster, "--listen", "none"):
+        create(*(pod(f"p{number}") for number in range(10)), pod("other", schedulerName="other"))
+        for number in range(10):
+            eventually(lambda name=f"p{number}": read(name).spec.node_name)
+        events = eventually(
+            lambda: (
+                client.EventsV1Api()
+                .list_namespaced_event("default", field_selector="reason=Scheduled")
+                .items
+            )
+        )
+        assert events[0].reporting_controller == "default-scheduler"
+        assert events[0].note.startswith("Successfully assigned default/p")
+        assert read("other").spec.node_name is None
+
+
+def test_a_pod_without_room_is_told_why_and_placed_when_there_is_some(cluster, clean):
+    with running(cluster, "--listen", "none"):
+        create(pod("huge", cpu="1000"), pod("fits"))
+        eventually(lambda: read("fits").spec.node_name)
+        (condition,) = eventually(lambda: read("huge").status.conditions)
+        assert (condition.status, condition.reason) == ("False", "Unschedulable")
+        assert condition.message.startswith("0/5 nodes are available: 5 Insufficient cpu.")
+        room = {"status": {"allocatable": {"cpu": "2000"}, "capacity": {"cpu": "2000"}}}
+        client.CoreV1Api().patch_node_status("node-1", room)
+        eventually(lambda: read("huge").spec.node_name)
+
+
+def test_a_second_replica_waits_and_takes_over_when_the_first_leaves(cluster, clean):
+    with running(cluster, "--listen", "none") as first:
+        command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", cluster]
+        second = subprocess.Popen([*command, "--listen", "none"], stderr=subprocess.PIPE, text=True)
+        try:
+            create(pod("before"))
+            eventually(lambda: read("before").spec.node_name)
+            first.send_signal(signal.SIGTERM)
+            assert "running in" in second.stderr.readline()
+            create(pod("after"))
+            eventually(lambda: read("after").spec.node_name)
+        finally:
+            second.send_signal(signal.SIGTERM)
+            assert second.wait(timeout=20) == 0
+            second.stderr.close()
+
+
+def get(port, path, token=""):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", headers=headers)
+    context = ssl._create_unverified_context()
+    try:
+        with urllib.request.urlopen(request, context=context) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, ""
+
+
+def test_probes_are_open_and_metrics_need_a_token(cluster, clean, tmp_path):
+    user = yaml.safe_load(Path(cluster).read_text())["users"][0]["user"]
+    with running(cluster, "--listen", "127.0.0.1:18259"):
+        create(pod("counted"))
+        eventually(lambda: read("counted").spec.node_name)
+        assert get(18259, "/healthz") == (200, "ok")
+        assert get(18259, "/readyz") == (200, "ok")
+        assert get(18259, "/metrics")[0] == 401
+        assert get(18259, "/metrics", "wrong")[0] == 401
+        status, text = get(18259, "/metrics", user["token"])
+    assert status == 200
+    found = re.search(r'scheduler_schedule_attempts_total{.*result="scheduled"} (\d+)', text)
+    assert found
+    assert int(found[1]) >= 1
+    assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in text

@@ -1,0 +1,198 @@
+"""The reflector: what it does next, and the differences it finds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.client.api_resource import ApiResource
+from fairlead.client.reflector import STALE_LISTS_MAX, OpenWatch, PauseUntil, ReadPage, Reflector
+
+PODS = ApiResource("v1", "Pod", "pods", is_namespaced=True)
+SECOND = 1_000_000_000
+
+
+def make(**options):
+    return Reflector(PODS, lambda: 0.0, **options)
+
+
+def listing():
+    """A reflector whose server cannot stream lists."""
+    reflector = make()
+    reflector.next_action(0)
+    reflector.failed(422, 0)
+    return reflector
+
+
+def pod(name, version, uid="", **metadata):
+    meta = {"name": name, "namespace": "d", "uid": uid or f"u-{name}", **metadata}
+    return {"metadata": {**meta, "resourceVersion": str(version)}}
+
+
+def page(*items, version="10", then=""):
+    meta = {"resourceVersion": version, "continue": then}
+    return json.dumps({"kind": "PodList", "metadata": meta, "items": items}).encode()
+
+
+def event(kind, obj):
+    return json.dumps({"type": kind, "object": obj}).encode()
+
+
+def told(updates):
+    return [("-" if one.is_deleted else "+") + one.object.metadata.name for one in updates]
+
+
+def listed(reflector, body, now=0):
+    assert isinstance(reflector.next_action(now), ReadPage)
+    return told(reflector.listed(body, now))
+
+
+def test_the_first_list_is_streamed_where_the_server_can():
+    reflector = make()
+    action = reflector.next_action(0)
+    assert isinstance(action, OpenWatch)
+    assert action.query["sendInitialEvents"] == "true"
+    assert told(reflector.watched(event("ADDED", pod("a", 3)), 0)) == ["+a"]
+    assert not reflector.has_synced
+    end = {"metadata": {"resourceVersion": "9"}}
+    end["metadata"]["annotations"] = {"k8s.io/initial-events-end": "true"}
+    assert reflector.watched(event("BOOKMARK", end), 0) == []
+    assert reflector.has_synced
+    assert reflector.next_action(0).query["resourceVersion"] == "9"
+
+
+def test_a_server_that_cannot_stream_is_listed_at_once():
+    action = listing().next_action(0)
+    assert isinstance(action, ReadPage)
+    assert action.query == {"limit": "500"}
+
+
+def test_pages_are_read_to_the_end_and_then_watched():
+    reflector = listing()
+    assert listed(reflector, page(pod("a", 1), then="t")) == ["+a"]
+    assert not reflector.has_synced
+    assert reflector.next_action(0).query["continue"] == "t"
+    assert listed(reflector, page(pod("b", 2))) == ["+b"]
+    assert reflector.has_synced
+    assert reflector.next_action(0).query["resourceVersion"] == "10"
+
+
+def synced():
+    reflector = listing()
+    listed(reflector, page(pod("a", 1), pod("b", 2)))
+    return reflector
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj", "expected"),
+    [
+        ("ADDED", pod("c", 11), ["+c"]),
+        ("MODIFIED", pod("a", 11), ["+a"]),
+        ("DELETED", pod("a", 11), ["-a"]),
+        ("MODIFIED", pod("a", 11, uid="other"), ["-a", "+a"]),
+        ("DELETED", pod("c", 11), []),
+        ("DELETED", pod("a", 11, uid="other"), []),
+        ("MODIFIED", pod("a", 1), []),
+        ("ADDED", pod("c", 10), []),
+    ],
+    ids=[
+        "a new object",
+        "a changed object",
+        "a deleted object",
+        "a deletion that was missed",
+        "an unknown object is deleted",
+        "an earlier object of the name is deleted",
+        "an older version",
+        "an event that the list contains already",
+    ],
+)
+def test_events_yield_the_differences(kind, obj, expected):
+    assert told(synced().watched(event(kind, obj), 0)) == expected
+
+
+def test_a_repeated_event_yields_nothing():
+    reflector = synced()
+    line = event("DELETED", pod("a", 11))
+    assert told(reflector.watched(line, 0)) == ["-a"]
+    assert reflector.watched(event("ADDED", pod("a", 9)), 0) == []
+    assert reflector.watched(line, 0) == []
+
+
+def test_a_watch_continues_where_it_broke():
+    reflector = synced()
+    reflector.watched(event("MODIFIED", pod("a", 15)), 0)
+    reflector.failed(0, 0)
+    pause = reflector.next_action(0)
+    assert isinstance(pause, PauseUntil)
+    action = reflector.next_action(pause.instant)
+    assert action.query["resourceVersion"] == "15"
+
+
+def test_pauses_grow_until_a_watch_ends_well():
+    reflector, pauses, now = synced(), [], 0
+    for _ in range(8):
+        reflector.failed(0, now)
+        pauses.append((reflector.next_action(now).instant - now) / SECOND)
+        now = reflector.next_action(now).instant
+    assert pauses == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
+    reflector.ended(now)
+    reflector.failed(0, now)
+    assert reflector.next_action(now).instant - now == 0.8 * SECOND
+
+
+def test_an_expired_version_is_listed_again_with_a_difference():
+    reflector = synced()
+    gone = {"kind": "Status", "code": 410, "reason": "Expired", "status": "Failure"}
+    assert reflector.watched(event("ERROR", gone), 0) is None
+    now = reflector.next_action(0).instant
+    body = page(pod("b", 2), pod("c", 30), version="30")
+    assert listed(reflector, body, now) == ["+c", "-a"]
+    assert sorted(reflector.objects) == ["d/b", "d/c"]
+
+
+def test_a_list_older_than_what_is_known_is_not_believed():
+    reflector = synced()
+    reflector.watched(event("ADDED", pod("c", 20)), 0)
+    reflector.failed(410, 0)
+    now = 0
+    for _ in range(STALE_LISTS_MAX):
+        now = reflector.next_action(now).instant
+        assert listed(reflector, page(pod("a", 1), version="15"), now) == []
+    assert sorted(reflector.objects) == ["d/a", "d/b", "d/c"]
+
+
+def test_a_server_restored_from_a_backup_is_believed_in_the_end():
+    reflector = synced()
+    reflector.watched(event("MODIFIED", pod("a", 20)), 0)
+    reflector.failed(410, 0)
+    now, found = 0, []
+    for _ in range(STALE_LISTS_MAX + 1):
+        now = reflector.next_action(now).instant
+        found = listed(reflector, page(pod("a", 5), version="6"), now)
+    assert found == ["+a", "-b"]
+    assert reflector.next_action(now).query["resourceVersion"] == "6"
+
+
+@pytest.mark.parametrize("code", [404, 403])
+def test_a_resource_that_cannot_be_read_has_no_objects(code):
+    reflector = make()
+    reflector.next_action(0)
+    reflector.failed(code, 0)
+    assert reflector.has_synced
+    assert (reflector.is_served, reflector.is_forbidden) == (code != 404, code == 403)
+    assert isinstance(reflector.next_action(0), PauseUntil)
+
+
+def test_nulls_and_malformed_objects_do_not_stop_a_list():
+    reflector = listing()
+    odd = pod("odd", 1)
+    odd["spec"] = {"nodeName": 7}
+    null = pod("null", 1, creationTimestamp=None)
+    assert listed(reflector, page(odd, null, pod("a", 1))) == ["+null", "+a"]
+    assert reflector.decoder.refused == 1
+
+
+@pytest.mark.parametrize("line", [b'{"type": "ADDED", "obj', b"[]", b"\xff"])
+def test_a_broken_line_ends_the_watch(line):
+    assert synced().watched(line, 0) is None
