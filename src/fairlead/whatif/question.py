@@ -60,6 +60,7 @@ class Conditions:
     releases: Releases = CURRENT_RELEASES
     config: str | None = None
     plugin: tuple[str, ...] = ()
+    allow_extenders: bool = False
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
     karpenter: KarpenterInput | None = None
     instance_types: str | None = None
@@ -217,4 +218,9 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 def _scheduler(
     conditions: Conditions, config: str | None, plugins: tuple[str, ...]
 ) -> SchedulerConfig:
-    return read_scheduler_config(config, UserPlugins(plugins), conditions.releases.general)
+    return read_scheduler_config(
+        config,
+        UserPlugins(plugins),
+        conditions.releases.general,
+        allow_extenders=conditions.allow_extenders,
+    )

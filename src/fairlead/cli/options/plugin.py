@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from fairlead.cli.options.parameter import Names, named, repeatable
 
 Plugins = Annotated[
     Names,
     repeatable(
         "MODULE:CLASS",
-        "Add a scheduler plugin: MODULE:CLASS, FILE.py:CLASS or the name of an installed one; "
-        "append =N to set the weight of its scores.",
+        "Add a scheduler plugin, whose code runs with your rights: MODULE:CLASS, FILE.py:CLASS or "
+        "the name of an installed one; append =N to set the weight of its scores.",
+    ),
+]
+AllowExtenders = Annotated[
+    bool,
+    Parameter(
+        help="Call the extenders of scheduler configurations, which sends them pods and nodes; "
+        "without this option such a configuration is refused.",
+        negative=(),
     ),
 ]
 BatchConfig = Annotated[
@@ -30,6 +40,7 @@ BatchPlugins = Annotated[
     Names,
     repeatable(
         "MODULE:CLASS",
-        "Load a batch plugin or action that --batch-config refers to.",
+        "Load a batch plugin or action that --batch-config refers to; its code runs with your "
+        "rights.",
     ),
 ]

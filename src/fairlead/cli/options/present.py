@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import integer, named
-from fairlead.cli.options.plugin import Plugins
+from fairlead.cli.options.plugin import AllowExtenders, Plugins
 from fairlead.cli.options.release import ReleaseOptions
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class PresentOptions(ReleaseOptions):
         named("FILE", "Current KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
     ] = None
     plugin: Plugins = ()
+    allow_extenders: AllowExtenders = False
     seed: Annotated[
         int,
         Parameter(help="Seed for tie-breaking and other random choices.", converter=integer),
@@ -44,7 +45,12 @@ class PresentOptions(ReleaseOptions):
         from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
         from fairlead.whatif.configuration.user_plugin import UserPlugins
 
-        return read_scheduler_config(self.config, UserPlugins(self.plugin), self.release)
+        return read_scheduler_config(
+            self.config,
+            UserPlugins(self.plugin),
+            self.release,
+            allow_extenders=self.allow_extenders,
+        )
 
 
 PRESENT_DEFAULTS: Final = PresentOptions()

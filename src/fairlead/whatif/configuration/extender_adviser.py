@@ -31,7 +31,7 @@ def read_adviser(config: str | None, plugins: UserPlugins, snapshot: str | None)
     """
     scheduler = _without_defaults(plugins) if config is None and plugins.named else None
     if scheduler is None:
-        scheduler = read_scheduler_config(config, plugins)
+        scheduler = read_scheduler_config(config, plugins, allow_extenders=True)
     if scheduler.extenders:
         problem = "an extender cannot call extenders"
         raise InputError(config or "", problem, field="extenders")

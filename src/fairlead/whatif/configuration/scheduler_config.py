@@ -25,9 +25,11 @@ from fairlead.engine.configuration.v1 import ConfigurationForm, ExtenderForm, Pl
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
 from fairlead.whatif.input.document import Document, read_one
-from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.input.strict_form import decode_strictly
 
+ALLOW_EXTENDERS: Final = "--allow-extenders"
+_ADDRESS_MAX: Final = 200  # characters
 GROUP: Final = "kubescheduler.config.k8s.io"
 KIND: Final = "KubeSchedulerConfiguration"
 V1: Final = f"{GROUP}/v1"
@@ -39,11 +41,16 @@ _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)",
 
 
 def read_scheduler_config(
-    path: str | None, plugins: UserPlugins | None = None, release: Release = CURRENT
+    path: str | None,
+    plugins: UserPlugins | None = None,
+    release: Release = CURRENT,
+    *,
+    allow_extenders: bool = False,
 ) -> SchedulerConfig:
     """Return the configuration in the file `path` (None for the default) plus users' `plugins`.
 
-    Unset fields have the defaults of `release`. Raises InputError.
+    Unset fields have the defaults of `release`. A file with extenders is refused unless
+    `allow_extenders`, because they are sent pods of the cluster. Raises InputError.
     """
     plugins = plugins or UserPlugins()
     if path is None:
@@ -58,10 +65,19 @@ def read_scheduler_config(
         config = scheduler_config(form, user_plugins, release, only_profile=only_profile)
     except ConfigurationError as cause:
         raise InputError(path, cause.problem, field=cause.field) from None
+    if form.extenders and not allow_extenders:
+        raise _refused_extender(path, form.extenders[0])
     _check_certificates(path, form.extenders)
     mentioned = {name for each in form.profiles for name in _mentioned(each.plugins)}
     profiles = tuple(plugins.placed(profile, mentioned) for profile in config.profiles)
     return _served(replace(config, profiles=profiles), path, only_profile=only_profile)
+
+
+def _refused_extender(path: str, extender: ExtenderForm) -> InputError:
+    """Return the refusal of a configuration that would send pods to an extender, unasked."""
+    address = one_line(extender.url_prefix, _ADDRESS_MAX)
+    problem = f"pods would be sent to {address}; {ALLOW_EXTENDERS} lets extenders be called"
+    return InputError(path, problem, field="extenders")
 
 
 def _served(config: SchedulerConfig, source: str, *, only_profile: bool) -> SchedulerConfig:

@@ -93,17 +93,20 @@ def read_scenario(path: str) -> Scenario:
     return decode_strictly(read_one(path), Scenario)
 
 
-def experiment_of(
+def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     path: str,
     scenario: Scenario,
     seed: int | None = None,
     plugins: UserPlugins | None = None,
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS,
     release: ReleaseChoice = NO_CHOICE,
+    *,
+    allow_extenders: bool = False,
 ) -> Experiment:
     """Return the experiment of `scenario`, which was read from `path`, with `plugins`.
 
-    `seed`, `batch` and `release` override the scenario's settings. Raises InputError.
+    `seed`, `batch` and `release` override the scenario's settings. Without `allow_extenders`, a
+    scheduler configuration with extenders is refused. Raises InputError.
     """
     settings = scenario.settings
     releases = releases_of(path, settings, release)
@@ -132,7 +135,12 @@ def experiment_of(
         duration=duration,
         seed=seed,
         kubelet=kubelet_config(path, settings.kubelet, releases.nodes),
-        scheduler=read_scheduler_config(_config_path(folder, scenario), plugins, releases.general),
+        scheduler=read_scheduler_config(
+            _config_path(folder, scenario),
+            plugins,
+            releases.general,
+            allow_extenders=allow_extenders,
+        ),
         node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
         releases=releases,
         runs_cron_jobs=settings.cron_jobs,

@@ -1,7 +1,8 @@
 """HttpExtenders: calls extenders over HTTP, one call at a time.
 
 A call ends after `httpTimeout`, however slowly the extender sends, and an answer that exceeds the
-maximum size is not read to its end. This process waits while an extender works.
+maximum size is not read to its end. A redirect is not followed; it is a failure, as every status
+but 200 is. This process waits while an extender works.
 
 upstream: pkg/scheduler/extender.go: makeTransport, send
 """
@@ -85,6 +86,7 @@ class HttpExtenders:
             ssl=self._contexts[call.extender],
             server_hostname=_server_name(extender),
             timeout=aiohttp.ClientTimeout(total=to_seconds(extender.timeout)),
+            allow_redirects=False,  # pods go to the configured address only
         ) as response:
             answer = await response.content.read(0)
             while chunk := await response.content.readany():

@@ -87,7 +87,8 @@ def test_a_scheduler_heeds_plugins_that_run_elsewhere(files, by_name, capsys):
     with extender(*options) as address:
         text = CONFIG % (address, str(by_name).lower())
         (files / "scheduler.yaml").write_text(text)
-        arguments = ["simulate", f"{files}/s.yaml", "-o", "json", "--commands", str(commands)]
+        arguments = ["simulate", f"{files}/s.yaml", "-o", "json", "--allow-extenders"]
+        arguments += ["--commands", str(commands)]
         assert run(arguments) == 0
     made = [json.loads(line) for line in commands.read_text().splitlines()]
     about_pods = [each for each in made if each["command"] not in ("CreateObject", "PatchStatus")]

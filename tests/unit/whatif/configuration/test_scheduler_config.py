@@ -24,7 +24,9 @@ def head(version="v1"):
 
 @pytest.fixture
 def read(write):
-    return lambda text, version="v1": read_scheduler_config(write("s.yaml", head(version) + text))
+    return lambda text, version="v1": read_scheduler_config(
+        write("s.yaml", head(version) + text), allow_extenders=True
+    )
 
 
 def profile(text):

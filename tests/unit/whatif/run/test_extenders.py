@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -9,8 +10,11 @@ from threading import Event, Thread
 import msgspec
 import pytest
 
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.explain.pod import explain_pod, explanation_json
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -91,9 +95,8 @@ def outcome(extender, write):
     def finish(options="", **answers):
         path = write("s.yaml", SCENARIO)
         with extender(options, **answers) as (_, url):
-            finished = run_experiment(
-                experiment_of(path, read_scenario(path)), "test", NoProgress()
-            )
+            experiment = experiment_of(path, read_scenario(path), allow_extenders=True)
+            finished = run_experiment(experiment, "test", NoProgress())
         [pod] = finished.outcome.pods.values()
         return pod.node or pod.reason.replace(url, "URL")
 
@@ -159,7 +162,7 @@ def explained(extender, snapshot, make):
         nodes = [make.node(name) for name in "abc"]
         target = make.pod("web", cpu=cpu, priority=100)
         with extender(**answers) as (path, url):
-            config = read_scheduler_config(path)
+            config = read_scheduler_config(path, allow_extenders=True)
             found = explain_pod(snapshot(*nodes, *pods, target), "pod/web", config)
         return explanation_json(found), url
 
@@ -206,3 +209,21 @@ def test_explain_says_that_an_extender_fails(explained):
     assert (found["message"], found["choices"]) == (text, [])
     found, url = explained(preempt=lambda *_: 500, filter=lambda *_: {})
     assert "0/3 nodes are available" in found["message"]
+
+
+def test_extenders_are_called_only_if_allowed(extender, write, snapshot, make):
+    """Whatever reads a configuration refuses one with extenders, in one line with the option."""
+    path = write("s.yaml", SCENARIO)
+    with extender(filter=lambda _server, asked: {"NodeNames": asked["NodeNames"]}) as (file, url):
+        line = f"extenders: pods would be sent to {url}; --allow-extenders lets extenders be called"
+        for refused in (
+            lambda: read_scheduler_config(file),
+            lambda: experiment_of(path, read_scenario(path)),
+            lambda: what_if(snapshot(make.node("a")), ClusterChange(new_config=file)),
+            lambda: what_if(snapshot(make.node("a")), ClusterChange(), Conditions(config=file)),
+        ):
+            with pytest.raises(InputError, match=re.escape(line)):
+                refused()
+        allowed = Conditions(config=file, allow_extenders=True)
+        pod = make.pod("p")
+        assert what_if(snapshot(make.node("a"), pod), ClusterChange(), allowed).changed.placed()

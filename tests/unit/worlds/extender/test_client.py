@@ -67,15 +67,16 @@ def test_whatever_the_status_the_answer_is_told(ask, status):
     assert (answer.status, answer.body) == (status, b"")
 
 
-def test_redirections_are_followed(ask):
-    """As Go's client does where the method may stay."""
+@pytest.mark.parametrize("status", [302, 307])
+def test_no_redirection_is_followed_with_pods(ask, status):
+    paths = []
 
     def respond(request):
-        if request.path == "/elsewhere":
-            return 200, b"here"
-        return 307, b"", {"Location": "/elsewhere"}
+        paths.append(request.path)
+        return status, b"", {"Location": "/elsewhere"}
 
-    assert ask(respond).body == b"here"
+    assert ask(respond).status == status
+    assert paths == ["/base/filter"]
 
 
 def test_a_slow_extender_is_given_up(ask):

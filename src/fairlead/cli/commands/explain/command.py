@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import Output
 from fairlead.cli.options.parameter import named
-from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -32,6 +32,7 @@ def explain(
         named("FILE", "KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
     ] = None,
     plugin: Plugins = (),
+    allow_extenders: AllowExtenders = False,
     batch_config: BatchConfig = None,
     batch_plugin: BatchPlugins = (),
     output: Output = "text",
@@ -68,5 +69,7 @@ def explain(
     from fairlead.cli.commands.explain.run import ExplainRequest, explain_target
 
     batch = (batch_config, batch_plugin)
-    request = ExplainRequest(pod, snapshot, connection, config, plugin, batch, release.choice)
+    request = ExplainRequest(
+        pod, snapshot, connection, config, plugin, batch, release.choice, allow_extenders
+    )
     return explain_target(request, output=output, all_nodes=all_nodes)

@@ -52,12 +52,18 @@ class ExplainRequest:
     plugins: Names = ()
     batch: tuple[str | None, Names] = (None, ())
     release: ReleaseChoice = NO_CHOICE
+    allow_extenders: bool = False
 
 
 def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) -> int:
     """Explain and print; return the exit code. Raises InputError."""
     release = read_release(request.release)
-    scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins), release)
+    scheduler = read_scheduler_config(
+        request.config,
+        UserPlugins(request.plugins),
+        release,
+        allow_extenders=request.allow_extenders,
+    )
     snapshot, target = snapshot_of(request.snapshot, request.connection), request.target
     for line in unreadable_lines(snapshot.unreadable):
         print(line, file=sys.stderr)

@@ -11,7 +11,7 @@ from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
 from fairlead.cli.options.parameter import FAIL_ON, Names, integer, named, repeatable
-from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -43,6 +43,7 @@ def simulate(
     ] = False,
     fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = (),
     plugin: Plugins = (),
+    allow_extenders: AllowExtenders = False,
     batch_config: BatchConfig = None,
     batch_plugin: BatchPlugins = (),
     profile_plugins: Annotated[
@@ -93,5 +94,6 @@ def simulate(
         release=release,
         log=log,
         fail_on=fail_on,
+        allow_extenders=allow_extenders,
     )
     return run_simulation(request, outputs)

@@ -53,6 +53,7 @@ class SimulationRequest:
     release: ReleaseOptions
     log: DecisionLogOptions
     fail_on: Names
+    allow_extenders: bool
 
 
 def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
@@ -65,7 +66,10 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     files = _files(path, scenario.outputs, options, request.snapshot)
     plugins = UserPlugins(request.plugins)
     batch, release = BatchOptions(*request.batch), request.release.choice
-    experiment = experiment_of(path, scenario, request.seed, plugins, batch, release)
+    allows = request.allow_extenders
+    experiment = experiment_of(
+        path, scenario, request.seed, plugins, batch, release, allow_extenders=allows
+    )
     require_writable("--metrics", request.metrics)
     wanted = request.profile_plugins or request.metrics is not None
     meter = Meter(perf_counter_ns) if wanted else None

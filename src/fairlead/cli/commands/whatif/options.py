@@ -8,7 +8,13 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
-from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, NewBatchConfig, Plugins
+from fairlead.cli.options.plugin import (
+    AllowExtenders,
+    BatchConfig,
+    BatchPlugins,
+    NewBatchConfig,
+    Plugins,
+)
 
 CONDITIONS: Final = """\
 Exit with 3 if a condition holds: pending>0, undrained, pdb-breached, loop, workload-below=80% (of \
@@ -125,7 +131,9 @@ class ChangeOptions:
     new_plugin: Annotated[
         Names,
         repeatable(
-            "MODULE:CLASS", "Add a scheduler plugin in the simulation with the change only."
+            "MODULE:CLASS",
+            "Add a scheduler plugin, whose code runs with your rights, in the simulation with the "
+            "change only.",
         ),
     ] = ()
     new_batch_config: NewBatchConfig = None
@@ -174,6 +182,7 @@ class RunOptions:
         named("FILE", "Current KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
     ] = None
     plugin: Plugins = ()
+    allow_extenders: AllowExtenders = False
     batch_config: BatchConfig = None
     batch_plugin: BatchPlugins = ()
     autoscale: Annotated[

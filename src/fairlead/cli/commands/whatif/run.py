@@ -75,6 +75,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
                 releases=Releases(release, release),
                 config=options.config,
                 plugin=options.plugin,
+                allow_extenders=options.allow_extenders,
                 batch=BatchOptions(options.batch_config, options.batch_plugin),
                 autoscale=_cluster_autoscaler(options),
                 karpenter=_karpenter(options, change),
