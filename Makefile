@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 FUZZ_STAMP := $(VENV)/.installed-fuzz
+SITE_STAMP := $(VENV)/.installed-site
 MINUTES ?= 10
 UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-batch demo-outage test test-long fuzz check format bench golden lock clean
+.PHONY: help demo demo-batch demo-outage test test-long fuzz check format bench site golden lock clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -30,6 +31,10 @@ $(DEV_STAMP): requirements-dev.lock pyproject.toml
 # Likewise: only who fuzzes waits for the tools to do so.
 $(FUZZ_STAMP): requirements-fuzz.lock pyproject.toml
 	@.ci/environment $(VENV) requirements-fuzz.lock
+	@touch $(RUN_STAMP) $(DEV_STAMP) $(SITE_STAMP) $@
+
+$(SITE_STAMP): requirements-site.lock pyproject.toml
+	@.ci/environment $(VENV) requirements-site.lock
 	@touch $(RUN_STAMP) $(DEV_STAMP) $@
 
 demo: $(RUN_STAMP) ## ask "what if?" of a production cluster's trace (examples/openb)
@@ -67,6 +72,11 @@ format: $(DEV_STAMP) ## rewrite the source as `make check` wants it
 bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thresholds beside
 	@$(BIN)/fairlead bench
 
+site: $(SITE_STAMP) ## build the documentation in out/site, and the manual page
+	@$(BIN)/python -m sphinx -b html -W -q docs out/site
+	@$(BIN)/python -m sphinx -b man -q docs out/man
+	@echo "out/site/index.html, out/man/fairlead.1"
+
 golden: $(RUN_STAMP) ## replay decisions recorded from the real programs
 	@for kind in scheduling timelines volumes nodelifecycle kubebatch autoscaler karpenter; do \
 		$(BIN)/fairlead conformance $$kind tests/golden/data/$$kind/*.jsonl.gz || exit 1; done
@@ -74,7 +84,8 @@ golden: $(RUN_STAMP) ## replay decisions recorded from the real programs
 lock: ## compile the hash-locked requirements anew (needs uv on the path)
 	@$(LOCK) --group build -o requirements.lock
 	@$(LOCK) --group dev -c requirements.lock -o requirements-dev.lock
-	@$(LOCK) --group fuzz -c requirements-dev.lock -o requirements-fuzz.lock
+	@$(LOCK) --group site -c requirements-dev.lock -o requirements-site.lock
+	@$(LOCK) --group fuzz -c requirements-site.lock -o requirements-fuzz.lock
 
 clean: ## remove the environment, caches and outputs
 	@rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \

@@ -19,7 +19,9 @@ from fairlead.cli import main
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = (
     ROOT / "README.md",
+    ROOT / "docs" / "index.md",
     ROOT / "docs" / "outages.md",
+    ROOT / "docs" / "tutorial.md",
     ROOT / "docs" / "versions.md",
 )
 LEFT_OUT: Final = "[...]\n"
@@ -72,6 +74,7 @@ def test_the_command_prints_what_is_shown(
     if LEFT_OUT in output:
         assert is_shown(printed, output), printed
     elif request.config.getoption("--update-golden"):
-        page.write_text(page.read_text().replace(output, printed))
+        block = f"$ fairlead {command}\n"
+        page.write_text(page.read_text().replace(f"{block}{output}```", f"{block}{printed}```"))
     else:
         assert printed == output

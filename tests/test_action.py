@@ -1,0 +1,96 @@
+"""The GitHub Action in action.yml: its steps run as a runner would run them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+ROOT: Final = Path(__file__).parent.parent
+ACTION: Final[dict[str, Any]] = yaml.safe_load((ROOT / "action.yml").read_text())
+STEPS: Final = {step["id"]: step for step in ACTION["runs"]["steps"]}
+STORE: Final = str(ROOT / "examples" / "store" / "store.yaml")
+
+
+class Runner:
+    """Runs the steps of the action in a directory with a `fairlead` that is this one."""
+
+    def __init__(self, folder: Path) -> None:
+        """Put `fairlead` where the install step would put it."""
+        self.folder = folder
+        program = folder / "fairlead" / "bin" / "fairlead"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairlead.cli "$@"\n')
+        program.chmod(0o755)
+        self.summary, self.outputs = folder / "summary.md", folder / "outputs"
+
+    def run(self, step: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run the script of a step with the variables of a runner."""
+        env = {
+            **os.environ,
+            "RUNNER_TEMP": str(self.folder),
+            "GITHUB_STEP_SUMMARY": str(self.summary),
+            "GITHUB_OUTPUT": str(self.outputs),
+            **variables,
+        }
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[step]["run"]]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    def ask(self, question: str, fail_on: str = "", snapshot: str = STORE) -> int:
+        """Ask, and return the exit code of the step."""
+        asked = self.run("ask", SNAPSHOT=snapshot, QUESTION=question, FAIL_ON=fail_on)
+        return asked.returncode
+
+    def output(self, name: str) -> str:
+        """An output of the step `ask`."""
+        lines = dict(line.split("=", 1) for line in self.outputs.read_text().splitlines())
+        return lines[name]
+
+    def decide(self) -> subprocess.CompletedProcess[str]:
+        """Run the last step on the outputs of the step `ask`."""
+        return self.run("decide", STATUS=self.output("status"), VERDICT=self.output("verdict"))
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    """A runner with an empty directory."""
+    return Runner(tmp_path)
+
+
+def test_an_answer_is_a_summary_a_comment_and_outputs(runner: Runner) -> None:
+    assert runner.ask("--drain worker-03") == 0
+    verdict = "2 pods of 2 workloads are displaced and all run again after 1s."
+    assert runner.output("verdict") == verdict
+    assert Path(runner.output("report")).is_file()
+    comment = (runner.folder / "fairlead-answer.md").read_text()
+    assert comment == runner.summary.read_text()
+    assert comment.startswith(f"### {verdict}")
+    assert runner.decide().returncode == 0
+
+
+def test_a_condition_fails_the_job_after_the_comment(runner: Runner) -> None:
+    question = "--drain 'topology.kubernetes.io/zone=west-1a'"
+    assert runner.ask(question, "pdb-breached\npending>0\n") == 0
+    decided = runner.decide()
+    assert decided.returncode == 3
+    assert decided.stdout.startswith("::error::20 pods of 2 workloads stay pending")
+
+
+def test_a_question_that_cannot_be_understood_fails_the_job(runner: Runner) -> None:
+    assert runner.ask("--drain no-such-node") == 2
+
+
+def test_the_question_is_never_executed(runner: Runner) -> None:
+    canary = runner.folder / "canary"
+    assert runner.ask(f"--drain $(touch {canary}) ; touch {canary}") == 2
+    assert not canary.exists()
+
+
+def test_scripts_contain_no_expressions() -> None:
+    """A runner inserts `${{ }}` into the text of a script, so that its value would be executed."""
+    assert [name for name, step in STEPS.items() if "${{" in step["run"]] == []
