@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -159,6 +160,7 @@ _COMMANDS: Final = (
 def main() -> None:
     """Run the command line of this process and exit with its code."""
     _open_closed_streams()
+    _accept_all_characters()
     collect_rarely()
     _leave(run(sys.argv[1:]))
 
@@ -184,6 +186,12 @@ def _open_closed_streams() -> None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open until the process ends
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+
+
+def _accept_all_characters() -> None:
+    """Print a question mark for a character that the terminal's encoding lacks."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def run(arguments: Sequence[str]) -> int:

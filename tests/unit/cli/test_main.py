@@ -256,3 +256,11 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_terminal_without_utf_8_gets_question_marks():
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--help"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"?" in done.stdout

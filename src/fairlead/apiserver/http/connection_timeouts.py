@@ -3,10 +3,14 @@
 uvicorn closes idle connections. This protocol also closes connections
 
     beyond CONNECTIONS_MAX, with status 503
+    whose request head is longer than HEAD_BYTES_MAX, with status 431
+    whose request has no Host header or several, with status 400
     whose request head is incomplete after HEAD_SECONDS_MAX, or longer than HEAD_BYTES_MAX
     whose client does not read its answer for READING_SECONDS_MAX, or for UNREAD_SECONDS_MIN if
     more than UNREAD_MAX others do not either
     whose client keeps sending a body after its request was refused
+
+upstream: Go's net/http/server.go:readRequest, which refuses such heads in the same words
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
+_LINE_BYTES: Final = 4  # of a header, besides its name and value
 # The key in the server's state of the connections whose clients do not read, oldest first.
 _UNREAD: Final = "fairlead.unread"
 
@@ -103,6 +108,9 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Cancel the head timeout; the application bounds the body."""
         self._head.clear()
+        problem = self._head_problem()
+        if problem:
+            self.app, self.url = _refusal(problem), b"/"
         super().on_headers_complete()
         if self.scope["method"] != "HEAD":
             self.cycle.transport = CoalescingTransport(self.transport)
@@ -138,9 +146,37 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._unread.pop(self, None)
         super().connection_lost(exc)
 
+    def _head_problem(self) -> str:
+        """Return the status line for a request head that is refused, "" for any other."""
+        size = sum(len(name) + len(value) for name, value in self.headers)
+        if size + _LINE_BYTES * len(self.headers) + len(self.url) > HEAD_BYTES_MAX:
+            return "431 Request Header Fields Too Large"
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1:
+            return "400 Bad Request: too many Host headers"
+        if not hosts and self.parser.get_http_version() == "1.1":
+            return "400 Bad Request: missing required Host header"
+        return ""
+
     def _expect_head(self) -> None:
         self._head_bytes = 0
         self._head.set(self.loop, HEAD_SECONDS_MAX, self.transport)
+
+
+def _refusal(problem: str) -> Any:
+    """Return an ASGI application that answers `problem`, a status line, and closes."""
+    status, body = int(problem[:3]), problem.encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+
+    async def refuse(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return refuse
 
 
 class _Deadline:

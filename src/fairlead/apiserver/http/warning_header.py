@@ -2,7 +2,8 @@
 
 Duplicates are dropped. If the warnings have more than 4,096 characters together, each is cut to
 256, and those that still exceed the total are dropped. Warnings with control characters are
-dropped too, as a newline in a field name would start another header.
+dropped too, as a newline in a field name would start another header. At most WARNINGS_MAX are sent,
+because clients in Python, among others, fail on a response with more than 100 headers.
 
 upstream: apiserver/pkg/endpoints/filters/warning.go:AddWarning,
 apimachinery/pkg/util/net/http.go:NewWarningHeader
@@ -16,6 +17,7 @@ from unicodedata import category
 
 TOTAL_CHARACTERS_MAX: Final = 4 * 1024
 CUT_CHARACTERS: Final = 256
+WARNINGS_MAX: Final = 64
 
 
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
@@ -23,7 +25,7 @@ def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
     shown = [text for text in dict.fromkeys(texts) if text and not _has_controls(text)]
     if sum(map(len, shown)) > TOTAL_CHARACTERS_MAX:
         shown = list(_within(text[:CUT_CHARACTERS] for text in shown))
-    return [(b"warning", _header(text).encode()) for text in shown]
+    return [(b"warning", _header(text).encode()) for text in shown[:WARNINGS_MAX]]
 
 
 def _has_controls(text: str) -> bool:

@@ -5,16 +5,19 @@
                  block its deletion
     Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
-A dependent with another owner only loses the reference; any other dependent is deleted. Objects are
-indexed by the owners that they name, so a deletion needs no search. Uids of deleted owners are
-stored, for dependents that are created too late.
+A dependent with another owner only loses the reference; any other dependent is deleted. Owners that
+own each other in a circle would wait for each other: a dependent with a dependent that is being
+deleted in the foreground no longer blocks the deletion of its owners. Objects are indexed by the
+owners that they name, so a deletion needs no search. Uids of deleted owners are stored, for
+dependents that are created too late.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
 collected if it does not exist. Differs from upstream: without it, as in a simulation, such an owner
 is not taken for deleted, because a dump seldom contains all owners.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go: isDangling, attemptToDeleteItem,
-processDeletingDependentsItem, attemptToOrphanWorker; graph_builder.go
+processDeletingDependentsItem, attemptToOrphanWorker; graph_builder.go:
+addUnblockedOwnersToDeleteQueue; patch.go:unblockOwnerReferencesStrategicMergePatch
 """
 
 from __future__ import annotations
@@ -146,7 +149,8 @@ class GarbageCollector:
             known.is_going = True
         if known.owners == meta.owner_references:
             return []
-        for owner in known.keys:
+        before = known.keys
+        for owner in before:
             self._unfile(owner, meta.uid)
         known.owners = meta.owner_references
         known.keys = tuple(
@@ -157,7 +161,12 @@ class GarbageCollector:
         if self.looks_up_owners and not known.is_going:
             self._unconfirmed[meta.uid] = known
         gone = [key for key in known.keys if key in self._gone or key in self._waiting]
-        return self._abandon(known, gone[0]) if gone else []
+        commands = self._abandon(known, gone[0]) if gone else []
+        # It may block the deletion of an owner no longer.
+        waiting = [self._waiting[key] for key in before if key in self._waiting]
+        return commands + [
+            command for owner in waiting for command in self._end_in_foreground(owner)
+        ]
 
     def _unfile(self, owner: str, uid: str) -> None:
         dependents = self._dependents.get(owner, {})
@@ -253,7 +262,11 @@ class GarbageCollector:
             return [_disowned(dependent, owner)]
         dependent.is_going = True
         policy = self._policy(dependent, owner)
-        return [DeleteObject(dependent.ref, why=WHY_OWNER_DELETED, policy=policy)]
+        deletion = DeleteObject(dependent.ref, why=WHY_OWNER_DELETED, policy=policy)
+        own = self._dependents.get(dependent.ref.uid, {})
+        if owner in self._waiting and any(uid in self._waiting for uid in own):
+            return [_unblocked(dependent), deletion]
+        return [deletion]
 
     def _policy(self, dependent: _Dependent, owner: str) -> str:
         # upstream: garbagecollector.go:attemptToDeleteItem
@@ -281,6 +294,12 @@ def _disowned(dependent: _Dependent, owner: str) -> Command:
     owners = zip(dependent.owners, dependent.keys, strict=True)
     kept = [as_json(one) for one, key in owners if key != owner]
     return PatchObject(dependent.ref, {"metadata": {"ownerReferences": kept or None}})
+
+
+def _unblocked(dependent: _Dependent) -> Command:
+    """Let none of the owners wait for `dependent`."""
+    owners = [{**as_json(one), "blockOwnerDeletion": False} for one in dependent.owners]
+    return PatchObject(dependent.ref, {"metadata": {"ownerReferences": owners}})
 
 
 def _without(owner: ApiObject, finalizer: str) -> Command:

@@ -6,6 +6,7 @@ only use the processor and the adviser's state has a single writer.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from socket import socket
@@ -70,6 +71,8 @@ def serve_extender(
             app = ExtenderApp({**verbs, "bind": bind}, address.names)
             await make_server(app, on_ready).serve([listening])
 
+    # uvloop warns of every write to a connection that a client has closed.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     uvloop.run(serve())
 
 

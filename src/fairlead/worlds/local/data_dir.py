@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
+from stat import S_IMODE, S_IRGRP, S_IROTH
 from typing import Final
 
 from msgspec import structs
@@ -137,6 +138,8 @@ def _regrouped(user: User, named: User | None) -> User:
 def _read(directory: Path) -> DataDir | None:
     if not (directory / _TOKENS).exists():
         return None
+    for name in (_AUTHORITY[1], _ACCOUNTS, _TOKENS):
+        _require_private(directory / name)
     certificate, key = (_text(directory / name) for name in _AUTHORITY)
     rows = csv.reader(StringIO(_text(directory / _TOKENS)))
     try:
@@ -157,6 +160,14 @@ def _read(directory: Path) -> DataDir | None:
 def _require(directory: Path, name: str, is_one: Callable[[str], bool], text: str) -> None:
     if not is_one(text):
         raise ValueError(f"{directory / name}: is damaged")
+
+
+def _require_private(path: Path) -> None:
+    """Refuse a file with credentials that other users of this machine may read."""
+    mode = path.stat().st_mode
+    if mode & (S_IRGRP | S_IROTH):
+        problem = f"can be read by others (mode {S_IMODE(mode):o}); run chmod 600 {path}"
+        raise ValueError(f"{path}: {problem}")
 
 
 def _text(path: Path) -> str:

@@ -63,25 +63,25 @@ def written(*received: bytes) -> list[bytes]:
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_a_head_leaves_with_the_beginning_of_its_body(method):
     """One call for both, one for each part that follows."""
-    request = f"{method} / HTTP/1.1\r\n\r\n".encode()
+    request = f"{method} / HTTP/1.1\r\nhost: a\r\n\r\n".encode()
     assert written(request)[:3] == [HEAD + b"1\r\n1\r\n", b"1\r\n2\r\n", b"0\r\n\r\n"]
 
 
 def test_each_answer_of_a_connection_has_its_head():
     """The next has its own."""
-    request = b"GET / HTTP/1.1\r\n\r\n"
+    request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
     begun = [data for data in written(request, request) if data.startswith(b"HTTP/1.1")]
     assert begun == [HEAD + b"1\r\n1\r\n"] * 2
 
 
 def test_heads_without_bodies_leave_alone():
     """HEAD is answered."""
-    assert written(b"HEAD / HTTP/1.1\r\n\r\n")[0] == HEAD.replace(
+    assert written(b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")[0] == HEAD.replace(
         b"transfer-encoding: chunked\r\n", b""
     )
 
 
 def test_expect_100_continue_is_answered():
     """What is no answer does not wait for one."""
-    head = b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n"
     assert written(head + b"b")[:2] == [b"HTTP/1.1 100 Continue\r\n\r\n", HEAD + b"1\r\n1\r\n"]

@@ -35,15 +35,21 @@ class Wire(asyncio.Transport):
     def set_write_buffer_limits(self, high=None, low=None):
         pass
 
+    def pause_reading(self):
+        pass
+
+    def resume_reading(self):
+        pass
+
 
 class Connections:
     """Connections of one server."""
 
-    def __init__(self):
-        self._state, self._app_state = ServerState(), {}
+    def __init__(self, app=None):
+        self._app, self._state, self._app_state = app, ServerState(), {}
 
     def open(self):
-        config = uvicorn.Config(None, lifespan="off", log_config=None, ws="none")
+        config = uvicorn.Config(self._app, lifespan="off", log_config=None, ws="none")
         protocol = TimeoutHttpProtocol(
             config=config, server_state=self._state, app_state=self._app_state
         )
@@ -95,3 +101,50 @@ def test_the_oldest_unread_connection_is_aborted_beyond_the_limit(monkeypatch, s
         return ends
 
     assert asyncio.run(three()) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "status_line"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", b"400 Bad Request: missing required Host header"),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+            b"400 Bad Request: too many Host headers",
+        ),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+            b"431 Request Header Fields Too Large",
+        ),
+        (
+            b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+            b"431 Request Header Fields Too Large",
+        ),
+        (b"GET / HTTP/1.0\r\n\r\n", b"served"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 60_000 + b"\r\n\r\n", b"served"),
+    ],
+    ids=["no host", "two hosts", "long header", "long path", "HTTP/1.0 without host", "60 KB"],
+)
+def test_a_request_head_is_refused_as_by_a_go_server(head, status_line):
+    """Also where all of it arrives at once, and as the second of two requests."""
+    good = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    async def answers(data):
+        protocol, wire = Connections(_serving).open()
+        protocol.data_received(data)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        end = wire.end
+        protocol.connection_lost(None)
+        return wire.written, end
+
+    for before in (b"", good):
+        written, end = asyncio.run(answers(before + head))
+        assert written.count(b"served") == bool(before) + (status_line == b"served")
+        assert written.endswith(status_line)
+        assert (end == "closed") == (status_line != b"served" or b"HTTP/1.0" in head)
+
+
+async def _serving(_, __, send):
+    headers = [(b"content-length", b"6")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"served"})

@@ -26,3 +26,9 @@ def test_long_warnings_are_cut_and_those_without_room_left_out():
     cut = told(*texts)
     assert cut == [f'299 - "{text[:256]}"' for text in texts[:16]]
     assert sum(map(len, cut)) < TOTAL_CHARACTERS_MAX + 16 * len('299 - ""') + 1
+
+
+def test_a_response_has_at_most_64_warnings():
+    """Python's http.client fails on a response with more than 100 headers."""
+    headers = warning_headers(f"w{number}" for number in range(500))
+    assert [value for _, value in headers] == [b'299 - "w%d"' % number for number in range(64)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import ssl
 import stat
 import subprocess
@@ -13,6 +14,7 @@ import threading
 from base64 import b64decode
 from contextlib import contextmanager
 from pathlib import Path
+from struct import pack
 from urllib.request import Request, urlopen
 
 import pytest
@@ -46,6 +48,24 @@ def asked(kubeconfig, path, token=None):
     request = Request(cluster["server"] + path, headers=headers)
     with urlopen(request, context=context, timeout=20) as response:
         return json.load(response)
+
+
+def test_connections_that_end_abruptly_print_nothing(capfd):
+    with up("--nodes", "1", "--without", "workloads") as kubeconfig:
+        config = yaml.safe_load(Path(kubeconfig).read_text())
+        host, _, port = config["clusters"][0]["cluster"]["server"][8:].rpartition(":")
+        token = config["users"][0]["user"]["token"]
+        head = f"GET /openapi/v2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
+        context = ssl._create_unverified_context()
+        for sent, option in ((head, pack("ii", 1, 0)), (f"{head}\0", pack("ii", 0, 0))):
+            with socket.create_connection((host, int(port))) as plain:
+                connection = context.wrap_socket(plain)
+                connection.sendall(sent.encode())
+                # The first option resets the connection; the zero is no request.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, option)
+                connection.close()
+        asked(kubeconfig, "/api/v1/nodes")
+    assert capfd.readouterr().err == ""
 
 
 def test_a_cluster_from_beginning_to_end(tmp_path, capsys):

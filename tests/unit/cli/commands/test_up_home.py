@@ -114,6 +114,16 @@ def test_a_damaged_home_is_refused_and_stays_as_it_is(tmp_path, capsys, name, co
     assert {name: (home / name).read_bytes() for name in before} == before
 
 
+@pytest.mark.parametrize("name", ["tokens", "ca.key", "accounts.key"])
+def test_credentials_that_others_may_read_are_refused(tmp_path, capsys, name):
+    home = tmp_path / "home"
+    open_data_dir(home_of(home), [], NOW)
+    (home / name).chmod(0o644)
+    assert run(["up", "--data-dir", str(home)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{name}: can be read by others (mode 644); run chmod 600 {home / name}" in line
+
+
 def test_a_home_without_a_database_of_ours_gets_nothing_else(tmp_path, capsys):
     (tmp_path / "objects.db").write_text("garbage that is no database")
     assert run(["up", "--data-dir", str(tmp_path)]) == 2

@@ -548,3 +548,21 @@ def test_beside_a_stock_controller_manager_autoscalers_are_no_reason_to_warn(clu
     cluster.ask("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease)
     assert warnings(cluster, "b") == ()
     assert warnings(make_cluster(without=("workloads",)), "a") == ()
+
+
+@pytest.mark.parametrize("length", [2, 3])
+@pytest.mark.parametrize("first", [0, 1])
+def test_owners_in_a_circle_are_deleted_in_the_foreground(make_cluster, length, first):
+    """None of them waits for itself."""
+    cluster, url = make_cluster(nodes=0), "/api/v1/namespaces/default/configmaps"
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap"}
+    names = [f"c{number}" for number in range(length)]
+    made = [cluster.ask("POST", url, {**manifest, "metadata": {"name": name}}) for name in names]
+    for name, owner in zip(names, (made[-1], *made), strict=False):
+        meta = owner["metadata"]
+        reference = {**manifest, "name": meta["name"], "uid": meta["uid"]}
+        body = {"metadata": {"ownerReferences": [{**reference, "blockOwnerDeletion": True}]}}
+        cluster.ask("PATCH", f"{url}/{name}", body, "application/merge-patch+json")
+    cluster.ask("DELETE", f"{url}/{names[first]}", {"propagationPolicy": "Foreground"})
+    cluster.pass_time(10)
+    assert [one["metadata"]["name"] for one in cluster.list("configmaps")] == []

@@ -1,26 +1,23 @@
 """The strategy of CustomResourceDefinitions.
 
-upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
-apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go
+upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
-from fairlead.apiserver.apiextensions.definition.status import (
-    mark_definition,
-    with_stored_versions,
-)
+from fairlead.apiserver.apiextensions.definition.status import mark_definition, with_stored_versions
 from fairlead.apiserver.apiextensions.definition.validation import causes, changed_causes
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.meta.field import bounded
+from fairlead.apiserver.validation.meta.field import invalid as field_invalid
 from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 # --- preparation ---------------------------------------------------------------------------------
@@ -29,7 +26,8 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules
 def new_definition(definition: Json, _: Storage) -> Json:
     """Complete and validate a new definition; return what to store. Raises ApiError 422."""
     completed = with_stored_versions(definition)
-    _require_valid(completed, causes(completed, ExpressionLengthBudget()))
+    found = causes(completed, ExpressionLengthBudget())
+    _require_valid(completed, (*found, *_conversion_causes(completed)))
     return completed
 
 
@@ -37,8 +35,25 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
     """Complete and validate an updated definition; return what to store. Raises ApiError 422."""
     completed = with_stored_versions(new)
     length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
-    _require_valid(completed, (*causes(completed, length_budget), *changed_causes(old, completed)))
+    found = (*causes(completed, length_budget), *changed_causes(old, completed))
+    if not any(_conversion_causes(old)):  # a stored one stays served
+        found = (*found, *_conversion_causes(completed))
+    _require_valid(completed, found)
     return completed
+
+
+def _conversion_causes(definition: Json) -> Iterator[Cause]:
+    """Yield an error where objects would have to be converted by a webhook.
+
+    Differs from upstream, which calls it. Without conversion, clients of the other versions would
+    get, and store, objects with the wrong fields.
+    """
+    spec = definition["spec"]
+    versions = spec.get("versions") or ()
+    is_converted = any(one.get("served") and not one.get("storage") for one in versions)
+    if is_converted and (spec.get("conversion") or {}).get("strategy") == "Webhook":
+        problem = "conversion webhooks are not called here; serve the storage version only"
+        yield field_invalid("spec.conversion.strategy", "Webhook", problem)
 
 
 def _schemas(definition: Json) -> list[Any]:

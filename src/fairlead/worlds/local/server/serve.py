@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -42,6 +43,8 @@ class ServeOptions:
 def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
     """Serve until a signal in ENDING; call `on_ready` when connections are accepted."""
     collect_rarely()
+    # uvloop warns of every write to a connection that a client has closed.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     uvloop.run(_serve(cluster, door, on_ready))
 
 
