@@ -141,7 +141,7 @@ def _choices(
         fit = [RoomFit(room, view, jobs.requests, sources)] if sources else []
         filters = _filters(config, plugins, handle, jobs)
         unscored: list[SchedulerPlugin] = [NodePresence(room), *fit, *filters]
-        # Cacheable filters first. All filters run, so their order changes no result.
+        # Cacheable filters first. All filters run, so their order does not change the result.
         unscored.sort(key=lambda plugin: _LOCALITIES.index(locality_of(plugin)))
         named: list[tuple[SchedulerPlugin, int]] = [(PrioritySort(), 0)]
         named += [(plugin, 0) for plugin in unscored]

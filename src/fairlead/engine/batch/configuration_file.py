@@ -17,12 +17,12 @@ Fairlead reads these keys as well:
                       whole; by default as the rules say
     starvationBound   how long a gang waits before it gets a reservation; by default forever
     brokenGangGrace   how long a broken gang keeps its remaining members; by default forever
-    schedulerNames    whose pods are scheduled (a flag of kube-batch)
-    defaultQueue      the queue of groups that name none (a flag of kube-batch)
-    schedulePeriod    the least time between two sessions (a flag of kube-batch)
+    schedulerNames    the scheduler names of the pods to schedule (a flag of kube-batch)
+    defaultQueue      the queue of groups without a queue (a flag of kube-batch)
+    schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
 
-Unknown names are rejected with a list of the known ones. Volcano's `configurations` of actions,
-and its switches for functions that do not exist here, are accepted and ignored.
+Unknown names are rejected with a list of the known ones. Volcano's `configurations` of actions, and
+its switches for functions that Fairlead lacks, are accepted and ignored.
 
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
@@ -57,8 +57,8 @@ tiers:
   - name: nodeorder
 """
 
-# All four actions, those without evictions first. Preemption compares job priorities,
-# so drf only orders jobs.
+# All four actions, starting with those without evictions. Preemption compares job priorities, so
+# drf only orders jobs.
 FAIRLEAD_DEFAULT: Final = """\
 name: fairlead
 rules: fairlead
@@ -135,11 +135,11 @@ class BatchConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchConfig:
-    """Everything a batch controller is built from.
+    """The configuration of a batch controller.
 
-    `schedule_period_s` is the pause between sessions while there is work. A gang that has waited
-    for `starvation_bound_s` gets a reservation; one that was broken for `broken_gang_grace_s` is
-    released. None means never, as in kube-batch. `extensions` may replace built-in plugins and
+    `schedule_period_s` is the time between sessions while there is work. A gang that has waited for
+    `starvation_bound_s` gets a reservation; a gang that has been broken for `broken_gang_grace_s`
+    is evicted. None means never, as in kube-batch. `extensions` may replace built-in plugins and
     actions.
     """
 
@@ -155,7 +155,7 @@ class BatchConfig:
 
 
 def read_configuration(text: str) -> BatchConfig:
-    """Return the configuration in `text` (YAML); kube-batch's built-in default for an empty text.
+    """Return the configuration in `text` (YAML); for an empty text, kube-batch's built-in default.
 
     Raises BatchConfigurationError.
     """

@@ -1,10 +1,10 @@
 """Batch: the controller that schedules whole jobs, in sessions, at most one per period.
 
-    something happened ──▶ news ──(period since the last session)──▶ session ──▶ commands
+    something changed  ──▶ news ──(period since the last session)──▶ session ──▶ commands
 
-A session that sees an unchanged cluster decides the same again, so a session runs only after a
-change. The exception is a waiting or broken gang: a session also runs when its time limit is
-reached. upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)
+A session on an unchanged cluster would make the same decisions, so a session runs only after a
+change, or when the time limit of a waiting or broken gang is reached. upstream:
+pkg/scheduler/scheduler.go (runs a session every second regardless)
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Batch:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Update the job table and the outcome of earlier commands; schedules nothing itself."""
+        """Update the job table, and complete earlier commands; does not schedule."""
         match stimulus:
             case CommandSucceeded(command=Bind() as bind):
                 self._preparations.bound(bind.pod.uid or bind.pod.key)
@@ -110,8 +110,8 @@ class Batch:
     def next_deadline(self) -> Instant | None:
         """Return when the next session or preparation check is due; None if neither is.
 
-        A session is due one period after the last one if anything changed, or at the time that the
-        last session asked for.
+        After a change, a session is due one period after the last one; otherwise at the time limit
+        that the last session returned.
         """
         if not self.jobs.jobs:
             return None
@@ -122,7 +122,7 @@ class Batch:
         return min(session, check)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Continue preparations that are under way, otherwise run a session."""
+        """Continue preparations in progress, otherwise run a session."""
         check = self._preparations.next_deadline()
         if check is not None and check <= now:
             return [one for sent in self._preparations.check(now) for one in self._send(sent)]
@@ -165,7 +165,7 @@ class Batch:
 
 
 def _is_ours(stimulus: Stimulus) -> bool:
-    """Return whether the stimulus concerns an object that only the batch scheduler reads."""
+    """Return whether the stimulus is about an object that only the batch scheduler reads."""
     match stimulus:
         case ObjectChanged(object=found) | ObjectDeleted(object=found):
             return isinstance(found, _OURS)

@@ -1,7 +1,7 @@
-"""Defect: kube-batch's known bugs, each with a name and a switch of its own.
+"""Defect: kube-batch's known bugs, each with its own name and switch.
 
-A session checks `defects.has(Defect.X)` where the two behaviours differ. A mere difference of
-convention is not a defect; those are in `engine.batch.rules`.
+A session checks `defects.has(Defect.X)` where the two behaviours differ. Different conventions are
+not defects; they are in `engine.batch.rules`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 
 
 class Defect(Enum):
-    """A known bug; the comment says what happens while it is switched on."""
+    """A known bug; the comment describes the behaviour while it is switched on."""
 
-    # A gang with too few pods is tried anyway and holds resources meanwhile.
+    # A gang with too few pods is tried anyway, and holds resources while it is tried.
     JOBVALID_NOOP = "jobvalid-noop"
-    # A gang that does not fit keeps what it got until the session ends, blocking other jobs.
+    # A gang that does not fit keeps its resources until the session ends, which blocks other jobs.
     PARTIAL_HOLD = "partial-hold"
     # A queue is in the heap once per job, ordered by its share at the time of the push.
     QUEUE_DUP_HEAP = "queue-dup-heap"
@@ -25,17 +25,18 @@ class Defect(Enum):
     BESTEFFORT_PREEMPTOR = "besteffort-preemptor"
     # Reclaim serves one task of a job, and drops the queue at the first failure.
     RECLAIM_ONE_TASK = "reclaim-one-task"
-    # The victims alone must make the room; idle and releasing resources do not count.
+    # The victims alone must free enough; idle and releasing resources do not count.
     EVICT_IGNORES_IDLE = "evict-ignores-idle"
     # Reclaim evicts for gangs that cannot be completed.
     RECLAIM_NO_GANG = "reclaim-no-gang"
-    # Reclaim evicts although the task already fits somewhere.
+    # Reclaim evicts even if the task already fits somewhere.
     RECLAIM_BEFORE_IDLE = "reclaim-before-idle"
     # Reclaim takes victims in no particular order.
     RECLAIM_VICTIM_ORDER = "reclaim-victim-order"
     # Preemption within jobs runs for all queues after each queue.
     PREEMPT_PHASE2 = "preempt-phase2"
-    # Within a job a task can evict one of higher priority; no task at all if jobs have priorities.
+    # Within a job, a task can evict one of higher priority; if jobs have priorities, no task can
+    # evict.
     INTRA_JOB_PRIORITY = "intra-job-priority"
     # Victims are checked one by one against the gang's minimum, not together.
     GANG_VICTIMS_NOT_CUMULATIVE = "gang-victims-not-cumulative"
@@ -45,7 +46,7 @@ class Defect(Enum):
     PROPORTION_LESS = "proportion-less"
     # A candidate that is not chosen is subtracted from its queue anyway.
     PROPORTION_RECLAIM_SUB = "proportion-reclaim-sub"
-    # The best node wins even if the task must wait there and could start on another.
+    # The best node is chosen even if the task must wait there and could start on another.
     PIPELINE_OVER_IDLE = "pipeline-over-idle"
     # Pods whose init containers alone request resources are never scheduled.
     INIT_ONLY = "init-only"
@@ -53,13 +54,13 @@ class Defect(Enum):
     OVERSHOOT = "overshoot"
     # spec.capability of queues is ignored.
     CAPABILITY = "capability"
-    # An empty answer of one plugin makes the answer of all lower tiers empty.
+    # An empty result of one plugin makes the result of all lower tiers empty.
     TIER_CARRY = "tier-carry"
-    # The first tier that names victims decides alone.
+    # Only the first tier that names victims counts.
     TIER_FIRST_WINS = "tier-first-wins"
     # A queue above its share in only one resource gives nothing back.
     RECLAIM_ALL_DIMS = "reclaim-all-dims"
-    # Inter-pod affinity sees only the placed pods of jobs.
+    # Inter-pod affinity considers only the placed pods of jobs.
     AFFINITY_FOREIGN_POD = "affinity-foreign-pod"
     # The message is always "0 nodes are available", and is repeated in every session.
     MUTE_FIT_ERROR = "mute-fit-error"
@@ -80,7 +81,7 @@ class BatchDefects:
         return BatchDefects(self.present.difference(corrected))
 
 
-# Choices rather than mistakes; the comments above give the reasons.
+# Design choices, not bugs; the comments above give the reasons.
 KEPT: Final = frozenset({Defect.GANG_MIN_ONE_EVICTABLE, Defect.OVERSHOOT})
 
 UPSTREAM: Final = BatchDefects(frozenset(Defect))

@@ -26,7 +26,10 @@ class QueueUsage:
 
 
 def queue_usages(session: Session) -> list[QueueUsage]:
-    """By name, the queues that have jobs or a guarantee; empty without the plugin proportion."""
+    """Return the queues that have jobs or a guarantee, by name.
+
+    {} without the plugin proportion.
+    """
     plugin = proportion_of(session)
     if plugin is None:
         return []

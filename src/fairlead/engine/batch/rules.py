@@ -1,9 +1,9 @@
-"""BatchRules: kube-batch's conventions or today's Kubernetes', as the configuration says.
+"""BatchRules: kube-batch's conventions or those of current Kubernetes, by configuration.
 
 A kube-batch (or Volcano) configuration file gets kube-batch's conventions: the predicates and
 priorities of Kubernetes 1.16, requests summed over containers, amounts compared with slack.
-Fairlead's own configuration gets those of today's Kubernetes: exact amounts, and gangs evicted as
-a whole. kube-batch's *bugs* are in `engine.batch.defect`.
+Fairlead's own configuration gets those of current Kubernetes: exact amounts, and gangs evicted as a
+whole. kube-batch's *bugs* are in `engine.batch.defect`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class BatchRules:
     (plugin, argument of nodeorder that sets its weight, default weight); each scores 0 to
     `best_score`. `leaves_out_overused` excludes nodes whose pods use more than they offer.
     `has_default_queue` makes the default queue exist without an object. `takes_whole_gangs` evicts
-    a whole gang where evicting single members would break it. `tries_every_task` continues a job's
+    a whole gang if evicting single members would break it. `tries_every_task` continues a job's
     turn after a task that fits nowhere; preemption within a job then also tries the tasks for which
-    preemption between jobs found nothing.
+    preemption between jobs failed.
     """
 
     name: str

@@ -30,7 +30,7 @@ WHY = "gang-broken"
 class SessionOutcome:
     """The commands of a session, and the reports on its jobs.
 
-    `wake_at` is when another session could decide differently although nothing changed. `queues` is
+    `wake_at` is when a time limit may change the decisions without any other change. `queues` is
     the usage of each queue after the session.
     """
 
@@ -79,7 +79,7 @@ def run_session(
 
 
 def _wake_at(session: Session) -> Instant | None:
-    """Return when the next gang has waited, or been broken, too long."""
+    """Return when the next gang will have waited, or been broken, for too long."""
     policy, due = session.policy, list[Instant]()
     for job in session.jobs.values():
         if policy.starvation_bound is not None and job.waiting_since is not None:
@@ -90,7 +90,7 @@ def _wake_at(session: Session) -> Instant | None:
 
 
 def is_broken(job: JobInfo) -> bool:
-    """Return whether some members run, but fewer than the minimum have a node or have succeeded."""
+    """Return whether some members run, but too few have a node or have succeeded."""
     return bool(job.by_status[TaskStatus.RUNNING]) and not job.is_ready
 
 

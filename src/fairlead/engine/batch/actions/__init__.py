@@ -1,1 +1,1 @@
-"""The actions of a session; the configuration names those to run, and their order."""
+"""The actions of a session; the configuration lists the actions to run, in order."""

@@ -12,7 +12,7 @@ class Action(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which configuration refers to it."""
+        """The name of the action in the configuration."""
         ...
 
     def execute(self, session: Session) -> None:

@@ -41,7 +41,7 @@ class Allocate:
     name = "allocate"
 
     def execute(self, session: Session) -> None:
-        """Place tasks until no queue has a job left that could get something."""
+        """Place tasks until no queue has a job left that could get resources."""
         waiting = _waiting_jobs(session)
         while waiting.queues:
             queue = waiting.queues.pop()
@@ -59,7 +59,10 @@ class Allocate:
 
 
 def _waiting_jobs(session: Session) -> _WaitingJobs:
-    """Push every queue; upstream pushes a queue once per job, and the copies keep that order."""
+    """Push every queue.
+
+    Upstream pushes a queue once per job, and the copies preserve that order.
+    """
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
     queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else FreshQueue)(tiers.queue_key)
@@ -83,14 +86,15 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
-    """Give `job` one turn; return whether it goes back into the queue for another."""
+    """Give `job` one turn; return whether it returns to the queue for another turn."""
     final = session.defects.has(Defect.PARTIAL_HOLD)
     statement: TaskOperations = Outright(session) if final else Statement(session)
     while True:
         placed, passed_over = _place_tasks(session, statement, job, tasks)
         if not placed or not passed_over or session.tiers.is_ready(job):
             break
-        tasks.extend(passed_over)  # they may have affinity to a member placed since
+        # these tasks may have affinity to a member placed in the meantime
+        tasks.extend(passed_over)
     goes_on = placed and bool(tasks)
     _settle(session, statement, job)
     return goes_on
@@ -147,7 +151,7 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 
 
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """kube-batch: take the best node where the task fits now or later, idle or not."""
+    """kube-batch: place `task` on the best node where it fits now or later, idle or not."""
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)
@@ -161,9 +165,9 @@ def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) 
 
 
 def _settle(session: Session, statement: TaskOperations, job: JobInfo) -> None:
-    """Commit if the job is ready, keep its promises if it is pipelined, otherwise discard.
+    """Commit if the job is ready, keep its pipelined tasks if it is pipelined, otherwise discard.
 
-    A gang that lacks only best-effort members keeps its room until backfill has run.
+    A gang that lacks only best-effort members keeps its resources until backfill has run.
     """
     if session.tiers.is_ready(job):
         statement.commit()

@@ -1,8 +1,8 @@
-"""backfill: place best-effort tasks anywhere, and short tasks in reserved room.
+"""backfill: places best-effort tasks anywhere, and short tasks on reserved resources.
 
-Room is reserved for a starving gang until its expected start. A job whose tasks end before that
-may use the room, but only if the whole gang fits. Without a reservation there is no such room,
-because allocate has already handed out everything.
+Resources are reserved for a starving gang until its expected start. A job whose tasks end before
+that may use them, but only if the whole job fits. Without a reservation there is nothing to fill,
+because allocate has used all resources.
 
 upstream: pkg/scheduler/actions/backfill/backfill.go (best-effort tasks only)
 """
@@ -23,7 +23,7 @@ class Backfill:
     name = "backfill"
 
     def execute(self, session: Session) -> None:
-        """Place best-effort tasks regardless of queues and shares; then fill reserved room."""
+        """Place best-effort tasks regardless of queues and shares, then use reserved resources."""
         for job in session.candidates():
             _place_best_effort(session, job)
         if session.reservation is not None and session.reservation.starts_at is not None:
@@ -41,7 +41,7 @@ def _in_order(session: Session) -> list[JobInfo]:
 
 
 def _fill_holes(session: Session, reservation: Reservation, job: JobInfo) -> None:
-    """Place the tasks of `job` that end before the reserved start, if that makes the job ready."""
+    """Place the tasks of `job` that end before the reserved start, if the job becomes ready."""
     queue = session.queues[job.queue]
     if job is reservation.job or session.tiers.is_overused(queue):
         return

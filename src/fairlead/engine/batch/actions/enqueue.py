@@ -1,4 +1,4 @@
-"""enqueue: admit Pending groups as long as the cluster can hold their minResources.
+"""enqueue: admits Pending groups as long as the cluster can hold their minResources.
 
 A group whose phase is Pending is not scheduled. Admission sets the phase to Inqueue, which tells
 the group's controller to create its pods. A group without minResources is admitted at once.
@@ -20,7 +20,7 @@ class Enqueue:
     name = "enqueue"
 
     def execute(self, session: Session) -> None:
-        """Try the jobs queue by queue, in job order; a refused job does not block the next one."""
+        """Try the jobs queue by queue, in job order; a rejected job does not block the next one."""
         queues: PriorityQueue[QueueInfo] = PriorityQueue(session.tiers.queue_key)
         jobs: dict[str, PriorityQueue[JobInfo]] = {}
         for job in session.outside.values():

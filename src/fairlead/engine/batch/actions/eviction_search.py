@@ -3,14 +3,15 @@
 Preempt (within a queue) and reclaim (between queues) use different candidates and call different
 plugin methods (`EvictionKind`). The search is the same:
 
-    1  rank the nodes on which the task may run and candidates occupy enough, best node first
+    1  rank the nodes where the task may run and candidates occupy enough, best node first
     2  if a node has enough idle or releasing resources already, pipeline the task there
     3  otherwise, on each node: evict candidates that all plugins allow, least important first,
        until the task fits
-    4  otherwise, if only whole gangs can make the room: evict the least important gang that is
+    4  otherwise, if only whole gangs can make room: evict the least important gang that is
        enough (only under Fairlead's rules)
 
-Step 2 alone is never kept (`settle`): a job that needs no eviction is left to allocate.
+If only step 2 happened, it is reverted (`settle`), because allocate places jobs that need no
+eviction.
 
 Plugins choose victims node by node and member by member. In a full cluster almost all of those
 calls find nothing, so plugins are first called once per job. A node is then searched only if the
@@ -45,11 +46,11 @@ Ask = Callable[[Any], Sequence[TaskInfo]]
 
 @dataclass(frozen=True, slots=True)
 class EvictionKind:
-    """How one action evicts: the plugins that vote on victims, and the methods to call on them.
+    """How one action evicts: the plugins that vote on victims, and the methods that are called.
 
     `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
-    candidates that the plugin allows to evict. A plugin of type `sparing` can rule out a whole job
-    before that: `spares(plugin, taker, giver)`.
+    candidates that the plugin allows to evict. Before that, a plugin of type `sparing` can exclude
+    a whole job: `spares(plugin, taker, giver)`.
     """
 
     why: str
@@ -86,7 +87,10 @@ class EvictionSearch:
         job: JobInfo,
         is_candidate: Filter,
     ) -> None:
-        """Candidates are the running tasks with `is_candidate(task of job, candidate)`."""
+        """Search for `job`.
+
+        Candidates are the running tasks with `is_candidate(task of job, candidate)`.
+        """
         self._session = session
         self._kind = kind
         self._is_candidate = is_candidate
@@ -100,7 +104,7 @@ class EvictionSearch:
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
-        """Make room for `task` and pipeline it there; return False if nothing could be done."""
+        """Make room for `task` and pipeline it there; return False if no room could be made."""
         kind = (task.info.shape.id, task.priority)
         most = self._whole or self._surplus
         if not most.jobs or kind in self._hopeless:
@@ -123,7 +127,7 @@ class EvictionSearch:
     # --- nodes -----------------------------------------------------------------------------
 
     def _hopeful_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
-        """Return the rows of the nodes where `task` would fit if every possible victim left."""
+        """Return the rows of the nodes where `task` would fit without all possible victims."""
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
             free = pool.potential[column]
@@ -177,9 +181,9 @@ class EvictionSearch:
         return True
 
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
-        """Return whether `task` fits on `node` once `victims` are gone.
+        """Return whether `task` fits on `node` without `victims`.
 
-        In kube-batch the victims alone must make the room (evict-ignores-idle).
+        In kube-batch the victims alone must free enough resources (evict-ignores-idle).
         """
         freed: dict[int, int] = {}
         for victim in victims:
@@ -194,7 +198,10 @@ class EvictionSearch:
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """Return the first of `victims`, until `task` fits; at least one in kube-batch."""
+        """Return the shortest prefix of `victims` without which `task` fits.
+
+        At least one in kube-batch.
+        """
         leaving: list[TaskInfo] = []
         for victim in victims:
             if (leaving or not self._ignores_idle) and self._covers(task, node, leaving):
@@ -205,7 +212,7 @@ class EvictionSearch:
     # --- whole gangs -----------------------------------------------------------------------
 
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
-        """Evict, as a whole, the least important gang that makes enough room on one of `nodes`."""
+        """Evict the least important gang, as a whole, that makes enough room on one of `nodes`."""
         if self._whole is None:
             return False
         voters = without_gang_protection(self._voters)
@@ -223,7 +230,7 @@ class EvictionSearch:
     def _node_of_gang(
         self, task: TaskInfo, nodes: list[NodeInfo], members: Sequence[TaskInfo]
     ) -> NodeInfo | None:
-        """Return the best node on which `task` fits once `members` are gone."""
+        """Return the best node on which `task` fits without `members`."""
         by_node: dict[str, list[TaskInfo]] = {}
         for member in members:
             by_node.setdefault(member.node, []).append(member)
@@ -239,7 +246,7 @@ class EvictionSearch:
 
 
 def settle(session: Session, steps: TaskOperations, job: JobInfo) -> None:
-    """Commit if the statement evicts and `job` can start then; otherwise discard it."""
+    """Commit if the operations include an eviction and `job` can start; otherwise discard."""
     if steps.evicts and session.tiers.is_pipelined(job):
         steps.commit()
     else:
@@ -275,17 +282,17 @@ class VictimPool:
 
 
 class VictimPools:
-    """The `VictimPool` of each job; the jobs are fixed when the search for several jobs begins."""
+    """The `VictimPool` of each job; `jobs` do not change during the search."""
 
     def __init__(self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> None:
-        """Keep the elements of `jobs` that have running tasks."""
+        """Keep the jobs of `jobs` that have running tasks."""
         self._session = session
         self._kind = kind
         self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]
         self._known: dict[tuple[str, ...], VictimPool] = {}
 
     def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
-        """Return the jobs that may lose members to `taker`: those that no voter spares."""
+        """Return the jobs that may lose members to `taker`: those that no plugin excludes."""
         found = self._not_spared(taker, voters)
         key = tuple([job.id for job in found])
         pool = self._known.get(key)
@@ -294,11 +301,11 @@ class VictimPools:
         return pool
 
     def _not_spared(self, taker: JobInfo, voters: Voters) -> list[JobInfo]:
-        """Return the jobs that no plugin spares, if that plugin's vote is decisive.
+        """Return the jobs that no plugin with a decisive vote excludes.
 
-        Normally every plugin can veto. Where the first tier that names victims decides alone
+        By default every plugin can veto. If only the first tier that names victims counts
         (tier-first-wins), only a veto in the first tier is decisive, and only if later tiers start
-        with what the tiers before left over (tier-carry): an empty answer stays empty.
+        with the result of earlier tiers (tier-carry): an empty result stays empty.
         """
         asked, kind, defects = self._jobs, self._kind, self._session.defects
         speaking = voters
@@ -323,15 +330,15 @@ class VictimPools:
 
 
 def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> list[TaskInfo]:
-    """Return the victims, in the order of the first plugin that was called; none without plugins.
+    """Return the victims, in the order of the first plugin that was called; [] without plugins.
 
     Each plugin with the extension point names the candidates that may be evicted. By default every
-    plugin can veto: victims are those that all plugins name. In kube-batch the first tier that
-    names any decides alone (tier-first-wins), and each tier starts with what the tiers before it
-    left over (tier-carry).
+    plugin can veto: victims are those that all plugins name. In kube-batch only the first tier that
+    names a victim counts (tier-first-wins), and each tier starts with the result of the earlier
+    tiers (tier-carry).
 
-    Example: plugin 1 names [a, b], plugin 2 [b], both in tier 1; plugin 3 in tier 2 names [].
-    By default nothing is left. Under tier-first-wins tier 1 decides: [b].
+    Example: plugin 1 names [a, b], plugin 2 [b], both in tier 1; plugin 3 in tier 2 names []. By
+    default the result is []. With tier-first-wins, tier 1 determines it: [b].
 
     upstream: framework/session_plugins.go: Preemptable, Reclaimable
     """

@@ -1,4 +1,4 @@
-"""preempt: evict tasks of less important jobs of the same queue, then lesser tasks of the same job.
+"""preempt: evicts tasks of less important jobs in the queue, then lesser tasks of the same job.
 
     phase 1   between jobs of one queue: a statement per job, committed once the job can start
     phase 2   within a job: a statement per task
@@ -76,7 +76,7 @@ def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
 
 
 def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: EvictionSearch) -> bool:
-    """Give `job` one turn; return whether it gained something and should have another."""
+    """Give `job` one turn; return whether it gained resources and should have another turn."""
     statement, assigned = Statement(session), False
     while tasks:
         assigned = search.make_room(statement, tasks.popleft()) or assigned
@@ -88,7 +88,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """Return the tasks of phase 2: all pending tasks; in kube-batch, what phase 1 left over."""
+    """Return the tasks of phase 2: all pending tasks; in kube-batch, those left from phase 1."""
     if session.rules.tries_every_task:
         return {job.id: _preemptor_tasks(session, job) for job in jobs}
     return left

@@ -1,4 +1,4 @@
-"""reclaim: evict tasks of queues above their share for queues below theirs.
+"""reclaim: evicts tasks of queues above their share for queues below theirs.
 
 upstream: pkg/scheduler/actions/reclaim/reclaim.go
 """
@@ -27,7 +27,7 @@ Tasks = deque[TaskInfo]
 
 @dataclass(slots=True)
 class _WaitingJobs:
-    """The queues, the jobs and tasks waiting in each, and the jobs it can reclaim from."""
+    """The queues, and for each the waiting jobs and tasks and the jobs it can reclaim from."""
 
     queues: PriorityQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Reclaim:
     name = "reclaim"
 
     def execute(self, session: Session) -> None:
-        """Serve queues until none that is below its share finds a victim."""
+        """Serve queues until no queue below its share finds a victim."""
         waiting = _waiting_jobs(session)
         serve = _serve_one_task if session.defects.has(Defect.RECLAIM_ONE_TASK) else _serve_job
         while waiting.queues:
@@ -76,7 +76,7 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Serve one task of one job; on failure the queue gets no further turn (kube-batch)."""
+    """Serve one task of one job; after a failure, the queue gets no further turn (kube-batch)."""
     job = jobs.pop()
     statement = _statement(session)
     task = waiting.tasks[job.id].popleft()
@@ -86,7 +86,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
 
 
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Serve the first job until it can start; return whether the queue has jobs left."""
+    """Serve the first job until it can start; return whether the queue has more jobs."""
     job, statement = jobs.pop(), _statement(session)
     tasks, found, search = waiting.tasks[job.id], False, _eviction_search(session, job, waiting)
     while tasks:
@@ -112,7 +112,7 @@ def _statement(session: Session) -> TaskOperations:
 def _reclaim_for_task(
     session: Session, search: EvictionSearch, steps: TaskOperations, task: TaskInfo
 ) -> bool:
-    """Make room for `task`, unless it fits on idle resources that the search would ignore."""
+    """Make room for `task`, unless it fits on idle resources, which the search would ignore."""
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False
     unseen = session.defects.has(Defect.EVICT_IGNORES_IDLE)

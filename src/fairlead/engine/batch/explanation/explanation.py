@@ -1,7 +1,7 @@
-"""explain_group: why a group does not run, and what would let it start.
+"""explain_group: explains why a group does not run, and what would let it start.
 
 It opens a session on the current state, tries the group's tasks in order as allocate would, and
-undoes everything. The first obstacle in this order is the explanation:
+reverts all of it. The first obstacle in this order is the explanation:
 
     no queue → too few members → queue at its share → queue's limit → no node → nothing
 """
@@ -49,7 +49,7 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeFact:
-    """Why the member cannot run on one node; `lacking` is the missing amount per resource."""
+    """Why the member cannot run on one node; `lacking` is the missing amount by resource."""
 
     node: str
     reason: str
@@ -60,11 +60,12 @@ class NodeFact:
 class GroupExplanation:
     """The state of a group and what prevents it from starting.
 
-    `ready` members have a node, `promised` ones are pipelined, and `placeable` more could start
-    now. `member` is the first that could not start; `summary` gives the reasons, and `nodes` gives
-    them per node, nearest misses first. `starts_at` is when the group could start if nothing else
-    were started; None if unknown. `remedies` are changes that would let it start. `title` is the
-    group's name, or for pods without a group the name of their controller.
+    `ready` is the number of members with a node, `promised` the number of pipelined members, and
+    `placeable` the number of others that could start now. `member` is the first member that could
+    not start; `summary` has the reasons, `nodes` the reasons per node, smallest gap first.
+    `starts_at` is when the group could start if no other pod were started; None if unknown.
+    `remedies` are changes that would let it start. `title` is the group's name, or for pods without
+    a group the name of their controller.
     """
 
     group: str
@@ -110,8 +111,8 @@ class Survey:
 def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
     """Return the usage of all queues and the state of waiting groups; change nothing.
 
-    Explains at most `groups_max` groups. A group's `starts_at` allows for the groups that are
-    served before it (`engine.batch.explanation.start_estimate`).
+    Explains at most `groups_max` groups. A group's `starts_at` takes the groups served before it
+    into account (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:
@@ -175,7 +176,7 @@ def _title(job: JobInfo) -> str:
 
 
 class _Trial:
-    """Places the group's tasks one after the other, and undoes it."""
+    """Places the group's tasks one after the other, and reverts that."""
 
     def __init__(self, session: Session, job: JobInfo) -> None:
         self._session = session
@@ -259,7 +260,7 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
 
 
 def _gap(session: Session, fact: NodeFact) -> float:
-    """The total gap: the sum of each lacking amount as a fraction of what the node offers."""
+    """Return the total gap: the sum of each lacking amount as a fraction of the node's capacity."""
     node = session.table.find(fact.node)
     assert node is not None
     names = session.table.resources.names

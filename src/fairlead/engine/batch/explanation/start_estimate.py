@@ -1,9 +1,9 @@
 """Estimates when waiting jobs will start, from the run times that pods declare.
 
-    running tasks   end when they declared; without a declared run time they never end
-    at each end     waiting jobs get the freed room as allocate would give it: the queue with the
+    running tasks   end after their declared run time, or never if they declare none
+    at each end     waiting jobs get freed resources as allocate would give them: the queue with the
                     smallest share first, its jobs in order, each as a whole or not at all
-    started jobs    end their own run time later; without one they keep their room
+    started jobs    end after their own run time, or never if they declare none
 
 It is only an estimate: new jobs may arrive, and a starving gang gets a reservation.
 """
@@ -34,7 +34,7 @@ INSTANTS_MAX: Final = 2_000
 def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
     """Return when each waiting job could start, by job id.
 
-    A job that is missing has no known start.
+    A job without a known start is missing from the result.
 
     Looks at the first `jobs_max` jobs of each queue.
     """
@@ -66,7 +66,7 @@ def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
 
 @dataclass(order=True, slots=True)
 class _End:
-    """A task or job that ends: when, on which row, what it frees, and in which queue."""
+    """The end of a task or job: its time, row, freed amounts and queue."""
 
     at: Instant
     row: int
@@ -92,7 +92,7 @@ class _Simulation:
                 self._add_end(one.end, one.row, one.amounts, one.queue)
 
     def starts(self) -> dict[str, Instant]:
-        """Advance the time, starting every job that gets enough room."""
+        """Return the start of each job: advance the time, starting every job that fits."""
         found: dict[str, Instant] = {}
         for _ in range(INSTANTS_MAX):
             while (started := self._start_one()) is not None:
@@ -119,7 +119,7 @@ class _Simulation:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _WaitingJob) -> bool:
-        """Return whether its queue then deserves that much more."""
+        """Return whether its queue then deserves the job's request in addition."""
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
             return True

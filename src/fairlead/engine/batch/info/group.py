@@ -1,4 +1,4 @@
-"""GroupInfo: a PodGroup of any supported API, and the rule for which group a pod belongs to.
+"""GroupInfo: a PodGroup of any supported API, and the rule that assigns pods to groups.
 
     API                                     group of a pod                            minimum
     scheduling.incubator.k8s.io/v1alpha1    annotation scheduling.k8s.io/group-name   spec.minMember
@@ -49,7 +49,7 @@ class GroupInfo:
 
     The kind of `ref` includes the API group (`PodGroup.scheduling.volcano.sh`), because several
     APIs may have groups of the same name. `queue` is "" for the default queue. `priority` and
-    `min_resources` are None unless the object has them.
+    `min_resources` are None if the object lacks them.
     """
 
     namespace: str
@@ -87,7 +87,7 @@ def group_info(group: PodGroup) -> GroupInfo:
 
 
 def _min_member(group: PodGroup) -> int:
-    """Return the minimum of members; 0 if the group has none, as in upstream's basic policy."""
+    """Return the minimum number of members; 0 if there is none, as in upstream's basic policy."""
     policy = group.spec.scheduling_policy
     if policy is None:
         return group.spec.min_member
@@ -95,7 +95,7 @@ def _min_member(group: PodGroup) -> int:
 
 
 def group_name(pod: Pod) -> str:
-    """Return the name of the group, in the pod's namespace, that `pod` names; "" if none."""
+    """Return the name of the group, in its namespace, to which `pod` belongs; "" if none."""
     meta = pod.metadata
     named = meta.annotations.get(GROUP_NAME_ANNOTATION, "")
     if named:
@@ -121,7 +121,7 @@ def shadow_group(pod: Pod) -> GroupInfo:
 
 
 def _shadow_minimum(text: str) -> int:
-    """Return the minimum in an annotation; 1 unless it is a whole number."""
+    """Return the minimum in an annotation; 1 if it is not a whole number."""
     try:
         return int(text)
     except ValueError:

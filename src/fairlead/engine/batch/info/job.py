@@ -1,4 +1,4 @@
-"""JobInfo: the tasks of one group by status, with the sums from which shares are computed."""
+"""JobInfo: the tasks of one group by status, with the sums on which shares are based."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from fairlead.engine.state.shape import Amounts
 
 INQUEUE: Final = "Inqueue"
 _PENDING = TaskStatus.PENDING
-# Evaluated after every placement, so spelled out rather than looped over.
+# Evaluated after every placement, so written out instead of a loop.
 _ALLOCATED, _BINDING, _BOUND, _RUNNING = ALLOCATED_STATUSES
 
 
 class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
-    `held` sums what tasks with a node occupy, `pending` what pending ones request, by resource
-    column; both lists may be shorter than the table of resources. `waiting_since` is when a session
-    first found that the job cannot start, `broken_since` when one first found it running with too
-    few members. `reserved_nodes` are those on which room is reserved for it. Only `JobTable` and
-    `Session.move` write its tasks; sessions write the rest.
+    `held` is the sum of what tasks with a node occupy, `pending` the sum of what pending tasks
+    request, by resource column; both lists may be shorter than the table of resources.
+    `waiting_since` is when a session first found that the job cannot start, `broken_since` when a
+    session first found it running with too few members. `reserved_nodes` are the nodes with
+    resources reserved for it. Only `JobTable` and `Session.move` write its tasks; sessions write
+    the rest.
     """
 
     __slots__ = (
@@ -96,7 +97,7 @@ class JobInfo:
 
     @property
     def min_available(self) -> int:
-        """The minimum of members that must run together."""
+        """The minimum number of members that must run together."""
         return self.group.min_member if self.group is not None else 0
 
     @property
@@ -107,7 +108,7 @@ class JobInfo:
 
     @property
     def waits_outside(self) -> bool:
-        """Whether the group still waits for admission (where the action enqueue runs)."""
+        """Whether the group is not admitted yet (if the action enqueue runs)."""
         return self.group is not None and self.group.status.phase in ("", "Pending")
 
     @property
@@ -154,12 +155,12 @@ class JobInfo:
         return self.ready_count + self.waiting_count >= self.min_available
 
     def __repr__(self) -> str:
-        """Short, for failing tests."""
+        """Return a short text, for failing tests."""
         return f"JobInfo({self.id}, {len(self.tasks)} tasks)"
 
 
 def add_amounts(total: list[int], amounts: Amounts, sign: int) -> None:
-    """Add `amounts` to `total`, extending `total` where it is too short."""
+    """Add `amounts` to `total`, extending `total` if it is too short."""
     if amounts and amounts[-1][0] >= len(total):
         total.extend([0] * (amounts[-1][0] + 1 - len(total)))
     for column, amount in amounts:

@@ -35,7 +35,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Which pods this scheduler owns, and the queue of groups that name none."""
+    """The scheduler names whose pods this scheduler owns, and the queue of groups without one."""
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
     default_queue: str = DEFAULT_QUEUE
@@ -44,13 +44,13 @@ class Ownership:
 class JobTable:
     """All jobs, queues and groups; see the module's docstring.
 
-    `leaving` are the placed pods that are being deleted; `odd` are the placed pods whose usage
-    nodes count differently from the rule of `requests`. Both include pods of other schedulers, by
-    `PodInfo.id`. `touched` are the jobs that changed since the last session.
+    `leaving` are the placed pods that are being deleted; `odd` are the placed pods whose usage the
+    nodes' sums count differently from the rule of `requests`. Both include pods of other
+    schedulers, by `PodInfo.id`. `touched` are the jobs that changed since the last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
-        """`cluster` has applied a stimulus before it is handed to `apply`."""
+        """Start with `cluster`; it must apply a stimulus before `apply` gets it."""
         self._cluster = cluster
         self._ownership = ownership
         self.requests = requests
@@ -65,13 +65,13 @@ class JobTable:
 
     @property
     def default_queue(self) -> str:
-        """The queue of groups that name none."""
+        """The queue of groups that do not name a queue."""
         return self._ownership.default_queue
 
     # --- stimuli ---------------------------------------------------------------------------
 
     def apply(self, stimulus: Stimulus) -> None:
-        """Take over what `stimulus` says; stimuli that do not concern jobs change nothing here."""
+        """Apply `stimulus`; stimuli without effect on jobs change nothing."""
         match stimulus:
             case ObjectChanged(object=changed):
                 self._take_in((changed,))
@@ -121,7 +121,7 @@ class JobTable:
     # --- groups ----------------------------------------------------------------------------
 
     def _choose_group(self, key: str) -> None:
-        """Use one of the groups called `key` that exist in several APIs."""
+        """Choose among the groups called `key`, which may exist in several APIs."""
         known = self._groups.get(key, {})
         if known:
             self._put_group(max(known.values(), key=_preference))
@@ -172,7 +172,7 @@ class JobTable:
             self._put(new, job)
 
     def _pod_left(self, old: PodInfo) -> None:
-        """Remove a pod that was deleted, or that finished and so left its node."""
+        """Remove a pod that was deleted, or that left its node because it finished."""
         self.leaving.pop(old.id, None)
         self.odd.pop(old.id, None)
         task = self.tasks.get(old.id)
@@ -191,14 +191,14 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Return whether the pod was evicted here and its object does not show it yet."""
+        """Return whether the pod was evicted by a session and its object does not show that yet."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
         """Return the job that `pod` is a member of.
 
-        None for a pod that this scheduler does not own.
+        Returns None for a pod that this scheduler does not own.
 
         A pending pod is owned if it names this scheduler. A pod with a node belongs to its group
         whichever scheduler placed it (cache.go: newSchedulerCache; event_handlers.go:
@@ -253,7 +253,7 @@ class JobTable:
     # --- outcomes --------------------------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
-        """Return the task to PENDING; False if it is not being bound."""
+        """Set the task back to PENDING; return False if it is not being bound."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.BINDING:
             return False
@@ -264,7 +264,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """Set the task to what its object shows; False if it is not being evicted."""
+        """Set the task to the status of its object; return False if it is not being evicted."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False
@@ -281,7 +281,7 @@ class JobTable:
             self._set_priority(job)
 
     def _set_priority(self, job: JobInfo) -> None:
-        """Take the priority of the job's class, else of the default class, else 0.
+        """Set the priority of the job: that of its class, else of the default class, else 0.
 
         upstream: cache.go: Snapshot. A group of scheduling.k8s.io has a priority of its own.
         """
@@ -316,7 +316,7 @@ def _preference(group: GroupInfo) -> int:
 
 
 def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
-    """Return whether an update that shows `status` is older than a decision already sent."""
+    """Return whether an update with `status` is older than a decision already sent."""
     told = task.status
     return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
         told is TaskStatus.RELEASING and status is TaskStatus.RUNNING
@@ -324,7 +324,7 @@ def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
 
 
 def _trimmed(amounts: list[int]) -> list[int]:
-    """Without trailing zeros, which may or may not be present."""
+    """Return the amounts without trailing zeros, which are optional."""
     end = len(amounts)
     while end and not amounts[end - 1]:
         end -= 1

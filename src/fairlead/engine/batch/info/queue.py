@@ -24,8 +24,8 @@ ROOT_QUEUE: Final = "root"
 class QueueInfo:
     """One version of a queue.
 
-    A resource missing from `capability` is unlimited; one missing from `guarantee` or `deserved` is
-    not promised. `parent` is "" for a child of the root.
+    A resource missing from `capability` is unlimited; a resource missing from `guarantee` or
+    `deserved` is not guaranteed or deserved. `parent` is "" for a child of the root.
     """
 
     name: str
@@ -41,7 +41,7 @@ class QueueInfo:
 
     @property
     def order(self) -> tuple[Instant, str]:
-        """Breaks ties between queues that are otherwise equal."""
+        """A sort key for queues that are otherwise equal."""
         return self.created, self.name
 
 

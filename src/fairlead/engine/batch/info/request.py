@@ -20,9 +20,10 @@ from fairlead.engine.state.shape import Amounts, Shape
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """`a` fits into `b` if `a < b + least`; an amount below `least` counts as nothing.
+    """The tolerance of comparisons: `a` fits into `b` if `a < b + least`.
 
-    `cpu_milli` and `memory_bytes` are the tolerances of these resources; for any other it is 1.
+    An amount below `least` counts as nothing. `cpu_milli` and `memory_bytes` are the tolerances of
+    cpu and memory; for other resources it is 1.
     """
 
     cpu_milli: int = 1
@@ -35,11 +36,11 @@ class Slack:
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """Like `least`, for amounts that are shares and may be fractions."""
+        """Return the same as `least`, for shares, which may be fractions."""
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
 
-# not a resource that kube-batch knows (resource_info.go: NewResource)
+# not a resource that kube-batch supports (resource_info.go: NewResource)
 _NOT_COUNTED: Final = (PODS, "ephemeral-storage")
 _KNOWN_MAX: Final = 1 << 14
 _MIB: Final = 1024 * 1024
@@ -50,8 +51,9 @@ class TaskRequest:
     """`running` and `starting` are pairs (column, amount), cpu in milli, other resources in units.
 
     `floors` are pairs (column, least free amount) that a node needs to start the task. `surplus` is
-    what the node's own sums count beyond `running`. `nonzero_surplus` is what they count beyond
-    `nonzero`, which is (cpu, memory) with defaults. Both are empty or zero for nearly all pods.
+    the amount by which the node's own sums exceed `running`. `nonzero_surplus` is the amount by
+    which they exceed `nonzero`, which is (cpu, memory) with defaults. Both are empty or zero for
+    nearly all pods.
     """
 
     __slots__ = (
@@ -73,7 +75,10 @@ class TaskRequest:
         shape: Shape,
         nonzero: tuple[int, int],
     ) -> None:
-        """`nonzero` is (milli cpu, memory bytes) with defaults, as the rule counts it."""
+        """Store the request.
+
+        `nonzero` is (milli cpu, memory bytes) with defaults, by the same rule.
+        """
         self.running = running
         self.starting = starting
         self.floors = tuple((c, amount - slack.least(c) + 1) for c, amount in starting)
@@ -104,7 +109,7 @@ RequestRule = Callable[[PodInfo, ResourceColumns, Slack], TaskRequest]
 
 
 def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """Kubernetes' rule: includes init containers, sidecars, overhead and in-place resize."""
+    """Return the request by Kubernetes' rule (init containers, sidecars, overhead, resize)."""
     shape = pod.shape
     running = tuple((column, amount) for column, amount in shape.load if amount)
     return TaskRequest(running, shape.wanted, slack, shape, shape.nonzero_load)
@@ -118,7 +123,7 @@ def container_requests(pod: PodInfo, columns: ResourceColumns, slack: Slack) -> 
     for container in spec.init_containers:
         for name, amount in _requests(container).items():
             starting[name] = max(starting.get(name, 0), amount)
-    # cpu and memory are compared even if none is requested
+    # cpu and memory are compared even if neither is requested
     always = {"cpu": 0, "memory": 0}
     return TaskRequest(
         columns.amounts(running),
@@ -146,7 +151,7 @@ def _sum(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _with_defaults(pod: Pod) -> tuple[int, int]:
-    """Milli cpu and memory as the scorers of 1.16 count them (util/non_zero.go)."""
+    """Return milli cpu and memory as the scorers of 1.16 count them (util/non_zero.go)."""
     asked = [_requests(container) for container in pod.spec.containers]
     return (
         sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in asked),
@@ -168,7 +173,7 @@ class RequestTable:
         """Return the request of `pod`."""
         found = self._known.get(pod.shape.id)
         if found is None:
-            if len(self._known) >= _KNOWN_MAX:  # shapes come and go
+            if len(self._known) >= _KNOWN_MAX:  # because shapes are dropped and created again
                 self._known.clear()
             found = self._rule(pod, self._columns, self._slack)
             self._known[pod.shape.id] = found

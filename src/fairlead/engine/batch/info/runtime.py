@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
 
 
 def runtime_of(pod: PodInfo) -> DurationNs | None:
-    """Return the longest that `pod` runs once started; None if unknown."""
+    """Return the maximum run time of `pod` once it has started; None if unknown."""
     known = [d for d in (run_duration(pod.pod), _deadline(pod)) if d is not None]
     return min(known, default=None)
 

@@ -77,7 +77,7 @@ def status_of(pod: Pod) -> TaskStatus:
 
 
 class TaskInfo:
-    """One task, by `PodInfo.id`. `node` is the name of its node, "" if it has none.
+    """One task, identified by `PodInfo.id`; `node` is the name of its node, "" if it has none.
 
     Only `JobTable` (observed changes) and `Session.move` (decisions) write it.
     """
@@ -85,7 +85,7 @@ class TaskInfo:
     __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
 
     def __init__(self, info: PodInfo, job: JobInfo, request: TaskRequest) -> None:
-        """A task in the state that its object shows."""
+        """Create a task with the status that its object shows."""
         created = info.pod.metadata.creation_timestamp
         self.id = info.id
         self.job = job
@@ -95,7 +95,7 @@ class TaskInfo:
         self.show(info)
 
     def show(self, info: PodInfo) -> None:
-        """Take over the newest version of the pod; the job sets the status."""
+        """Store the newest version of the pod; the job sets the status."""
         pod = info.pod
         self.info = info
         self.node = pod.spec.node_name
@@ -113,5 +113,5 @@ class TaskInfo:
         return self.info.ref
 
     def __repr__(self) -> str:
-        """Short, for failing tests."""
+        """Return a short text, for failing tests."""
         return f"TaskInfo({self.key}, {self.status.name}, {self.node or '-'})"

@@ -1,1 +1,1 @@
-"""Which nodes can take a task: idle and releasing resources, filters, the best node."""
+"""Which nodes can take a task: idle and releasing resources, filters, choice of the best node."""

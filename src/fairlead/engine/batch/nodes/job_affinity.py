@@ -32,7 +32,7 @@ from fairlead.engine.state.pod_index.affinity_term import (
 )
 from fairlead.engine.state.pod_info import PodInfo
 
-# Namespace selectors came later.
+# namespace selectors were introduced later
 _NO_NAMESPACE_LABELS: Mapping[str, str] = {}
 
 
@@ -95,7 +95,7 @@ class AffinityOfJobs:
     def _is_attracted(
         self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        """Return whether a task here matches all terms, or none anywhere but the pod itself."""
+        """Return whether a task here matches all terms, or only the pod itself does anywhere."""
         if not terms or self._is_met(terms, node, placed):
             return True
         matching = (task for task in placed if _all_match(terms, _pod_class(task.info)))

@@ -1,10 +1,10 @@
-"""NodeChoice: which nodes can take a task, and which of them is best.
+"""NodeChoice: finds the nodes that can take a task, and the best of them.
 
     verdicts and scores that depend on a node and its pods      kept per shape (`ShapePlan`)
     those that depend on more (affinity, spread)                evaluated for every task
 
-There is one instance per kind of room (idle, releasing, either, any); they differ only in the
-filters of their frameworks.
+There is one instance for each kind of resources (idle, releasing, either, any); they differ only in
+the filters of their frameworks.
 upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
@@ -38,7 +38,7 @@ class NodeChoice:
     # --- feasible nodes --------------------------------------------------------------------
 
     def find(self, pod: PodInfo) -> Feasibility:
-        """Return which nodes are feasible for `pod`, after filtering every node."""
+        """Return the nodes that are feasible for `pod`, after filtering every node."""
         return ask_about_nodes(self._plans, pod)
 
     # --- best node -------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class NodeChoice:
     def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> list[NodeInfo]:
         """Return the feasible nodes among the rows `among`, best first.
 
-        The last name first among equals.
+        Equal nodes are sorted by descending name.
 
         upstream: scheduler_helper.go: SortNodes, which reverses an order by score and name.
         """
@@ -113,5 +113,5 @@ class NodeChoice:
 
 
 def _asked(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
-    """Return the scorers outside the plan that can change the order for `pod`."""
+    """Return the scorers outside the plan that can affect the order for `pod`."""
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

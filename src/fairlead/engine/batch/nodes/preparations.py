@@ -4,8 +4,8 @@
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release
 
 The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.pre_bind`). A task's
-volumes and devices are reserved as soon as a session gives it a node, so that the next member of
-its gang sees them as taken.
+volumes and devices are reserved as soon as a session gives it a node, so that they count as taken
+for the next member of its gang.
 
 Tasks that are dispatched together are bound together: none is bound before all are prepared. If
 one cannot be prepared, or is deleted and leaves too few members, the others return to the queue.
@@ -38,7 +38,7 @@ from fairlead.engine.framework.runtime import attempt
 
 @dataclass(slots=True)
 class _Held:
-    """What is reserved for `task` on `node`; with a `refusal` the task cannot be bound there."""
+    """What is reserved for `task` on `node`; with a `refusal`, the task cannot be bound there."""
 
     task: TaskInfo
     node: str
@@ -48,7 +48,7 @@ class _Held:
 
 @dataclass(slots=True, eq=False)
 class DispatchGroup:
-    """Tasks (by id) that were dispatched together; those in `preparing` cannot be bound yet."""
+    """Tasks (by id) that were dispatched together; tasks in `preparing` cannot be bound yet."""
 
     members: tuple[str, ...]
     preparing: dict[str, None] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Preparations:
                 attempt(plugin, partial(plugin.unreserve, held.state, pod, held.node))
 
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
-        """Bind `tasks` once all are prepared; if one is refused, none is bound."""
+        """Bind `tasks` once all are prepared; if one is rejected, bind none."""
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}
         for task in tasks:
@@ -172,14 +172,14 @@ class Preparations:
         return PreparationCommands(taken_back=self._end(group), refusal=refusal)
 
     def _end(self, group: DispatchGroup) -> list[TaskInfo]:
-        """End the joint dispatch; return the members that were not bound yet."""
+        """End the joint dispatch; return the members that were not bound."""
         for task_id in group.members:
             self._groups.pop(task_id, None)
         tasks = (self._jobs.tasks.get(task_id) for task_id in group.members)
         return [t for t in tasks if t is not None and t.status is TaskStatus.BINDING]
 
     def left(self, pod_id: str) -> PreparationCommands:
-        """Handle the deletion of a pod: the others continue if they are still a gang."""
+        """Handle the deletion of a pod: the others continue if they still form a gang."""
         group = self._groups.get(pod_id)
         self.release(pod_id)
         if group is None:
@@ -191,7 +191,7 @@ class Preparations:
         return self._continue_group(group)
 
     def bound(self, pod_id: str) -> None:
-        """Forget the reservation: the pod is bound and owns what was reserved."""
+        """Remove the reservation: the bound pod owns what was reserved."""
         self._held.pop(pod_id, None)
 
 

@@ -1,4 +1,4 @@
-"""Room: what is idle and what is releasing on each node.
+"""Room: the idle and releasing resources of each node.
 
     a task that is               takes idle    gives releasing    takes releasing
     allocated … running              yes
@@ -32,8 +32,8 @@ class Room:
     """The idle and releasing resources of all nodes in a session.
 
     `is_left_out[row]` marks nodes excluded from the session because their pods use too much.
-    `shared` is the room for every job; `whole` also includes the room reserved for a starving gang.
-    `nonzero_surplus[row]` is what the node's own (cpu, memory) with defaults count too much. Valid
+    `shared` are the resources for all jobs; `whole` includes those reserved for a starving gang.
+    `nonzero_surplus[row]` is the excess of the node's own sums (cpu, memory, with defaults). Valid
     from `open` to the end of the session.
     """
 
@@ -51,7 +51,10 @@ class Room:
         self.whole = RoomView(self, sees_all=True)
 
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
-        """Compute the room of all nodes; exclude overused ones by tolerance `leave_out`."""
+        """Compute the resources of all nodes.
+
+        Exclude nodes overused by more than the tolerance `leave_out`.
+        """
         table = self.table
         table.widen()
         self.idle = table.allocatable - table.requested
@@ -115,18 +118,18 @@ class Room:
 
 
 class RoomView:
-    """The room for one job: all of it, or without what is reserved for another job.
+    """The resources for one job: all, or those not reserved for another job.
 
-    `now` is what is idle, minus what is pipelined beyond the releasing amounts.
+    `now` are the idle amounts, minus pipelined amounts in excess of the releasing amounts.
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
-        """`sees_all` is for the job that has the reservation."""
+        """View `room`; `sees_all` is set for the job that has the reservation."""
         self._room = room
         self._sees_all = sees_all
 
     def now(self, column: int, row: int) -> int:
-        """Return what can be used at once on one node."""
+        """Return the amount that can be used immediately on one node."""
         room = self._room
         free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
         return free - self._held(column, row)
@@ -138,7 +141,7 @@ class RoomView:
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
     def leaving(self, column: int, row: int) -> int:
-        """Return what is releasing on one node and neither pipelined to a task nor reserved."""
+        """Return the amount that is releasing on one node and is not pipelined or reserved."""
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
     def leaving_many(self, column: int, rows: Rows) -> Ints:
@@ -149,7 +152,7 @@ class RoomView:
         )
 
     def future(self, column: int, row: int) -> int:
-        """Return what is idle or releasing on one node."""
+        """Return the amount that is idle or releasing on one node."""
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
         return free - self._held(column, row)
@@ -165,7 +168,7 @@ class RoomView:
         return free
 
     def fits_now(self, request: TaskRequest, row: int) -> bool:
-        """Return whether the node can start the task at once."""
+        """Return whether the node can start the task immediately."""
         return all(self.now(column, row) >= floor for column, floor in request.floors)
 
     def _hides_nothing(self, column: int) -> bool:
@@ -186,7 +189,7 @@ class RoomView:
 
 
 class RuleSums:
-    """Usage of nodes for the scorers of 1.16: the nodes' own sums without the surplus."""
+    """The usage of nodes for the scorers of 1.16: the nodes' own sums without the excess."""
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
         """`requests` counts requests by the rule of 1.16."""

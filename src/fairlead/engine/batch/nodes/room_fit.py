@@ -31,11 +31,11 @@ class NodePresence:
     locality = Locality.ROW
 
     def __init__(self, room: Room) -> None:
-        """`room` decides which nodes are excluded."""
+        """Use `room`, which determines the excluded nodes."""
         self._room = room
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject excluded nodes, whatever the pod."""
+        """Reject excluded nodes for every pod."""
         room = self._room
         return OUT_OF_SYNC if room.leaves_out_any and room.is_left_out[node.row] else None
 
@@ -54,7 +54,7 @@ class MaxPods:
     locality = Locality.ROW
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a full node; a node that offers no pods holds none."""
+        """Reject a full node; a node without allocatable pods counts as full."""
         return TOO_MANY_PODS if len(node.pods) >= node.allowed_pods else None
 
     def filter_columns(
@@ -66,7 +66,7 @@ class MaxPods:
 
 
 class Source(Protocol):
-    """Where room comes from: idle, releasing, or both."""
+    """The kind of resources to use: idle, releasing, or both."""
 
     def at(self, view: RoomView, column: int, row: int) -> int:
         """Return the amount on one node."""
@@ -107,7 +107,7 @@ FUTURE: Final[Source] = _Future()
 
 
 class RoomFit:
-    """Filter: one of the `sources` of room holds the whole request."""
+    """Filter: one of the `sources` can hold the whole request."""
 
     name = "NodeResourcesFit"
     locality = Locality.ROW
@@ -115,7 +115,7 @@ class RoomFit:
     def __init__(
         self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
     ) -> None:
-        """Rejections name what is missing from the first of `sources`."""
+        """Check `sources`; rejections name what is missing from the first one."""
         self._room = room
         self._view = view
         self._requests = requests

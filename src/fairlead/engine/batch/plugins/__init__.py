@@ -1,4 +1,4 @@
 """The batch plugins: order, readiness, shares, victims, nodes.
 
-Law: a plugin reads the session and answers; it changes only its own sums.
+Law: a plugin reads the session and returns values; it changes only its own sums.
 """

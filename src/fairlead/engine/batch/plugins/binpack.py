@@ -48,7 +48,7 @@ class Binpack:
 
 
 def _number(text: str | None) -> int:
-    """Return the number in `text`; 1 unless it is a whole number of at least 0."""
+    """Return the number in `text`; 1 if it is not a whole number of at least 0."""
     try:
         number = 1 if text is None else int(text)
     except ValueError:

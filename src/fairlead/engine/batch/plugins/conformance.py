@@ -15,7 +15,7 @@ _SYSTEM_NAMESPACE: Final = "kube-system"
 
 
 class Conformance:
-    """Names the victims that are not critical."""
+    """Protects critical pods: returns the candidates that are not critical."""
 
     name = "conformance"
 

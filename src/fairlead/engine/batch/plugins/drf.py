@@ -26,7 +26,7 @@ class Drf:
     name = "drf"
 
     def __init__(self) -> None:
-        """Shares are valid after `open`."""
+        """Start empty; shares are valid after `open`."""
         self._total: Total = ()
 
     def open(self, session: Session) -> None:
@@ -44,7 +44,7 @@ class Drf:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Candidates whose job keeps the larger share after they and all before them leave."""
+        """Return candidates; their job keeps the larger share without them and all before them."""
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)
         my_share = dominant_share(mine, self._total)

@@ -1,4 +1,4 @@
-"""Facet: some of a scheduler plugin's extension points, such as its filter without its score.
+"""Facet: a part of a scheduler plugin's extension points, such as its filter without its score.
 
 `predicates` and `nodeorder` are configured separately, but many scheduler plugins both filter and
 score. The framework inspects which methods a plugin has, so a facet has only some of them.

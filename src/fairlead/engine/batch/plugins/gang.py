@@ -1,4 +1,4 @@
-"""gang: a job runs with at least its minimum of members, or not at all.
+"""gang: a job runs with at least its minimum number of members, or not at all.
 
 upstream: pkg/scheduler/plugins/gang/gang.go
 """
@@ -30,15 +30,15 @@ class Gang:
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 
     def job_key(self, job: JobInfo) -> bool:
-        """Jobs that are not ready come first."""
+        """Return the sort key of a job: jobs that are not ready come first."""
         return job.is_ready
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Return whether as many members as the minimum have a node."""
+        """Return whether at least the minimum number of members have a node."""
         return job.is_ready
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Return whether as many members as the minimum have a node or are pipelined."""
+        """Return whether at least the minimum number of members have a node or are pipelined."""
         return job.is_pipelined
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
@@ -52,21 +52,21 @@ class Gang:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the members in `candidates` that their jobs have beyond the minimum."""
+        """Return the candidates that their jobs can lose without falling below the minimum."""
         return self._surplus(candidates)
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the members in `candidates` that their jobs have beyond the minimum."""
+        """Return the candidates that their jobs can lose without falling below the minimum."""
         return self._surplus(candidates)
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return True if `giver` has no surplus members: it keeps all of them."""
+        """Return True if `giver` has no surplus members, so that it keeps all of them."""
         return not self._last_may_go_of(giver) and giver.ready_count <= giver.min_available
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return True if `giver` has no surplus members: it keeps all of them."""
+        """Return True if `giver` has no surplus members, so that it keeps all of them."""
         return self.spares_from_preemption(taker, giver)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:

@@ -19,7 +19,10 @@ class Nodeorder:
     name = "nodeorder"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """`arguments` set weights; a weight that is not a number is ignored, as upstream does."""
+        """Read the weights from `arguments`.
+
+        A weight that is not a number is ignored, as upstream does.
+        """
         self._weights = [
             (name, _number(arguments.get(key), default)) for name, key, default in rules.scorers
         ]

@@ -1,4 +1,4 @@
-"""overcommit: admits groups up to a multiple of what the cluster offers.
+"""overcommit: admits groups up to a multiple of the cluster's capacity.
 
     arguments: {overcommit-factor: 1.2, overcommit-factor.nvidia.com/gpu: 1.0}
 
@@ -27,7 +27,10 @@ class Overcommit:
     name = "overcommit"
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        """A factor that is not a number, or below 1, becomes the default, as upstream does."""
+        """Read the factors.
+
+        A factor that is not a number or is below 1 becomes the default, as upstream.
+        """
         self._factor = _factor(arguments.get(_KEY))
         self._factors = {
             key.removeprefix(f"{_KEY}."): _factor(text)
@@ -38,7 +41,7 @@ class Overcommit:
         self._left: dict[int, float] = {}
 
     def open(self, session: Session) -> None:
-        """Compute what may still be admitted beside running pods and admitted groups."""
+        """Compute what can still be admitted in addition to running pods and admitted groups."""
         table = session.table
         self._columns = table.resources
         counted = table.alive & ~session.room.is_left_out
@@ -60,7 +63,7 @@ class Overcommit:
         return all(amount <= self._left.get(column, 0) for column, amount in needs)
 
     def enqueued(self, job: JobInfo) -> None:
-        """Subtract what the group needs."""
+        """Subtract the group's needs from what can be admitted."""
         self._take(needs_of(job, self._columns))
 
 

@@ -18,7 +18,7 @@ class Priority:
     name = "priority"
 
     def __init__(self, defects: BatchDefects) -> None:
-        """`defects` decide whether tasks of one job are compared at all."""
+        """`defects` determine whether tasks of one job are compared."""
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 
     def task_key(self, task: TaskInfo) -> int:
@@ -32,11 +32,11 @@ class Priority:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Tasks of jobs with strictly lower priority; within the job, lower tasks."""
+        """Return tasks of jobs with lower priority; within the job, tasks with lower priority."""
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return True if `giver` has at least the same priority: it keeps all its members."""
+        """Return True if `giver` has at least the same priority, so that it keeps all members."""
         if giver is taker and self._compares_tasks:
             return False
         return giver.priority >= taker.priority

@@ -1,13 +1,14 @@
-"""proportion: divides the cluster between queues by weight, up to what each requests.
+"""proportion: divides the cluster between queues by weight, up to the request of each queue.
 
-    deserved      what a queue may have while others want the rest: water filling by weight
+    deserved      what a queue may use while others need the rest: water filling by weight
     allocated     what its tasks hold, and those of the queues below it
     share         the largest allocated ÷ deserved of any resource; smaller is served first
     overused      allocated covers deserved: the queue gets nothing more
 
 Queues may form a tree, with guarantees, explicit spec.deserved and capabilities
-(`engine.batch.shares.queue_tree`). Other queues may use what a queue does not request. As soon as
-it requests that again, they are above what they deserve, and reclaim evicts their tasks.
+(`engine.batch.shares.queue_tree`). Other queues may use what a queue does not request. When the
+queue requests it again, the others are above their deserved amounts, and reclaim evicts their
+tasks.
 upstream: pkg/scheduler/plugins/proportion/proportion.go
 """
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class QueueShare:
     """One queue in this session; `request` is fixed when the session opens.
 
-    `expected` is what admitted jobs will need beyond what is allocated.
+    `expected` is what admitted jobs will need in addition to the allocated amounts.
     """
 
     queue: QueueInfo
@@ -62,7 +63,7 @@ class Proportion:
     name = "proportion"
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Shares are valid after `open`."""
+        """Read `defects`; shares are valid after `open`."""
         self._defects = defects
         self._slack: Slack = NO_SLACK
         self._columns = ResourceColumns()
@@ -111,7 +112,7 @@ class Proportion:
 
     @property
     def _is_flat(self) -> bool:
-        """Whether only weights count, as in kube-batch."""
+        """Return whether only weights are configured, as in kube-batch."""
         return self._defects.has(Defect.PROPORTION_LESS)
 
     def _claim(self, found: QueueShare) -> Claim:
@@ -128,7 +129,7 @@ class Proportion:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-        """Return what the jobs hold and wait for; resources requested as 0 have an entry, too."""
+        """Return what the jobs hold and wait for; resources with a request of 0 are included."""
         named = self._named(jobs)
         total: list[int] = []
         for job in jobs:
@@ -142,9 +143,9 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """Return the columns that a request has entries for.
+        """Return the columns with entries in a request.
 
-        Entries of 0 only matter to kube-batch.
+        Entries of 0 matter only to kube-batch.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}
@@ -162,16 +163,16 @@ class Proportion:
     # --- queries ---------------------------------------------------------------------------
 
     def queue_key(self, queue: QueueInfo) -> tuple[float, ...]:
-        """Orders by share, level by level from the top of the queue tree."""
+        """Return the sort key of a queue: its share, level by level from the top of the tree."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Return whether all that is deserved is allocated, in every resource."""
+        """Return whether the queue has everything it deserves, in every resource."""
         found = self.shares[queue.name]
         return self._covers(found, found.deserved, found.allocated)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether `task` stays within the capability and (unless overshoot) what is deserved."""
+        """Return whether the queue with `task` is within its capability and (unless overshoot) share."""
         found, asked = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
             for above in self._lines[queue.name]:
@@ -197,7 +198,7 @@ class Proportion:
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Candidates whose queue still has what it deserves without them."""
+        """Return the candidates whose queue still has what it deserves without them."""
         left: dict[str, list[int]] = {}
         victims = []
         for task in candidates:
@@ -213,7 +214,7 @@ class Proportion:
         return victims
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return a queue that is above its share in no resource keeps all tasks."""
+        """Return True if `giver`'s queue is above its share in no resource: it keeps all tasks."""
         found = self.shares[giver.queue]
         return not self._defects.has(Defect.RECLAIM_ALL_DIMS) and not any(
             found.allocated_of(c) + self._slack.least_part(c) > whole
@@ -223,8 +224,8 @@ class Proportion:
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue is below its share in every resource that `task` requests.
 
-        If it were at its share in one of them, another queue could reclaim that in turn, and the
-        two would evict each other's tasks forever.
+        If the queue were at its share in one of them, another queue could reclaim that, and the two
+        would evict each other's tasks forever.
         """
         found = self.shares[queue.name]
         return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(
@@ -242,7 +243,7 @@ class Proportion:
         return all(_has_room(found, needs) for found in self._lines[job.queue])
 
     def enqueued(self, job: JobInfo) -> None:
-        """Count what the job will need."""
+        """Add what the job will need."""
         self._expect(job.queue, needs_of(job, self._columns))
 
     def _expect(self, queue: str, amounts: Amounts) -> None:
@@ -261,7 +262,7 @@ class Proportion:
     def _stays_fair(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
-        """Whether the queue is above its share in a resource and not below it without `task`."""
+        """Return whether the queue is above its share, and without `task` not below it."""
         known = len(without)
         taken = dict(task.request.running)
         return any(
@@ -285,5 +286,5 @@ def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:
 
 
 def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:
-    """cpu, memory, and the resources that `tasks` name, even if they request 0."""
+    """Return the columns of cpu, memory, and the resources that `tasks` name, even with 0."""
     return {CPU, MEMORY}.union(c for task in tasks for c, _ in task.request.running)

@@ -22,7 +22,7 @@ from fairlead.engine.batch.session.plugin import BatchPlugin
 
 @dataclass(frozen=True, slots=True)
 class PluginContext:
-    """What a plugin is built from: its `arguments`, and settings of the configuration."""
+    """The input for building a plugin: its `arguments`, and settings of the configuration."""
 
     rules: BatchRules
     defects: BatchDefects

@@ -1,7 +1,7 @@
 """Closing a session: job statuses, pod conditions and events.
 
-For each job with a group: its phase, how many members run, succeeded and failed, and why it is
-unschedulable. For each task that was not placed: the condition PodScheduled=False. Events for both.
+A job with a group gets its phase, the numbers of running, succeeded and failed members, and why it
+is unschedulable. A task that was not placed gets the condition PodScheduled=False. Both get events.
 The phase is
 
     Unknown    if this session found the job Unschedulable and a member runs
@@ -102,7 +102,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Return why the session did not look for nodes."""
+    """Return why the session did not search for nodes."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "there is no room for what the group needs at least"
@@ -122,7 +122,7 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
-    """Return the group's conditions, with this session's in place of the one of its type."""
+    """Return the group's conditions; this session's condition replaces the one of its type."""
     assert job.group is not None
     before = job.group.status.conditions
     if found is None:
@@ -209,7 +209,7 @@ def _resolved_conditions(
 ) -> tuple[Condition, ...]:
     """Return the resolved condition that replaces `before`.
 
-    Kube-batch leaves it (mute-fit-error).
+    kube-batch leaves `before` unchanged (mute-fit-error).
     """
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()

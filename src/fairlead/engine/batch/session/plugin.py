@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
-    """Why a job cannot run: reason and message of its condition."""
+    """Why a job cannot run: the reason and message of its condition."""
 
     reason: str
     message: str
@@ -49,7 +49,7 @@ class Opens(BatchPlugin, Protocol):
 
 @runtime_checkable
 class Listens(BatchPlugin, Protocol):
-    """A plugin that follows what tasks hold."""
+    """A plugin that tracks what tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
         """Count the resources of `task`, which now has a node."""
@@ -107,7 +107,7 @@ class JobPipelined(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobValid(BatchPlugin, Protocol):
-    """A plugin that rules out jobs that need not be tried."""
+    """A plugin that excludes jobs that need not be tried."""
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
         """Return the reason not to try the job; None to try it."""
@@ -116,10 +116,10 @@ class JobValid(BatchPlugin, Protocol):
 
 @runtime_checkable
 class Overused(BatchPlugin, Protocol):
-    """A plugin that decides which queues are at their share."""
+    """A plugin that determines which queues are at their share."""
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Return whether the queue gets nothing more."""
+        """Return whether the queue gets no more resources."""
         ...
 
 
@@ -134,7 +134,7 @@ class Allocatable(BatchPlugin, Protocol):
 
 @runtime_checkable
 class Preemptable(BatchPlugin, Protocol):
-    """A plugin that decides which tasks may be evicted for a task of the same queue."""
+    """A plugin that determines which tasks may be evicted for a task of the same queue."""
 
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
@@ -145,7 +145,7 @@ class Preemptable(BatchPlugin, Protocol):
 
 @runtime_checkable
 class Reclaimable(BatchPlugin, Protocol):
-    """A plugin that decides which tasks may be evicted for a task of another queue."""
+    """A plugin that determines which tasks may be evicted for a task of another queue."""
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
@@ -156,7 +156,7 @@ class Reclaimable(BatchPlugin, Protocol):
 
 @runtime_checkable
 class SparesFromPreemption(BatchPlugin, Protocol):
-    """A `Preemptable` that can rule out whole jobs, which saves calls for each member."""
+    """A `Preemptable` that can exclude whole jobs, which saves calls for each member."""
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
         """Return whether `preemptable` returns no task of `giver` for any task of `taker`."""
@@ -165,7 +165,7 @@ class SparesFromPreemption(BatchPlugin, Protocol):
 
 @runtime_checkable
 class SparesFromReclaim(BatchPlugin, Protocol):
-    """A `Reclaimable` that can rule out whole jobs."""
+    """A `Reclaimable` that can exclude whole jobs."""
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
         """Return whether `reclaimable` returns no task of `giver` for any task of `taker`."""
@@ -195,7 +195,7 @@ class JobEnqueued(BatchPlugin, Protocol):
     """A plugin that keeps track of the admitted groups."""
 
     def enqueued(self, job: JobInfo) -> None:
-        """Count `job`, which was just admitted."""
+        """Record that `job` was just admitted."""
         ...
 
 
@@ -213,7 +213,7 @@ class BatchHandle(Handle, Protocol):
 
     @property
     def sums(self) -> Sums:
-        """What counts as used on a node, by the rules of the configuration."""
+        """Returns what counts as used on a node, by the rules of the configuration."""
         ...
 
 

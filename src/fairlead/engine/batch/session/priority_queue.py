@@ -1,8 +1,8 @@
 """PriorityQueue and FreshQueue: queues whose keys may change while items wait.
 
-`PriorityQueue` is a binary heap: it compares keys on push and pop, and does not notice changes in
-between. Where that affects the order, the heap must work exactly like upstream's (Go's
-container/heap, which `heapq` does not). `FreshQueue` compares all keys on every pop.
+`PriorityQueue` is a binary heap: it compares keys on push and pop, so later changes of keys have no
+effect until then. Because that affects the order, the heap must work exactly like upstream's (Go's
+container/heap; `heapq` differs). `FreshQueue` compares all keys on every pop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PriorityQueue(Generic[Item]):
     """A binary heap that works like Go's (pkg/scheduler/util/priority_queue.go)."""
 
     def __init__(self, key: Key) -> None:
-        """Items with smaller keys come first."""
+        """Order items by `key`, the smallest first."""
         self._key = key
         self._heap: list[Item] = []
 
@@ -80,7 +80,7 @@ class FreshQueue(Generic[Item]):
     """A list that is searched on every pop, for few items whose keys change often."""
 
     def __init__(self, key: Key) -> None:
-        """Smaller keys first; keys must be distinct."""
+        """Order items by `key`, the smallest first; keys must be distinct."""
         self._key = key
         self._items: list[Item] = []
 

@@ -1,4 +1,4 @@
-"""Reservation: room on nodes that is reserved for a gang that has waited too long.
+"""Reservation: resources on nodes that are reserved for a gang that has waited too long.
 
 Without it a large gang could wait forever, because smaller jobs take every resource that becomes
 free. The gang that has waited longest beyond the bound gets the reservation, which is computed
@@ -8,10 +8,10 @@ again in each session:
        tasks end when they declared; those that declared nothing count as ending last.
     2  Choose nodes for that time. Nodes that were reserved before come first, so that what has
        become free there is not given away.
-    3  Hide that much room on these nodes from all other jobs.
+    3  Hide these resources from all other jobs.
 
-Tasks that end before the gang can start anyway may use the room until then (`backfill`), because
-they cannot delay it.
+Tasks that end before the gang can start may use the resources (`backfill`), because they cannot
+delay it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _REMEMBERED = 1 << 40  # more than any node has free, in any unit
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room for `job` on `nodes`; `starts_at` is None if it is unknown when it will be free."""
+    """Resources reserved for `job` on `nodes`.
+
+    `starts_at` is when they are free, None if unknown.
+    """
 
     job: JobInfo
     nodes: tuple[str, ...]
@@ -57,7 +60,7 @@ class Occupant:
 
 
 def reserve(session: Session) -> Reservation | None:
-    """Reserve room for the gang that has waited longest, if any has waited too long."""
+    """Reserve resources for the gang that has waited longest, if it has waited too long."""
     session.room.hold_back(None)
     job = _longest_waiting(session)
     found = None if job is None else plan(session, job)
@@ -97,7 +100,7 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
     if _place(session, job, lacking, known) is None:
         rows = _place(session, job, lacking, ends)
         return None if rows is None else _reservation(session, job, lacking, rows, None)
-    while fewest < most:  # binary search: more ends never hurt
+    while fewest < most:  # binary search: more ended tasks never make placement worse
         middle = (fewest + most) // 2
         if _place(session, job, lacking, known[:middle]) is None:
             fewest = middle + 1
@@ -110,7 +113,7 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
 
 
 def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
-    """As many waiting tasks as the gang lacks, in order, without best-effort ones."""
+    """Return as many waiting tasks as the gang lacks, in order, without best-effort tasks."""
     asking = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
     asking.sort(key=session.tiers.task_key)
     return asking[: max(job.min_available - job.ready_count, 0)]
@@ -138,7 +141,10 @@ def occupants(session: Session) -> list[Occupant]:
 def _place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[Occupant]
 ) -> list[int] | None:
-    """Return a row for each task of `lacking` once `gone` have ended; None if one fits nowhere."""
+    """Return a row for each task of `lacking` once `gone` have ended.
+
+    None if a task fits nowhere.
+    """
     free = session.room.idle + session.room.releasing
     for one in gone:
         for column, amount in one.amounts:
@@ -149,7 +155,7 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Return a row for each task of `lacking`, given free room `free`; None if one fits nowhere.
+    """Return a row for each task of `lacking`, given the free amounts; None if a task fits nowhere.
 
     Rows reserved for `job` before come first, then those with the most idle resources.
     """

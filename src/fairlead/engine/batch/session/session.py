@@ -2,11 +2,11 @@
 
     open      collect jobs with a group and a queue; idle and releasing resources of every node
     actions   allocate, pipeline, evict, dispatch: all of it through `move`
-    close     undo what was not dispatched (`close_session` writes statuses)
+    close     revert what was not dispatched (`close_session` writes statuses)
 
-The session works on the cluster's own view: a task that is given a node is assumed there, so that
-every filter and score sees it, and is forgotten again unless it is dispatched. `commands` collects
-the commands to send; the observer gets every step in order.
+The session works on the cluster's state: a task that gets a node is assumed there, so that filters
+and scores count it, and is forgotten again unless it is dispatched. `commands` collects the
+commands to send; the observer receives every step in order.
 upstream: pkg/scheduler/framework/session.go
 """
 
@@ -52,7 +52,7 @@ class SessionStep:
 
 
 class Observer(Protocol):
-    """Follows the steps of a session."""
+    """Receives the steps of a session."""
 
     def opened(self, session: Session) -> None:
         """Handle the opening of `session`, before any decision."""
@@ -71,13 +71,13 @@ class NoObserver:
     """Ignores all steps."""
 
     def opened(self, session: Session) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def note(self, step: SessionStep) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def closing(self, session: Session) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
 
 NO_OBSERVER: Final = NoObserver()
@@ -85,10 +85,10 @@ NO_OBSERVER: Final = NoObserver()
 
 @dataclass(frozen=True, slots=True)
 class NodeChoices:
-    """A NodeChoice per kind of room.
+    """A NodeChoice for each kind of resources.
 
     `now`: the task fits into idle resources. `later`: into releasing ones. `either`: one of the
-    two. `anyhow`: it may run there once enough is evicted.
+    two. `anyhow`: it may run there after enough evictions.
     """
 
     now: NodeChoice
@@ -107,10 +107,10 @@ class ChoicesByView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What all sessions of a controller have in common.
+    """The settings that all sessions of a controller share.
 
-    A gang that has waited longer than `starvation_bound` gets a reservation; one that was broken
-    longer than `broken_gang_grace` is released. None means never.
+    A gang that has waited longer than `starvation_bound` gets a reservation; a gang that was broken
+    longer than `broken_gang_grace` is evicted. None means never.
     """
 
     tiers: Tiers
@@ -130,7 +130,7 @@ class Session:
     def __init__(
         self, cluster: Cluster, jobs: JobTable, policy: Policy, tie_break: TieBreak, now: Instant
     ) -> None:
-        """Call `open` before anything else."""
+        """Store the settings; call `open` next."""
         self.cluster = cluster
         self.table = cluster.table
         self.policy = policy
@@ -176,7 +176,7 @@ class Session:
                 plugin.open(self)
 
     def _find_objections(self) -> None:
-        """Find the jobs that cannot become ready, however much room there is."""
+        """Find the jobs that cannot become ready, whatever resources are free."""
         for job in self.jobs.values():
             found = self.tiers.objection(job)
             if found is not None:
@@ -198,7 +198,7 @@ class Session:
         )
 
     def take_back(self) -> None:
-        """Undo what was not dispatched: no job keeps room from one session to the next."""
+        """Revert what was not dispatched: no job keeps resources from one session to the next."""
         for task in list(self._placed.values()):
             if task.status in _ON_NODE:
                 self.move(task, TaskStatus.PENDING, None)
@@ -264,7 +264,7 @@ class Session:
         self.move(task, TaskStatus.PENDING, None)
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Promise `task` releasing resources on `node`. Undone by `unpipeline`."""
+        """Pipeline `task` onto releasing resources of `node`. Undone by `unpipeline`."""
         self.move(task, TaskStatus.PIPELINED, node)
         self._placed[task.id] = task
         self.note("pipeline", task, node.name)
@@ -334,7 +334,7 @@ class Session:
     # --- failures --------------------------------------------------------------------------
 
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Record which resources `task` lacks now on `node`, where it has to wait.
+        """Record which resources `task` currently lacks on `node`, where it has to wait.
 
         `shortfalls` holds them for the job's last task, one entry per node and resource.
         """
@@ -364,7 +364,10 @@ class Session:
         return found.whole if self._is_reserved_for(job) else found.shared
 
     def view(self, job: JobInfo) -> RoomView:
-        """Return the room for `job`; only the job with the reservation gets the reserved room."""
+        """Return the resources for `job`.
+
+        Only the job with the reservation gets reserved resources.
+        """
         return self.room.whole if self._is_reserved_for(job) else self.room.shared
 
     def _is_reserved_for(self, job: JobInfo) -> bool:
@@ -387,7 +390,7 @@ class Session:
         self.tiers.enqueued(job)
 
     def candidates(self) -> list[JobInfo]:
-        """Return the jobs to schedule: admitted, without objection, in an open queue."""
+        """Return the jobs to schedule: admitted, possible (no plugin objects), in an open queue."""
         return [
             job
             for job in self.jobs.values()
@@ -397,7 +400,7 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Update since when each job has been waiting to start."""
+        """Record since when each job has been waiting to start."""
         for job in self.jobs.values():
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:
@@ -410,7 +413,7 @@ class Session:
         return bool(len(self.choices(task.job).now.find(task.info).positions()))
 
     def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:
-        """The tasks of this session's jobs on `node`, in the order in which they got there."""
+        """Return the tasks of this session's jobs on `node`, in order of arrival."""
         known, jobs = self.job_table.tasks, self.jobs
         found = (known.get(pod_id) for pod_id in node.pods)
         return [task for task in found if task is not None and task.job.id in jobs]

@@ -1,8 +1,8 @@
 """Statement: several operations that are committed or discarded together.
 
-Each operation takes effect in the session at once, so that later decisions see it. `discard` undoes
-the operations in reverse order and leaves no trace. `commit` carries out what cannot be undone, in
-order. upstream: pkg/scheduler/framework/statement.go
+Each operation takes effect in the session immediately, so that later decisions take it into
+account. `discard` reverts the operations completely, in reverse order. `commit` performs the
+irreversible parts, in order. upstream: pkg/scheduler/framework/statement.go
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class StatementOperation(Protocol):
         ...
 
     def settle(self, session: Session) -> None:
-        """Send what cannot be undone."""
+        """Perform the irreversible part."""
         ...
 
 
@@ -48,7 +48,7 @@ class AllocateOperation:
         session.deallocate(self.task)
 
     def settle(self, session: Session) -> None:
-        """Nothing to do: `commit` binds the job as a whole."""
+        """Do nothing: `commit` binds the job as a whole."""
         waits = self.task.status is TaskStatus.ALLOCATED
         if waits and session.tiers.is_ready(self.task.job):
             session.dispatch_ready(self.task.job)
@@ -70,7 +70,7 @@ class Pipeline:
         session.unpipeline(self.task)
 
     def settle(self, session: Session) -> None:
-        """Nothing to do: pipelining sends no command."""
+        """Do nothing: pipelining sends no command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Displace:
     why: str
 
     def do(self, session: Session) -> None:
-        """Nothing to do before the commit."""
+        """Do nothing before the commit."""
 
     def undo(self, session: Session) -> None:
         """Do nothing: nothing was done before the commit."""
@@ -123,7 +123,7 @@ class TaskOperations(Protocol):
 
     @property
     def evicts(self) -> bool:
-        """Whether an eviction is among the operations, or may have been sent."""
+        """Whether an operation is an eviction, or an eviction may have been sent."""
         ...
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
@@ -154,23 +154,23 @@ class TaskOperations(Protocol):
 
 
 class Outright:
-    """No statement: every operation is final at once, and a job is bound as soon as it is ready.
+    """Operations without a statement: each is final immediately; a ready job is bound.
 
     kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang) like this.
     """
 
     def __init__(self, session: Session) -> None:
-        """There is no state but the session's."""
+        """Operate on `session`; there is no other state."""
         self._session = session
 
     @property
     def is_final(self) -> bool:
-        """True: no operation can be undone."""
+        """True: no operation can be reverted."""
         return True
 
     @property
     def evicts(self) -> bool:
-        """Always true: an eviction may have been sent."""
+        """True: an eviction may have been sent."""
         return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
@@ -184,24 +184,24 @@ class Outright:
         self._session.pipeline(task, node)
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Evict `task` at once."""
+        """Evict `task` immediately."""
         self._session.evict(task, why)
         self._session.release(task)
 
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Evict `victims` at once, and pipeline `task` onto `node`."""
+        """Evict `victims` immediately, and pipeline `task` onto `node`."""
         for victim in victims:
             self.evict(victim, why)
         self.pipeline(task, node)
         self._session.tell_displacement(task, node, victims, why)
 
     def commit(self) -> None:
-        """Nothing to do: all is final already."""
+        """Do nothing: all operations are final already."""
 
     def discard(self) -> None:
-        """Nothing to do: operations cannot be undone."""
+        """Do nothing: operations cannot be reverted."""
 
 
 class Statement:
@@ -218,7 +218,7 @@ class Statement:
 
     @property
     def is_final(self) -> bool:
-        """False: what is not committed can be discarded."""
+        """False: operations that are not committed can be discarded."""
         return False
 
     @property

@@ -1,6 +1,6 @@
-"""Tiers: combines the answers of all plugins.
+"""Tiers: combines the results of all plugins.
 
-    order functions       tiers in order, plugins in order: the first that sees a difference;
+    order functions       tiers in order, plugins in order: the first that finds a difference;
                           ties are broken by creation time, then by name
     ready, pipelined      all must agree
     overused              one is enough
@@ -101,7 +101,7 @@ class Tiers:
     """The plugins of a configuration, grouped by the functions they implement."""
 
     def __init__(self, tiers: Sequence[Tier], plugins: Mapping[str, BatchPlugin]) -> None:
-        """`plugins` by name, as built for `tiers`."""
+        """Group `plugins`, keyed by name and built for `tiers`."""
         self.plugins = [plugins[option.name] for tier in tiers for option in tier]
         self._tiers = tiers
         self._by_name = plugins
@@ -123,7 +123,7 @@ class Tiers:
         return [plugin for tier in self._voters(kind, switch) for plugin in tier]
 
     def _voters(self, kind: type[Any], switch: str | None) -> Voters:
-        """Per tier, the plugins of `kind` that are switched on."""
+        """Return, for each tier, the plugins of `kind` that are switched on."""
         return tuple(
             tuple(
                 self._by_name[option.name]
@@ -137,15 +137,15 @@ class Tiers:
     # --- order keys, smallest first --------------------------------------------------------
 
     def job_key(self, job: JobInfo) -> tuple[object, ...]:
-        """Orders the jobs of a queue; may change during the session."""
+        """Return the sort key of a job in its queue; it may change during the session."""
         return (*[plugin.job_key(job) for plugin in self._job_order], job.created, job.id)
 
     def queue_key(self, queue: QueueInfo) -> tuple[object, ...]:
-        """Orders queues; may change during the session."""
+        """Return the sort key of a queue; it may change during the session."""
         return (*[plugin.queue_key(queue) for plugin in self._queue_order], *queue.order)
 
     def task_key(self, task: TaskInfo) -> tuple[object, ...]:
-        """Orders the tasks of a job; does not change."""
+        """Return the sort key of a task in its job; it does not change."""
         return (*[plugin.task_key(task) for plugin in self._task_order], task.created, task.id)
 
     # --- queries ---------------------------------------------------------------------------

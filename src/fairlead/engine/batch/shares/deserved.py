@@ -1,4 +1,4 @@
-"""divide: how much of the cluster each queue deserves, by weighted water filling.
+"""divide: computes how much of the cluster each queue deserves, by weighted water filling.
 
     while something remains and some queue is not satisfied:
         every unsatisfied queue gets its weight's fraction of what remained at the round's start
@@ -26,7 +26,7 @@ _ROUNDS_MAX: Final = 100_000
 
 
 class WaterFillingError(RuntimeError):
-    """The division did not end; carries what remained."""
+    """The division did not end; carries the remaining amount."""
 
 
 def divide(
@@ -45,7 +45,7 @@ def divide(
 def _divide_at_once(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack
 ) -> dict[str, Quantities]:
-    """kube-batch's rounds, with its order of float operations."""
+    """Return the shares by kube-batch's rounds, with its order of float operations."""
     deserved: dict[str, Quantities] = {name: {0: 0.0, 1: 0.0} for name in claims}
     remaining: Quantities = {column: float(whole) for column, whole in total.items()}
     unmet = dict(claims)
@@ -76,7 +76,7 @@ def _note_difference(given: Quantities, after: Quantities, before: Quantities) -
 
 
 def _hold_to_bound(deserved: Quantities, bound: Amounts) -> bool:
-    """Cut what exceeds `bound`; return whether anything did."""
+    """Limit `deserved` to `bound`; return whether anything was cut."""
     beyond = [(c, limit) for c, limit in bound if deserved.get(c, 0.0) > limit]
     deserved.update((column, float(limit)) for column, limit in beyond)
     return bool(beyond)
@@ -97,7 +97,10 @@ def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> 
 
 
 def _minimum(deserved: Quantities, request: Mapping[int, int]) -> Quantities:
-    """Return the minimum per resource; scalars survive only if both have some (helpers.go: Min)."""
+    """Return the minimum per resource.
+
+    Scalars are kept only if both have them (helpers.go: Min).
+    """
     scalars = any(c > 1 for c in deserved) and any(c > 1 for c in request)
     return {
         column: min(amount, float(request.get(column, 0)))

@@ -1,13 +1,13 @@
 """QueueTree: water filling in a tree of queues, one resource at a time.
 
     a queue wants        what its own jobs and its children want, up to its capability
-    its parent gives     1  its guarantee, whether wanted or not: no other queue may have it
+    its parent gives     1  its guarantee, wanted or not, because no other queue may have it
                          2  up to its spec.deserved
                          3  of the rest, a fraction by weight, up to what it wants
     a leaf deserves      the smaller of what it is given and what it wants
 
-In each stage no queue gets more than the stage's level, and what one does not take goes to the
-others by weight. Without guarantees, all that is wanted is given while something remains.
+In each stage no queue gets more than the stage's level, and what a queue does not take goes to the
+others by weight. Without guarantees, queues get what they want as long as something remains.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 a is satisfied first, with 2 (its fraction is 3). b gets 1/3 of the remaining 10, c gets 2/3.
@@ -21,7 +21,7 @@ from typing import Final
 
 from fairlead.engine.state.shape import Amounts
 
-# The parent of queues that have none.
+# the parent of queues without a parent
 ROOT: Final = ""
 
 
@@ -43,7 +43,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One participant of a division; `stages` are the levels to which it is filled in turn."""
+    """One participant of a division; `stages` are the levels to which it is filled, in order."""
 
     name: str
     weight: int
@@ -76,7 +76,7 @@ class QueueTree:
         return parent if parent in self._claims else ROOT
 
     def line_of(self, name: str) -> list[str]:
-        """Return the queues from the top down to `name`."""
+        """Return the queues from the top of the tree down to `name`."""
         line = [name]
         while (above := self.parent_of(line[-1])) != ROOT:
             line.append(above)
@@ -119,7 +119,7 @@ class QueueTree:
         parts = [self._part(name, column, wanted[name]) for name in children]
         own = self._claims[above].request.get(column, 0) if above != ROOT else 0
         if own and children:
-            # The queue's own jobs share with its children like one more child.
+            # The queue's own jobs take part like one more child.
             parts.append(_Part(above, self._claims[above].weight, (0.0, 0.0, float(own))))
         given = fill_in_stages(pool, parts)
         for name in children:
@@ -139,7 +139,7 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 
 
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
-    """What each part gets: all are filled to their first level, then the second, then the third."""
+    """Return what each part gets: all are filled to their first level, then to the next."""
     given = {part.name: 0.0 for part in parts}
     for stage in range(3):
         gaps = {part.name: max(part.stages[stage] - given[part.name], 0.0) for part in parts}
@@ -152,7 +152,7 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
 
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
-    """Fill gaps by weight, those that are satisfied first (gap ÷ weight) first."""
+    """Fill gaps by weight; parts that are satisfied first (gap ÷ weight) come first."""
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),
         key=lambda name: (gaps[name] / weights[name], name),

@@ -15,7 +15,7 @@ Total = tuple[tuple[int, int], ...]
 
 
 def share(held: float, whole: float) -> float:
-    """`held` ÷ `whole`; 1 if only `whole` is 0, 0 if both are (helpers.go: Share)."""
+    """Return `held` ÷ `whole`; 1 if only `whole` is 0, 0 if both are (helpers.go: Share)."""
     if whole:
         return held / whole
     return 1.0 if held else 0.0
@@ -24,14 +24,14 @@ def share(held: float, whole: float) -> float:
 def dominant_share(held: Sequence[int], total: Total) -> float:
     """Return the largest fraction of `total` (by column) that is held.
 
-    Missing columns hold nothing.
+    Missing columns count as 0.
     """
     known = len(held)
     return max((share(held[c] if c < known else 0, whole) for c, whole in total), default=0.0)
 
 
 def cluster_total(room: Room, rules: BatchRules) -> Total:
-    """Return the total that the session's nodes offer, by counted column, including zeros."""
+    """Return the total capacity of the session's nodes, by counted column, including zeros."""
     table = room.table
     counted = table.alive & ~room.is_left_out
     sums = table.allocatable[:, counted].sum(axis=1).tolist()
@@ -50,7 +50,7 @@ def _is_offered(table: NodeTable, name: str) -> bool:
 
 
 def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """By resource column, cpu in milli; empty for a group without minResources."""
+    """Return the group's minResources by column, cpu in millicores; {} without minResources."""
     resources = job.group.min_resources if job.group is not None else None
     if resources is None:
         return ()
@@ -58,7 +58,7 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 
 
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return what the job is still entitled to: minResources, less what it holds if it runs."""
+    """Return what the job may still use: minResources, less what it holds if it runs."""
     needs = needs_of(job, columns)
     if job.is_inqueue:
         return needs
