@@ -1,10 +1,10 @@
 """Engine: stimulus in, commands out.
 
-    1. the state takes the stimulus in; it has no other writer
-    2. every controller, in order, answers with commands
+    1. the state applies the stimulus; it has no other writer
+    2. every controller, in order, returns commands
     3. each command is tagged with the controller that issued it
 
-Deadlines go to the controller whose deadline it is, one unit of work at a time.
+A deadline goes to its controller, one unit of work at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in order; at equal deadlines the first one acts."""
+        """Pass stimuli to `controllers` in order; at equal deadlines, the first one acts."""
         self.cluster = cluster
         self._controllers = tuple((one, one.issuer) for one in controllers)
 
@@ -62,7 +62,7 @@ class Engine:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
-        """Do one unit of work of the first controller that has any due; return its commands."""
+        """Do one unit of work of the first controller with due work; return its commands."""
         for controller, issuer in self._controllers:
             due = controller.next_deadline()
             if due is not None and due <= now:

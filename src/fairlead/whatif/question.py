@@ -201,7 +201,7 @@ def what_if(
 
 
 def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
-    """The templates of new nodes of an instance type; none without one."""
+    """Return the templates of new nodes of an instance type; none without one."""
     if not change.instance_type:
         return []
     if conditions.instance_types is None:

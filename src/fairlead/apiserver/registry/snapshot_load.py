@@ -65,14 +65,14 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Json:
-        """Return the object as JSON; decodes the text each time."""
+        """The object as JSON; decodes the text each time."""
         obj = _decode(self.text)
         obj["metadata"].pop("managedFields", None)
         return with_defaults(self.kind, without_nulls(obj))
 
     @property
     def managed_fields(self) -> tuple[Json, ...]:
-        """Return the managedFields in the text, which `value` leaves out."""
+        """The managedFields in the text, which `value` leaves out."""
         return tuple(_decode(self.text)["metadata"].get("managedFields") or ())
 
 

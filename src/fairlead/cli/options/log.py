@@ -37,7 +37,7 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """Return a function that wraps a reporter to log its decisions, or None.
+        """A function that wraps a reporter to log its decisions, or None.
 
         Raises InputError.
         """

@@ -1,4 +1,4 @@
-"""Autoscaling: controllers that add nodes to the cluster and take them away.
+"""Autoscaling: controllers that add nodes to the cluster and remove them.
 
 They decide; a provider (a port) creates and deletes instances.
 

@@ -1,4 +1,4 @@
-"""From configuration to autoscaler."""
+"""Builds the autoscaler from its configuration."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _serve(where: str, profile: Profile, config: SchedulerConfig) -> Served:
 def _refuse_other_order(
     where: str, first: Profile, first_served: Served, other: Profile, served: Served
 ) -> None:
-    """All profiles must have the same QueueSort plugin and arguments: they share one queue."""
+    """Raise an error unless all profiles have the same QueueSort, because they share one queue."""
     name, before = served.framework.queue_sort.name, first_served.framework.queue_sort.name
     if name != before:
         raise ConfigurationError(at(where, "plugins.queueSort"), invalid(name, _SAME))

@@ -1,4 +1,4 @@
-"""PluginChoice: the plugins of a profile, which are the defaults as changed by the file.
+"""PluginChoice: the plugins of a profile: the defaults, as changed by the file.
 
 upstream: pkg/scheduler/apis/config/v1/default_plugins.go: mergePluginSet;
 pkg/scheduler/apis/config/validation/validation.go: validatePluginSetForInvalidPlugins
@@ -19,8 +19,8 @@ from fairlead.engine.framework.profile import ALL, DEFAULT_PLUGINS, PointPlugins
 
 WEIGHT_MAX: Final = (1 << 31) - 1
 VERSION: Final = "kubescheduler.config.k8s.io/v1"
-# Plugins that upstream removed or has behind feature gates: disabling them has no effect, so a
-# configuration may do so.
+# Plugins that upstream removed or has behind feature gates. A configuration may disable them,
+# without effect.
 _REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 _ABSENT: Final = (
     *_REMOVED,

@@ -1,4 +1,4 @@
-"""Feature gates that change something here, by Kubernetes version, with their defaults.
+"""The feature gates that have an effect here, by Kubernetes version, with their defaults.
 
 upstream: pkg/features/kube_features.go of each version
 """

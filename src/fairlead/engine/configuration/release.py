@@ -1,7 +1,7 @@
 """Release: the Kubernetes version to follow, with the rules of every part that has versions.
 
-A part takes the newest version described for it that is not above the one asked for; below the
-oldest described version, the oldest. All other parts are always those of 1.36.
+Each part uses the newest rules described for it that are not newer than the requested version, or
+else the oldest described rules. All other parts always follow 1.36.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEWEST: Final = "1.36"
 SELECTABLE: Final = tuple(FEATURE_GATES)
 SCHEDULERS: Final = {version.version: version for version in VERSIONS}
 PRIORITY_ADMISSIONS: Final = ("1.21", NEWEST)
-# Without taints for conditions the scheduler reads conditions itself, as 1.16 does.
+# Without taints for conditions, the scheduler reads conditions itself, as in 1.16.
 CONDITION_PLUGINS: Final = (
     ("CheckNodeCondition", 0),
     ("CheckNodeMemoryPressure", 0),
@@ -40,14 +40,14 @@ CONDITION_PLUGINS: Final = (
 class Release:
     """The Kubernetes version to follow, with its feature gates.
 
-    `gates` are the feature gates that were set; all others have their defaults.
+    `gates` are the feature gates that were set; others have their defaults.
     """
 
     version: str = NEWEST
     gates: Mapping[str, bool] = field(default_factory=dict)
 
     def with_defaults(self, gates: Mapping[str, bool], field: str = "") -> Release:
-        """Return the release with `gates` as well; gates that it already sets keep their values.
+        """Return the release with `gates` added; gates that it already sets keep their values.
 
         Raises ConfigurationError, whose field begins with `field`, for gates that the version does
         not have.
@@ -82,12 +82,12 @@ class Release:
 
     @property
     def taint_based_evictions(self) -> bool:
-        """Whether pods leave unresponsive nodes because of taints."""
+        """Whether taints evict pods from unresponsive nodes."""
         return self.is_on(TAINT_BASED_EVICTIONS)
 
     @property
     def node_leases(self) -> bool:
-        """Whether kubelets renew leases; otherwise they post their status as often."""
+        """Whether kubelets renew leases; otherwise they post their status with that period."""
         return self.is_on(NODE_LEASE)
 
     @property
@@ -126,7 +126,7 @@ def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Re
 
 
 def newest_described(described: Iterable[str], version: str) -> str:
-    """Return the newest of `described` that is not above `version`, otherwise the oldest."""
+    """Return the newest of `described` that is not newer than `version`, otherwise the oldest."""
     ordered = sorted(described, key=_number)
     return next((one for one in reversed(ordered) if _number(one) <= _number(version)), ordered[0])
 

@@ -1,7 +1,7 @@
 """scheduler_config: converts a KubeSchedulerConfiguration to a SchedulerConfig.
 
 Invalid settings are refused in upstream's words, with the path of their field. Settings that do not
-influence decisions are accepted and have no effect.
+affect decisions are accepted and ignored.
 upstream: pkg/scheduler/apis/config/{v1/defaults.go,validation/validation.go}
 """
 
@@ -63,8 +63,9 @@ def scheduler_config(
 ) -> SchedulerConfig:
     """Return the SchedulerConfig for `form`. Raises ConfigurationError.
 
-    What the file leaves open is as in `release`, whose feature gates win over those of the file.
-    Set `only_profile` if the file describes its one profile without the field `profiles`.
+    Unset fields have the defaults of `release`, whose feature gates take precedence over those in
+    the file. Set `only_profile` if the file describes a single profile without the field
+    `profiles`.
     """
     release = release.with_defaults(form.feature_gates, field="featureGates.")
     if form.parallelism is not None and form.parallelism <= 0:
@@ -77,8 +78,8 @@ def scheduler_config(
     for number, each in enumerate(form.profiles or (ProfileForm(),)):
         where = "" if only_profile else f"profiles[{number}]"
         reader = _ProfileReader(where, each, user_plugins, release.scheduler)
-        # If not set, all nodes are examined. A global 0 means the same, because upstream writes
-        # its default as 0.
+        # If unset, all nodes are examined. A global 0 means the same, because upstream writes its
+        # default as 0.
         profiles.append(reader.profile(percentage or None, ignored))
     named = _named(form.profiles or (ProfileForm(),), profiles)
     return SchedulerConfig(

@@ -1,6 +1,6 @@
 """KubeSchedulerConfiguration v1, field by field.
 
-Fields of type Any do not influence decisions and are not read.
+Fields of type Any do not affect decisions and are not read.
 upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
 """
 

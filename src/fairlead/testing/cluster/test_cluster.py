@@ -277,7 +277,7 @@ class TestCluster:
         return found
 
     def _failure(self, problem: str, but: tuple[str, str] | None = None) -> AssertionError:
-        """The error `problem`, followed by the pods without a node and the reasons.
+        """Return the error `problem`, followed by the pods without a node and the reasons.
 
         The pod with the namespace and name `but` is left out, because `problem` describes it.
         """

@@ -155,7 +155,7 @@ def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
 
 
 def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a value
-    """The value of an option that has none, if it was given."""
+    """Return the value of an option that has none, if it was given."""
     return ("",) if flag else ()
 
 
@@ -314,7 +314,7 @@ def _edit(collected: _Steps) -> None:
 
 
 def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
-    """The node of --like, as it is before the change. Raises InputError."""
+    """Return the node of --like, as it is before the change. Raises InputError."""
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:

@@ -65,7 +65,7 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
 
 
 def _steps(path: str) -> Iterator[tuple[str, bool]]:
-    """The steps of `path`, each with whether it stands in brackets. Raises SetFieldError."""
+    """Yield the steps of `path`, each with whether it stands in brackets. Raises SetFieldError."""
     end = 0
     for match in _STEP.finditer(path):
         if match.start() != end:
@@ -110,7 +110,7 @@ def _present(place: _Place) -> Any:
 
 
 def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
-    """The index of an item, by its number or its merge key. Raises SetFieldError."""
+    """Return the index of an item, by its number or its merge key. Raises SetFieldError."""
     if step.isascii() and step.isdigit():
         if int(step) < len(items):
             return int(step)
@@ -130,7 +130,7 @@ def _remove(place: _Place) -> None:
 
 
 def _value(text: str, schema: Schema | None, path: str) -> Any:
-    """What `text` means for a field of this type. Raises SetFieldError."""
+    """Return what `text` means for a field of this type. Raises SetFieldError."""
     kind = None if schema is None else schema.type
     if kind in _TEXTS:
         return text

@@ -81,7 +81,7 @@ def applied(existing: Manifest, modified: Json) -> Json:
 def applied_by_server(
     existing: Manifest, modified: Json, now: Instant, *, forces_conflicts: bool
 ) -> Json:
-    """`existing` after `kubectl apply --server-side` of `modified` at `now`.
+    """Return `existing` after `kubectl apply --server-side` of `modified` at `now`.
 
     Raises InputError, for conflicts in the API server's words.
     """

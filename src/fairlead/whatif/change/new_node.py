@@ -66,7 +66,7 @@ def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
 
 
 def _merged(model: Json, template: Json) -> Json:
-    """`model` with the labels and the size of `template`."""
+    """Return `model` with the labels and the size of `template`."""
     labels = {
         **model.get("metadata", {}).get("labels", {}),
         **template["metadata"]["labels"],

@@ -92,7 +92,7 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 def with_resources(
     text: str, inventory: Inventory, namespace: str
 ) -> tuple[Manifest, Json, list[str]]:
-    """The workload that `text` names, its content with other requests, and notes.
+    """Return the workload that `text` names, its content with other requests, and notes.
 
     Limits below the requests are raised, which the notes say. Raises InputError.
     """
@@ -151,7 +151,7 @@ def _amounts(text: str) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
-    """The containers of the template, or the one called `name`. Raises InputError."""
+    """Return the containers of the template, or the one called `name`. Raises InputError."""
     spec = edited.get("spec", {}).get("template", {}).get("spec", {})
     containers: list[Json] = spec.get("containers", [])
     if not name:
@@ -169,7 +169,7 @@ def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
 
 
 def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
-    """The PriorityClass that `text` (`NAME=VALUE`) names, as it is and with the new value.
+    """Return the PriorityClass that `text` (`NAME=VALUE`) names, as it is and with the new value.
 
     Raises InputError.
     """
@@ -195,7 +195,7 @@ def _is_integer(text: str) -> bool:
 
 
 def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
-    """What the new value means for the pods that exist."""
+    """Return what the new value means for the pods that exist."""
     name, old = before.ref.name, before.value.get("value", 0)
     pods = [
         pod

@@ -102,7 +102,7 @@ def read_instance_types(path: str) -> list[StatedType]:
 
 
 def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]:
-    """A node template of the instance type `name` for each of its zones, else of `zones`.
+    """Return a node template of the instance type `name` for each of its zones, else of `zones`.
 
     All of the capacity is allocatable, because the file does not say what the system reserves.
     Raises InputError.

@@ -25,7 +25,7 @@ _TAR: Final = slice(257, 262), b"ustar"
 
 
 def unpacked(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
-    """The files in `data` with their names for messages; `data` itself if it is not packed.
+    """Yield the files in `data` with their names for messages; `data` itself if it is not packed.
 
     The files of an archive are those with a name that ends in .yaml, .yml or .json, in the order of
     their names. Raises InputError.
@@ -39,7 +39,7 @@ def unpacked(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
 
 
 def _decompressed(source: str, data: Bytes) -> bytes:
-    """The content of all gzip members in `data`. Raises InputError."""
+    """Return the content of all gzip members in `data`. Raises InputError."""
     parts: list[bytes] = []
     room, rest = UNPACKED_BYTES_MAX, bytes(data)
     try:
@@ -62,7 +62,7 @@ def _cut_or_too_large(*, is_too_large: bool) -> str:
 
 
 def _members(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
-    """The dumps in the tar file `data`. Raises InputError."""
+    """Yield the dumps in the tar file `data`. Raises InputError."""
     found = False
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:

@@ -76,7 +76,7 @@ def read_listings(path: str, stdin: BinaryIO | None = None) -> list[Document]:
 
 
 def parse_listings(source: str, data: Bytes) -> list[Document]:
-    """The documents in `data`, called `source` in messages. Raises InputError."""
+    """Return the documents in `data`, called `source` in messages. Raises InputError."""
     return [
         document
         for name, content in unpacked(source, data)

@@ -155,7 +155,10 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 
 
 def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
-    """Whether `pod` could have moved when its node was deleted; others are removed with it."""
+    """Return whether `pod` could have moved when its node was deleted.
+
+    Others are removed with it.
+    """
     return not pod.belongs_to_node and pod.node not in changed.node_names
 
 
@@ -178,7 +181,10 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
 
 
 def _first_waiting(pods: Iterable[PodEnd]) -> str:
-    """The first of `pods` without a node, which an ordered StatefulSet waits for; "" for none."""
+    """Return the first of `pods` without a node, which an ordered StatefulSet waits for.
+
+    "" for none.
+    """
     return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
 
 

@@ -61,7 +61,7 @@ class PlanAnswer:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
-        """The answer as JSON; its lists are those of the tables."""
+        """Return the answer as JSON; its lists are those of the tables."""
         return {
             "apiVersion": API_VERSION,
             "kind": self.kind,
@@ -80,7 +80,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """The first `most` names, and the number of further ones."""
+    """Return the first `most` names, and the number of further ones."""
     rest = len(names) - most
     shown = ", ".join(names[:most])
     return f"{shown} and {rest:,} more" if rest > 0 else shown

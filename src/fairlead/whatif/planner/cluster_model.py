@@ -138,7 +138,7 @@ class ClusterModel:
         return (*loaded, *self._polled())
 
     def _polled(self) -> tuple[ApiObject, ...]:
-        """The objects of the store that changed since the last call."""
+        """Return the objects of the store that changed since the last call."""
         found: list[ApiObject] = []
         while stimuli := self._world.poll(self.now):
             for one in stimuli:
@@ -169,17 +169,20 @@ class ClusterModel:
     # --- reading ---------------------------------------------------------------------------
 
     def served(self, pod: PodInfo) -> Served:
-        """The profile of `pod`; the default (or first) one if another scheduler places it."""
+        """Return the profile of `pod`.
+
+        The default (or first) one if another scheduler places it.
+        """
         name = pod.pod.spec.scheduler_name
         default = self._served.get(DEFAULT_SCHEDULER) or next(iter(self._served.values()))
         return self._served.get(name, default)
 
     def has_profile(self, pod: PodInfo) -> bool:
-        """Whether the configuration has a profile for the scheduler that `pod` names."""
+        """Return whether the configuration has a profile for the scheduler that `pod` names."""
         return pod.pod.spec.scheduler_name in self._served
 
     def node(self, name: str) -> NodeInfo:
-        """The node called `name`, which must exist."""
+        """Return the node called `name`, which must exist."""
         found = self.table.find(name)
         assert found is not None, name
         return found
@@ -201,16 +204,16 @@ class ClusterModel:
         return in_queue_order(found)
 
     def pod_info(self, pod: Pod) -> PodInfo:
-        """`pod` with its shape in this model."""
+        """Return `pod` with its shape in this model."""
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
     def replacement(self, pod: PodInfo) -> PodInfo:
-        """A new pod without a node, as the controller of `pod` would create it."""
+        """Return a new pod without a node, as the controller of `pod` would create it."""
         self._copies += 1
         return self.pod_info(_unbound(pod.pod, f"{pod.id}+{self._copies}"))
 
     def refusals(self, pod: PodInfo) -> list[Refusal]:
-        """Why nodes refuse `pod` now, by plugin and reason, most nodes first."""
+        """Return why nodes refuse `pod` now, by plugin and reason, most nodes first."""
         served = self.served(pod)
         counts: dict[tuple[str, str], int] = {}
         for status, nodes in find_nodes_that_fit(served.plans, pod).diagnosis().counts():
@@ -354,7 +357,7 @@ def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
 
 
 def moves_with_drain(pod: PodInfo) -> bool:
-    """Whether a drain evicts `pod`: not a pod of a DaemonSet, a static, or a finished one.
+    """Return whether a drain evicts `pod`: not a pod of a DaemonSet, a static, or a finished one.
 
     upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go
     """
@@ -362,7 +365,7 @@ def moves_with_drain(pod: PodInfo) -> bool:
 
 
 def is_leaving(pod: PodInfo) -> bool:
-    """Whether `pod` is being deleted already, so that no eviction is needed."""
+    """Return whether `pod` is being deleted already, so that no eviction is needed."""
     return is_terminating(pod.pod)
 
 

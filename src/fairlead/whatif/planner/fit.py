@@ -162,7 +162,7 @@ def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
 def fit_answer(
     result: FitResult, source: NewPods, model: ClusterModel, name: str, notes: tuple[str, ...]
 ) -> PlanAnswer:
-    """The answer about `result`; `name` is the snapshot's."""
+    """Return the answer about `result`; `name` is the snapshot's."""
     findings = []
     if result.refused_by == "admission":
         findings.append(f"The next one is refused: {result.stop}")
@@ -234,7 +234,7 @@ def _places(result: FitResult, model: ClusterModel) -> PlanTable:
 
 
 def zone_of(model: ClusterModel, node: str) -> str:
-    """The zone of a node by its label, "" if it has none."""
+    """Return the zone of a node by its label, "" if it has none."""
     return model.node(node).labels.get("topology.kubernetes.io/zone", "")
 
 

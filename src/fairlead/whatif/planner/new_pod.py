@@ -60,13 +60,13 @@ class NewPods:
         return self.stateful_set is not None and bool(self.stateful_set.spec.volume_claim_templates)
 
     def name_of(self, number: int) -> str:
-        """The name of the pod with that number, counted from 0."""
+        """Return the name of the pod with that number, counted from 0."""
         if self.stateful_set is not None:
             return f"{self.name}-{self.first + number}"
         return f"{self.name}-fit-{number}"
 
     def pod(self, number: int) -> Json:
-        """The manifest of the pod with that number."""
+        """Return the manifest of the pod with that number."""
         described = self.template.get("metadata") or {}
         name = self.name_of(number)
         meta: Json = {key: dict(described[key]) for key in _COPIED if described.get(key)}
@@ -83,7 +83,7 @@ class NewPods:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
     def claims(self, number: int) -> Iterator[Json]:
-        """The manifests of the claims of the pod with that number."""
+        """Yield the manifests of the claims of the pod with that number."""
         if self.stateful_set is not None and self.has_claims:
             pod = decode_as(Pod, {"metadata": {"name": self.name_of(number)}, "spec": {}})
             for command in claims_of_set(self.stateful_set, pod):
@@ -108,7 +108,7 @@ class NewPods:
 def pod_source(
     pod_file: str | None, like: str | None, namespace: str, inventory: Inventory
 ) -> NewPods:
-    """The source that `--pod` or `--like` names. Raises InputError."""
+    """Return the source that `--pod` or `--like` names. Raises InputError."""
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
     if like is not None:
@@ -124,7 +124,7 @@ def pod_source(
 
 
 def _of_manifest(source: str, found: Manifest, inventory: Inventory) -> NewPods:
-    """The source of pods like those of the workload, or like the pod, `found`."""
+    """Return the source of pods like those of the workload, or like the pod, `found`."""
     value, ref = found.value, found.ref
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
     if found.kind is POD:
@@ -175,7 +175,7 @@ def _controller(value: Json) -> Json | None:
 
 
 def _newest_replica_set(deployment: Manifest, inventory: Inventory) -> Manifest | None:
-    """The ReplicaSet of the highest revision that `deployment` controls."""
+    """Return the ReplicaSet of the highest revision that `deployment` controls."""
     owned = [
         one
         for one in inventory.of_kind(REPLICA_SET)

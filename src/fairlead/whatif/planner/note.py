@@ -11,7 +11,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
 def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -> tuple[str, ...]:
-    """The notes about a plan for `snapshot`, each a sentence."""
+    """Return the notes about a plan for `snapshot`, each a sentence."""
     release = read_release(choice)
     words = Releases(release, release).words
     foreign = sum(not model.has_profile(pod) for pod in model.pods())

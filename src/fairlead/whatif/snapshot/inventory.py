@@ -88,7 +88,7 @@ class Inventory:
         raise InputError(source, problem)
 
     def select(self, source: str, text: str, namespace: str = "") -> list[Manifest]:
-        """The objects that `text` names: one as in `find`, or those that a selector matches.
+        """Return the objects that `text` names: one as in `find`, or those that a selector matches.
 
         Selectors are `kind/key=value` and `kind/namespace/key=value`; `namespace` limits the first
         form. Raises InputError, naming `source`, if there is none.

@@ -211,7 +211,7 @@ class LocalCluster:
 
 
 def _store(options: LocalOptions, ids: RandomIds) -> Store:
-    """An empty store with the admission plugins of a served cluster."""
+    """Return an empty store with the admission plugins of a served cluster."""
     storage = CompactStorage()
     plugins = served_admission(
         ids.new_suffix,

@@ -71,7 +71,7 @@ class UpOptions:
 
     @property
     def job_time(self) -> DurationNs | None:
-        """Return how long Job pods and other finite pods run; None: forever. Raises InputError."""
+        """How long Job pods and other finite pods run; None: forever. Raises InputError."""
         if self.job_duration == FOREVER:
             return None
         try:

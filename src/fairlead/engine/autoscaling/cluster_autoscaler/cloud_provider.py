@@ -1,4 +1,4 @@
-"""CloudProvider: the port through which node groups are read, grown and shrunk.
+"""CloudProvider: the port through which node groups are read and resized.
 
 upstream: cloudprovider/cloud_provider.go
 """
@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from fairlead.api.objects import Node, Pod
 from fairlead.engine.core.instant import Instant
 
-# Resources that count as GPUs (utils/gpu/gpu.go, FACTS of 1.36 in this order).
+# resources that count as GPUs (utils/gpu/gpu.go; facts of 1.36, in this order)
 GPU_RESOURCES: Final = (
     "nvidia.com/gpu",
     "habana.ai/gaudi",
@@ -70,11 +70,11 @@ class NodeGroup(Protocol):
         ...
 
     def target_size(self) -> int:
-        """Return how many nodes the provider is to have."""
+        """Return the number of nodes that the provider should have."""
         ...
 
     def template_node(self) -> Node | None:
-        """Return a node as the group would create it, None if the provider has no template."""
+        """Return a node as the group would create it; None if the provider has no template."""
         ...
 
     def instances(self) -> Sequence[Instance]:
@@ -82,7 +82,7 @@ class NodeGroup(Protocol):
         ...
 
     def increase_size(self, delta: int, now: Instant) -> None:
-        """Ask for `delta` more nodes. Raises ProviderError."""
+        """Request `delta` more nodes. Raises ProviderError."""
         ...
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
@@ -100,7 +100,7 @@ class NodeGroup(Protocol):
 
 
 class CloudProvider(Protocol):
-    """All node groups, and what nodes cost."""
+    """All node groups, and the prices of nodes."""
 
     @property
     def gpu_label(self) -> str:
@@ -124,5 +124,5 @@ class CloudProvider(Protocol):
         ...
 
     def pod_price(self, pod: Pod) -> float:
-        """Return the price of an hour of what `pod` requests."""
+        """Return the hourly price of the resources that `pod` requests."""
         ...

@@ -1,4 +1,4 @@
-"""AutoscalingContext: what every part of the autoscaler works with.
+"""AutoscalingContext: the state that all parts of the autoscaler share.
 
 upstream: context/autoscaling_context.go
 """
@@ -31,9 +31,9 @@ def _first(_count: int) -> int:
 class AutoscalingContext:
     """What all parts of one autoscaler share: its options, listers, snapshot and node groups.
 
-    Parts append the commands they want executed to `commands`. `pick` chooses among equal expansion
-    options. `priorities` returns the text of the priority expander's ConfigMap. `placeholders` maps
-    nodes of this loop's snapshot that do not exist yet to their groups.
+    Parts append commands to `commands`. `pick` chooses among equal expansion options. `priorities`
+    returns the text of the priority expander's ConfigMap. `placeholders` maps nodes of this loop's
+    snapshot that do not exist yet to their groups.
     """
 
     options: AutoscalingOptions
@@ -60,6 +60,6 @@ class AutoscalingContext:
         return self.options.defaults if group is None else self.registry.group_options(group)
 
     def nodes_with_group(self) -> list[tuple[Node, str | None]]:
-        """Return all nodes of the snapshot; a node that does not exist yet comes with its group."""
+        """Return all nodes of the snapshot, and the groups of those that do not exist yet."""
         nodes = self.snapshot.nodes()
         return [(info.node, self.placeholders.get(info.name)) for info in nodes]

@@ -1,8 +1,8 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
-A loop runs every --scan-interval. If two loops in a row saw the same cluster and came to the same
-result, further ones would too until an object changes or a time that some rule compares with is
-reached. So the next loop is the first one after that, and idle hours cost nothing.
+A loop runs every --scan-interval. After two loops in a row with equal input and result, further
+loops would have that result, too, until an object changes or a rule's time limit is reached. So the
+next loop is the first one after that, and idle hours cost nothing.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.tie_break import TieBreak
 
-# Ages that rules compare with: new pods, stable nodes, deletion taints, instances.
+# ages that rules compare with: of new pods, stable nodes, deletion taints, instances
 _POD_AGES: Final = (seconds(2), seconds(30))
 _NODE_AGES: Final = (seconds(60), seconds(300))
 _RECHECK: Final[DurationNs] = seconds(3600)
 
 
 class ClusterAutoscaler:
-    """See the module's docstring; `history` is what it has done."""
+    """See the module's docstring; `history` records its actions."""
 
     issuer: ClassVar[Issuer] = CLUSTER_AUTOSCALER
 
     def __init__(
         self, options: AutoscalingOptions, provider: SimulatedProvider, *, seed: int, start: Instant
     ) -> None:
-        """The first loop is one interval after `start`."""
+        """Start; the first loop runs one interval after `start`."""
         self._options = options
         self._provider = provider
         pick = TieBreak(seed)
@@ -65,7 +65,7 @@ class ClusterAutoscaler:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Follow the cluster; an answer to an eviction continues a drain."""
+        """Apply changes of the cluster; the outcome of an eviction continues a drain."""
         match stimulus:
             case ObjectsLoaded(objects):
                 for one in objects:
@@ -107,26 +107,26 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Something changed: the next loop of the grid runs."""
+        """Schedule the next loop, because something changed."""
         if not self._has_changed:
             self._has_changed = True
             self._next_loop = self._on_grid(now)
         self._changed_at = now
 
     def _on_grid(self, at: Instant) -> Instant:
-        """Return the first loop at or after `at`."""
+        """Return the time of the first loop at or after `at`."""
         interval = self._options.scan_interval
         return self._start + max(-(-(at - self._start) // interval), 1) * interval
 
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when a loop, a deletion or a machine is due."""
+        """Return when the next loop, deletion or machine is due."""
         dues = (self._next_loop, self.autoscaler.actuator.next_due(), self._provider.next_due())
         return min(due for due in dues if due is not None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Background work first, then machines, then the loop."""
+        """Do background work first, then machines, then the loop."""
         due = self.autoscaler.actuator.next_due()
         if due is not None and due <= now:
             self.autoscaler.actuator.run_due(now)
@@ -158,7 +158,7 @@ class ClusterAutoscaler:
             self._next_loop = max(self._on_grid(due), self._next_loop)
 
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
-        """Return what a loop came to; equal results mean that it changed nothing."""
+        """Return the result of a loop; equal results mean that it changed nothing."""
         planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
         unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())
         reasons = tuple((name, one.reason) for name, one in planner.unremovable.reasons.items())
@@ -174,7 +174,7 @@ class ClusterAutoscaler:
     # --- when a loop could come to something else ------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
-        """Instants at which a comparison with the time changes."""
+        """Return the instants at which a comparison with the time changes."""
         yield from self._times_of_scale_down()
         registry, context = self.autoscaler.context.registry, self.autoscaler.context
         for request in registry.requests.values():
@@ -226,7 +226,7 @@ class ClusterAutoscaler:
         return sizes
 
     def is_waiting(self, now: Instant) -> bool:
-        """Return True if time alone will make it change the cluster."""
+        """Return True if it will change the cluster without any further stimulus."""
         autoscaler, options = self.autoscaler, self._options
         context, planner = autoscaler.context, autoscaler.planner
         if self._provider.next_due() is not None or autoscaler.actuator.next_due() is not None:
@@ -246,7 +246,7 @@ class ClusterAutoscaler:
 
 
 def _without_heartbeat(node: Node) -> tuple[object, ...]:
-    """Return what the autoscaler reads of a node."""
+    """Return the fields that the autoscaler reads of a node."""
     conditions = tuple(
         (one.type, one.status, one.last_transition_time) for one in node.status.conditions
     )

@@ -16,10 +16,10 @@ COMPONENT: Final = "cluster-autoscaler"
 
 
 class EventLog:
-    """Appends to `commands`, which the autoscaler hands to its world."""
+    """Records events in `commands`, which the autoscaler passes to its world."""
 
     def __init__(self, commands: list[Command], namespace: str, status_config_map: str) -> None:
-        """Events about the autoscaler itself regard its status ConfigMap."""
+        """Record in `commands`; events about the autoscaler regard its status ConfigMap."""
         self._commands = commands
         self._namespace = namespace
         self._status = ObjectRef("ConfigMap", namespace, status_config_map)

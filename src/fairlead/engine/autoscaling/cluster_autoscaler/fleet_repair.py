@@ -1,4 +1,4 @@
-"""FleetRepair: instances that never became nodes, and targets that do not match.
+"""FleetRepair: instances that never became nodes, and wrong target sizes.
 
 upstream: core/static_autoscaler.go: removeOldUnregisteredNodes, deleteCreatedNodesWithErrors,
 fixNodeGroupSize
@@ -19,14 +19,14 @@ class RepairError(Exception):
 
 
 class FleetRepair:
-    """What a loop repairs before it scales."""
+    """The repairs of a loop, before it scales."""
 
     def __init__(self, context: AutoscalingContext) -> None:
         """Repair through the context's provider."""
         self._context = context
 
     def remove_old_unregistered(self, now: Instant) -> None:
-        """Delete instances that have had no Node for too long, as far as the minimum allows."""
+        """Delete instances that had no Node for too long, as far as the minimum allows."""
         context = self._context
         by_group: dict[str, list[str]] = {}
         for provider_id, since in context.registry.unregistered().items():
@@ -63,7 +63,7 @@ class FleetRepair:
         return True
 
     def delete_failed_instances(self, now: Instant) -> None:
-        """Delete instances that could not be created; the provider may refuse below the minimum."""
+        """Delete instances that could not be created; the provider may refuse."""
         context, groups, deleted = self._context, self._context.groups_by_id(), False
         for name, provider_ids in context.registry.instances_with_errors().items():
             group = groups.get(name)
@@ -79,13 +79,13 @@ class FleetRepair:
             context.registry.recalculate()
 
     def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
-        """Return all instances of a group that has no or all nodes."""
+        """Return the given instances; all of the group's, if it only scales as a whole."""
         if self._context.group_options(group).zero_or_max_node_scaling:
             return [instance.id for instance in group.instances()]
         return list(provider_ids)
 
     def fix_sizes(self, now: Instant) -> bool:
-        """Lower targets that have been above the number of nodes for too long.
+        """Lower targets that have exceeded the number of nodes for too long.
 
         Returns True if a target was lowered. Raises RepairError.
         """

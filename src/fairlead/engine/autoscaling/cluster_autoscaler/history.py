@@ -1,6 +1,6 @@
-"""AutoscalerHistory: what the autoscaler has done in a run, and why it has not done more.
+"""AutoscalerHistory: what the autoscaler did in a run, and why it did no more.
 
-For answers to users; no decision reads it.
+Used for answers to users; decisions do not read it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NodeArrival:
 
 @dataclass(frozen=True, slots=True)
 class NodeDeparture:
-    """A node of a group is gone; `is_own` if the autoscaler removed it."""
+    """A node of a group was deleted; `is_own` if the autoscaler removed it."""
 
     at: Instant
     node: str
@@ -54,7 +54,7 @@ class NodeDeparture:
 class AutoscalerHistory:
     """What the cluster autoscaler has done in a run.
 
-    `without_scale_up` and `staying` are the reasons of the last loop that had any.
+    `without_scale_up` and `staying` are from the last loop that had such reasons.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
@@ -81,7 +81,7 @@ class AutoscalerHistory:
             self.departures.append(NodeDeparture(now, name, group.id, name in self._started))
 
     def loop_done(self, record: LoopRecord, autoscaler: StaticAutoscaler) -> None:
-        """Take over what a loop did."""
+        """Add what a loop did."""
         remaining: dict[str, str] = {}
         for status in record.scale_ups:
             pods = tuple(pod.key for pod in status.triggered)
@@ -98,7 +98,7 @@ class AutoscalerHistory:
 
 
 def _staying(autoscaler: StaticAutoscaler) -> dict[str, str]:
-    """Return why each examined node stays, by upstream's reasons."""
+    """Return, for each examined node, upstream's reason for keeping it."""
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():
         text = str(why.reason)

@@ -30,10 +30,10 @@ _KEPT: Final = (DaemonSet, Job, PodDisruptionBudget, ReplicaSet, ReplicationCont
 
 
 class Listers:
-    """Nodes and pods by name, and other objects by kind and key; dicts keep order of creation."""
+    """Nodes and pods by name, other objects by kind and key, in order of creation."""
 
     def __init__(self, options: AutoscalingOptions) -> None:
-        """Start empty; `options` say which pods are invisible."""
+        """Start empty; `options` determine which pods are ignored."""
         self._allowed = frozenset(options.allowed_scheduler_names)
         self._bypassed = frozenset(options.bypassed_scheduler_names)
         self._cutoff = options.expendable_pods_priority_cutoff
@@ -47,7 +47,7 @@ class Listers:
     # --- writing ---------------------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Store a new or changed object; a known object keeps its place."""
+        """Store a new or changed object; a known object keeps its position."""
         if isinstance(changed, Pod):
             self._put_pod(changed)
         elif isinstance(changed, Node):
@@ -100,7 +100,7 @@ class Listers:
     def unschedulable_pods(self) -> list[Pod]:
         """Return pods that are marked unschedulable, then unprocessed pods of bypassed schedulers.
 
-        Terminating and nominated pods are not among them.
+        Terminating and nominated pods are left out.
         upstream: utils/kubernetes/listers.go: UnschedulablePods, SchedulerUnprocessedPods
         """
         pending = [
@@ -122,7 +122,7 @@ class Listers:
         return sorted(pods, key=lambda pod: self.order.get(pod.key, 0))
 
     def in_snapshot(self, pod: Pod) -> Pod | None:
-        """Return `pod` on its node or its nominated node; None if it is not in the snapshot."""
+        """Return `pod` on its node or its nominated node; None if it has neither."""
         if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):
             return None
         if is_expendable(pod, self._cutoff):

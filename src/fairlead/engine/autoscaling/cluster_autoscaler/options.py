@@ -48,13 +48,13 @@ class NodeGroupOptions:
     zero_or_max_node_scaling: bool = False
 
     def overridden(self, overrides: Mapping[str, Any]) -> NodeGroupOptions:
-        """These options with `overrides` by flag name. Raises OptionError."""
+        """Return these options, changed by `overrides` (by flag name). Raises OptionError."""
         return replace(self, **_parsed(overrides, NodeGroupOptions)) if overrides else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoscalingOptions:
-    """Everything that the decisions depend on besides the cluster; see the module's docstring."""
+    """All settings on which decisions depend; see the module's docstring."""
 
     expander: tuple[str, ...] = ("least-waste",)
     scan_interval: DurationNs = 10 * _SECOND
@@ -122,9 +122,9 @@ class AutoscalingOptions:
 
 
 def parse_options(flags: Mapping[str, Any]) -> AutoscalingOptions:
-    """Return the options that `flags` (by flag name, values as text or JSON) set.
+    """Return the options set by `flags` (flag names; values as text or JSON).
 
-    Others are defaults.
+    Other options have their defaults.
 
     Raises OptionError for an unknown flag, a bad value, and the expander grpc.
     """
@@ -158,7 +158,7 @@ _GROUP_FIELDS: Final = frozenset(one.name for one in fields(NodeGroupOptions))
 
 
 def _parsed(flags: Mapping[str, Any], owner: type) -> dict[str, Any]:
-    """`flags` by field name, each parsed by the type of its field."""
+    """Return `flags` by field name, each value parsed by the type of its field."""
     types = {one.name: str(one.type) for one in fields(owner)}
     found: dict[str, Any] = {}
     for flag, value in flags.items():
@@ -215,7 +215,7 @@ def _gpu_limits(value: Any) -> dict[str, Limits]:
 
 
 def _priorities(value: Any) -> tuple[tuple[int, int], ...]:
-    """`priority:seconds` pairs, by ascending priority."""
+    """Return the `priority:seconds` pairs, by ascending priority."""
     pairs = [str(part).split(":") for part in str(value).split(",") if part]
     return tuple(sorted((int(priority), int(grace)) for priority, grace in pairs))
 

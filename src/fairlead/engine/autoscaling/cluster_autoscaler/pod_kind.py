@@ -32,18 +32,18 @@ def is_daemon_set_pod(pod: Pod) -> bool:
 
 
 def is_mirror_pod(pod: Pod) -> bool:
-    """Return True if the pod mirrors a static pod of its node."""
+    """Return True if a DaemonSet manages the pod, or an annotation says so."""
     return MIRROR_ANNOTATION in pod.metadata.annotations
 
 
 def is_recreatable(pod: Pod) -> bool:
-    """Return True if the pod would come back elsewhere; static and DaemonSet pods do not."""
+    """Return True if the pod is the mirror of a static pod."""
     source = pod.metadata.annotations.get(SOURCE_ANNOTATION, SOURCE_API)
     return source == SOURCE_API and not is_mirror_pod(pod) and not is_daemon_set_pod(pod)
 
 
 def is_long_terminating(pod: Pod, now: Instant) -> bool:
-    """Return True if the pod has been terminating for more than its grace period and 30 s.
+    """Return True if the pod would be recreated elsewhere; not for static and DaemonSet pods.
 
     upstream: utils/drain/drain.go: IsPodLongTerminating
     """

@@ -1,4 +1,4 @@
-"""Selects the pending pods for which scale-up looks for nodes.
+"""Selects the pending pods for which scale-up searches nodes.
 
 upstream: core/podlistprocessor/, core/static_autoscaler.go: filterOutYoungPods, allPodsAreNew
 """
@@ -34,7 +34,7 @@ _NEW_WITH_GPU_FOR: Final = seconds(30)
 
 
 class PodList:
-    """Keeps hints about where pods fit from loop to loop."""
+    """Places pods; keeps hints from loop to loop about where pods fit."""
 
     def __init__(self, context: AutoscalingContext) -> None:
         """Place pods in the context's snapshot."""
@@ -44,8 +44,9 @@ class PodList:
     def process(self, pods: Sequence[Pod], drained: Iterable[str]) -> list[PodInfo]:
         """Return the pods that need a new node, by descending priority.
 
-        Adds the pods of `drained` nodes. Pods that fit the snapshot are placed there and stay for
-        the loop: they take room, raise utilization, and travel with their node in scale-down.
+        Adds the pods of `drained` nodes. Pods that fit the snapshot are placed there for the rest
+        of the loop: they use resources, raise utilization, and must move if scale-down removes
+        their node.
         """
         snapshot = self._context.snapshot
         cutoff = self._context.options.expendable_pods_priority_cutoff
@@ -59,7 +60,7 @@ class PodList:
         return [pod for pod in left if not is_daemon_set_pod(pod.pod)]
 
     def _pods_of(self, nodes: Iterable[str]) -> list[Pod]:
-        """Return the pods that come back when their node is gone, without the node.
+        """Return the pods that are recreated when their nodes are removed, without their nodes.
 
         upstream: podlistprocessor/currently_drained_nodes.go
         """
@@ -74,7 +75,7 @@ class PodList:
 
 
 def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
-    """Return the pods older than `delay`, or than a longer delay in their annotation."""
+    """Return the pods older than `delay`, or older than a longer delay in their annotation."""
     return [pod for pod in pods if now - created_at(pod.pod) > _delay(pod.pod, delay)]
 
 
@@ -89,9 +90,9 @@ def _delay(pod: Pod, delay: DurationNs) -> DurationNs:
 
 
 def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
-    """Return True if more pods may be about to come, so that scale-up should wait.
+    """Return True if more pods may be about to arrive, so that scale-up should wait.
 
-    That is if the oldest pod is less than 2 s old, or the oldest one with a GPU less than 30 s.
+    This is the case if the oldest pod is less than 2 s old, or the oldest GPU pod less than 30 s.
     """
     if min(created_at(pod.pod) for pod in pods) + _NEW_FOR > now:
         return True

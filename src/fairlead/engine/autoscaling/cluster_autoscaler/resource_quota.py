@@ -30,10 +30,10 @@ def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
 
 
 class NodeResources:
-    """What nodes count for: the figures of a group's first node hold for the whole group."""
+    """The resources of nodes; the values of a group's first node hold for the whole group."""
 
     def __init__(self, provider: CloudProvider) -> None:
-        """The figures are cached: use a new object in each loop."""
+        """Read `provider`; values are cached, so create a new object in each loop."""
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
 
@@ -61,7 +61,7 @@ class NodeResources:
 
 
 class QuotaTracker:
-    """How much may still be added; `take` consumes."""
+    """How many resources may still be added; `take` subtracts."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class QuotaTracker:
         resources: NodeResources,
         nodes: Iterable[tuple[Node, str | None]],
     ) -> None:
-        """`nodes` are all nodes of the snapshot; a placeholder comes with its group."""
+        """Count all `nodes` of the snapshot; a placeholder comes with its group."""
         self._resources = resources
         self._left = {name: limit.maximum for name, limit in limits.items()}
         for node, group in nodes:
@@ -104,7 +104,7 @@ class QuotaTracker:
 
 
 class MinimumLeft:
-    """How much scale-down may still take away before the cluster is at a minimum."""
+    """How much scale-down may remove before the cluster reaches a minimum."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class MinimumLeft:
         nodes: Iterable[tuple[Node, str | None]],
         now: Instant,
     ) -> None:
-        """Nodes that are being deleted do not count."""
+        """Count `nodes`, except those that are being deleted."""
         self._resources = resources
         totals: Amounts = dict.fromkeys(limits, 0)
         for node, group in nodes:

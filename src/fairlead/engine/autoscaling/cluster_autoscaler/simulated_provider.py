@@ -1,10 +1,10 @@
-"""SimulatedProvider: node groups whose machines become Nodes after a while.
+"""SimulatedProvider: node groups whose machines become Nodes after a delay.
 
     increase ──▶ Creating ── provision time ──▶ Node is created, Ready
-    delete   ──▶ the machine is gone at once, its Node after the deletion time
+    delete   ──▶ the machine is removed at once, its Node after the deletion time
 
-How long a machine takes varies by seed, group and number, between 3/4 and 5/4 of the group's
-provision time. While a group is out of capacity its new machines fail instead.
+The provision time of a machine is between 3/4 and 5/4 of the group's, depending on seed, group and
+number. While a group is out of capacity, its new machines fail.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _NOT_IN_NAME: Final = re.compile(r"[^a-z0-9.-]+")
 class NodeGroupSpec:
     """A node group as a dump or a file describes it.
 
-    Nodes belong to it that have all `labels` and `annotations`. `template` is a Node as JSON, None
-    if nothing is known about its nodes. `price` is per hour. `out_of_capacity` are spans after the
-    start of the run. `overrides` are options by flag name.
+    Nodes with all `labels` and `annotations` belong to it. `template` is a Node as JSON, None if
+    nothing is known about its nodes. `price` is per hour. `out_of_capacity` are periods relative to
+    the start of the run. `overrides` are options by flag name.
     """
 
     id: str
@@ -105,11 +105,11 @@ class SimulatedNodeGroup:
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Options of the group, by flag name."""
+        """The options of the group, by flag name."""
         return self.spec.overrides
 
     def target_size(self) -> int:
-        """Return how many nodes the group is to have."""
+        """Return the number of nodes that the group should have."""
         return self.target
 
     def template_node(self) -> Node | None:
@@ -131,7 +131,7 @@ class SimulatedNodeGroup:
             self._provider.begin(self, now)
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Drop the newest machines without a Node. Raises ProviderError if there are too few."""
+        """Remove the newest machines without a Node. Raises ProviderError if there are too few."""
         waiting = [one for one, machine in self.machines.items() if machine.state == CREATING]
         existing = len(self.machines) - len(waiting)
         if self.target + delta < existing:
@@ -157,16 +157,16 @@ class SimulatedNodeGroup:
 
 
 class SimulatedProvider:
-    """All groups; `commands` collects Nodes to create and to delete."""
+    """All groups; `commands` collects the Nodes to create and to delete."""
 
     gpu_label = "nvidia.com/gpu.product"
 
     def __init__(self, specs: Sequence[NodeGroupSpec], *, seed: int, start: Instant) -> None:
-        """Groups in the order of `specs`; `seed` decides how long machines take."""
+        """Create groups in the order of `specs`; `seed` determines provision times."""
         self._groups = {spec.id: SimulatedNodeGroup(spec, self) for spec in specs}
         self._seed = seed
         self._start = start
-        self._names: dict[str, str] = {}  # of the Node, by providerID
+        self._names: dict[str, str] = {}  # by the providerID of the Node
         self._of_machine: dict[str, str] = {}
         self._gone: set[str] = set()
         self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
@@ -193,7 +193,7 @@ class SimulatedProvider:
         return None if found is None else found.price
 
     def pod_price(self, pod: Pod) -> float:
-        """By requested cores and memory; only the proportion between pods matters."""
+        """Return a price by requested cores and memory; only the ratio between pods matters."""
         wanted = pod_requests(pod)
         memory = wanted.get("memory", 0) / (1 << 30)
         return wanted.get("cpu", 0) / 1000.0 * _CORE_PRICE + memory * _GIB_PRICE
@@ -201,7 +201,7 @@ class SimulatedProvider:
     # --- nodes -----------------------------------------------------------------------------
 
     def adopt(self, node: Node) -> Node:
-        """Note a new node as a machine of its group; returns it with a providerID in any case."""
+        """Register a new node as a machine of its group; return it with a providerID."""
         name, provider_id = node.metadata.name, node.spec.provider_id
         if not provider_id:
             provider_id = f"{_SCHEME}:///{name}"
@@ -216,7 +216,7 @@ class SimulatedProvider:
         return node
 
     def lose(self, node: Node) -> None:
-        """Remove the machine of an adopted Node that is gone, and lower the target."""
+        """Remove the machine of an adopted Node that was deleted, and lower the target."""
         provider_id = node.spec.provider_id
         self._names.pop(provider_id, None)
         group = self.node_group_for(provider_id)
@@ -226,7 +226,7 @@ class SimulatedProvider:
     # --- machines --------------------------------------------------------------------------
 
     def begin(self, group: SimulatedNodeGroup, now: Instant) -> None:
-        """Create a machine of `group`."""
+        """Start a machine of `group`."""
         group.created += 1
         name = f"{_NOT_IN_NAME.sub('-', group.id.lower()).strip('-.')}-new-{group.created}"
         provider_id = f"{_SCHEME}:///{name}"
@@ -252,7 +252,7 @@ class SimulatedProvider:
     def _register(
         self, group: SimulatedNodeGroup, provider_id: str, name: str, now: Instant
     ) -> None:
-        """Create the Node of a machine that was not deleted meanwhile."""
+        """Create the Node of a machine, unless the machine was deleted meanwhile."""
         if provider_id not in group.machines or group.spec.template is None:
             return
         group.machines[provider_id] = Instance(provider_id)
@@ -284,7 +284,7 @@ class SimulatedProvider:
         self.commands.append(CreateObject(manifest))
 
     def end(self, group: SimulatedNodeGroup, provider_id: str, now: Instant) -> None:
-        """Delete a machine; its Node goes later."""
+        """Delete a machine; its Node is deleted later."""
         self._gone.add(provider_id)
         name = self._names.get(provider_id)
         if name is not None:
@@ -298,10 +298,10 @@ class SimulatedProvider:
     # --- time ------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return when a machine changes next."""
+        """Return when the next machine changes its state."""
         return self._timers.next_due()
 
     def run_due(self, now: Instant) -> None:
-        """Let machines change that are due."""
+        """Advance the machines that are due."""
         for event in self._timers.pop_due(now):
             event(now)

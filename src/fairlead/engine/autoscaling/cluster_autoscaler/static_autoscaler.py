@@ -2,7 +2,7 @@
 
     1. list nodes and pods, build the snapshot and the templates, update the cluster state
     2. repair: old unregistered instances, unhealthy cluster, create errors, wrong sizes
-    3. place pending pods on what exists or is to come; scale up for the others
+    3. place pending pods on existing or upcoming nodes; scale up for the others
     4. scale down
 
 upstream: core/static_autoscaler.go: RunOnce
@@ -65,7 +65,7 @@ _CALLED: Final = frozenset(
 
 @dataclass(slots=True)
 class LoopRecord:
-    """What one loop saw and decided."""
+    """The input and the decisions of one loop."""
 
     at: Instant
     templates: Mapping[str, Template] | None = None
@@ -79,9 +79,9 @@ class LoopRecord:
 
 
 class StaticAutoscaler:
-    """`put` and `remove` follow the cluster; `run_once` decides, `run_due` continues deletions.
+    """The autoscaler; `put` and `remove` update it, `run_once` runs a loop.
 
-    Commands are appended to `commands`; the world takes them from there.
+    Commands are appended to `commands`, where the caller collects them.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class StaticAutoscaler:
         pick: Callable[[int], int] | None = None,
         priorities: Callable[[], str | None] | None = None,
     ) -> None:
-        """`pick(n)` chooses among n equal options; `priorities` is the expander's ConfigMap."""
+        """Create it; `pick(n)` chooses among n equals, `priorities` is the expander's ConfigMap."""
         self.commands: list[Command] = []
         events = EventLog(self.commands, options.namespace, options.status_config_map_name)
         listers = Listers(options)
@@ -123,7 +123,7 @@ class StaticAutoscaler:
     # --- following the cluster -------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Take over a new or changed object."""
+        """Store a new or changed object."""
         self.context.listers.put(changed)
         self.context.snapshot.put(changed)
 
@@ -192,12 +192,12 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Count on a write that the world has not confirmed yet."""
+        """Assume a write that the world has not confirmed yet."""
         if node is not None:
             self.put(node)
 
     def _has_repaired(self, now: Instant) -> bool:
-        """Return True if the loop ends here. Raises RepairError."""
+        """Repair what is wrong; return True if the loop must end. Raises RepairError."""
         context, registry = self.context, self.context.registry
         self._repair.remove_old_unregistered(now)
         if not registry.is_cluster_healthy():
@@ -210,7 +210,9 @@ class StaticAutoscaler:
     def _add_upcoming(
         self, nodes: Sequence[Node], templates: Mapping[str, Template], now: Instant
     ) -> list[Node]:
-        """Add a placeholder for each node to come; registered ones that start are left out.
+        """Add a placeholder for each upcoming node.
+
+        Registered nodes that are starting are left out.
 
         Returns the nodes without those that have not started.
         """
@@ -237,7 +239,7 @@ class StaticAutoscaler:
         drained: Collection[str],
         now: Instant,
     ) -> bool:
-        """Help the pods without a place; False if scale-down has to wait for a loop."""
+        """Scale up for the pods that fit no node; return False if scale-down has to wait."""
         options = self.context.options
         record.unschedulable = self.context.listers.unschedulable_pods()
         pods = self._pods.process(record.unschedulable, drained)
@@ -264,7 +266,7 @@ class StaticAutoscaler:
         templates: Mapping[str, Template],
         now: Instant,
     ) -> None:
-        """One attempt; with --salvo-scale-up as many as succeed."""
+        """Make one attempt; with --salvo-scale-up, repeat while attempts succeed."""
         while pods:
             status = self.orchestrator.scale_up(pods, templates, now)
             self._report(record, status)
@@ -283,7 +285,7 @@ class StaticAutoscaler:
         status: ScaleUpStatus,
         templates: Mapping[str, Template],
     ) -> list[PodInfo]:
-        """Put the pods that triggered the scale-up on the new nodes; return the other pods."""
+        """Place the pods that triggered the scale-up on the new nodes; return the other pods."""
         snapshot = self.context.snapshot
         first = len(snapshot.node_names)
         for info in status.infos:
@@ -308,8 +310,8 @@ class StaticAutoscaler:
         self, record: LoopRecord, templates: Mapping[str, Template], now: Instant
     ) -> None:
         status = self.orchestrator.scale_up_to_min_size(templates, now)
-        # Upstream has one status for the loop: this one replaces that of a scale-up that decided
-        # without asking the node groups.
+        # Upstream has one status per loop: this one replaces that of a scale-up that did not
+        # evaluate the node groups.
         record.scale_ups = [one for one in record.scale_ups if one.result in _CALLED]
         record.scale_ups.append(status)
         send_events(status, self.context.events)

@@ -41,7 +41,7 @@ _CONDITION_TAINTS: Final = frozenset(
 
 
 class TaintConfig:
-    """Which taints say that a node is starting, or only describe its status."""
+    """Which taints mean that a node is starting, or only describe its status."""
 
     def __init__(self, options: AutoscalingOptions) -> None:
         """Read the taint flags; --ignore-taint is the old name of --startup-taint."""
@@ -54,7 +54,7 @@ class TaintConfig:
         return key in self._startup or key.startswith(self._startup_prefixes)
 
     def sanitized(self, taints: Iterable[Taint]) -> tuple[Taint, ...]:
-        """Return `taints` without the taints that a new node of the same group would lack."""
+        """Return `taints` without those that a new node of the group would not have."""
         return tuple(taint for taint in taints if not self._is_transient(taint.key))
 
     def _is_transient(self, key: str) -> bool:

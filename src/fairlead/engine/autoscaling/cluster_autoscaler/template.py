@@ -1,7 +1,7 @@
-"""Templates: what a new node of each group would look like, with the pods that it comes with.
+"""Templates: a new node of each group, with the pods that would run on it.
 
-The first of these that exists: a good node of the group; the template of a good node in an earlier
-loop; the provider's template; any node of the group.
+The template is the first of these that exists: a good node of the group; the template of a good
+node in an earlier loop; the provider's template; any node of the group.
 
 upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/node_info_utils.go
 """
@@ -76,7 +76,7 @@ class Template:
 
 
 class TemplateProvider:
-    """Keeps the templates of good nodes for loops in which a group has none."""
+    """Keeps the templates of good nodes for loops in which a group has no good node."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class TemplateProvider:
         return first
 
     def _of_node(self, group: str, node: Node, daemon_sets: Sequence[DaemonSet]) -> Template:
-        """Mirror and DaemonSet pods of the node, and the DaemonSets that it still lacks."""
+        """Return the node's mirror and DaemonSet pods, and DaemonSet pods that it lacks."""
         info = self._snapshot.node(node.metadata.name)
         running = [] if info is None else self._snapshot.pods_on(info)
         kept = [pod for pod in running if _comes_with_node(pod.pod)]
@@ -136,7 +136,7 @@ class TemplateProvider:
         return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)))
 
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
-        """Return all DaemonSets that match the provider's node."""
+        """Return the provider's node with all DaemonSets that match it."""
         node = group.template_node()
         if node is None:
             return None
@@ -167,7 +167,7 @@ def _renamed(node: Node, name: str) -> Node:
 
 
 def _is_good(node: Node, now: Instant) -> bool:
-    """Ready for more than a minute, not cordoned, not being deleted."""
+    """Return whether the node is ready for over a minute, not cordoned, and not being deleted."""
     found = node_readiness(node)
     is_stable = found.last_transition + _STABLE_FOR < now
     is_open = not node.spec.unschedulable and not has_taint(node, TO_BE_DELETED)
@@ -192,7 +192,7 @@ def _is_critical(daemon_set: DaemonSet) -> bool:
 def _daemon_pod(daemon_set: DaemonSet, node: Node) -> Pod | None:
     """Return the pod that the DaemonSet would create on `node`.
 
-    None if its template cannot be read.
+    Returns None if its template is invalid.
     """
     meta, template = daemon_set.metadata, daemon_set.spec.template
     owner = {
@@ -222,7 +222,7 @@ def _daemon_pod(daemon_set: DaemonSet, node: Node) -> Pod | None:
 
 
 def _runs_on(pod: Pod, node: Node) -> bool:
-    """Return True if selector, affinity and taints match; resources do not count."""
+    """Return True if selector, affinity and taints match; resources are not checked."""
     if not required_node_affinity_matches(pod.spec, node.metadata.labels, node.metadata.name):
         return False
     effects = (NO_SCHEDULE, NO_EXECUTE)

@@ -61,7 +61,7 @@ class FlexibleRequirement(_KarpenterView, frozen=True):
 
 
 class NodeClassReference(_KarpenterView, frozen=True):
-    """nodeClassRef: the provider's description of its machines."""
+    """nodeClassRef: the reference to the provider's description of its machines."""
 
     group: str = ""
     kind: str = ""
@@ -99,7 +99,7 @@ class NodeClaim(_KarpenterKind, frozen=True):
 
     @property
     def node_pool(self) -> str:
-        """The NodePool it belongs to, "" for none."""
+        """The NodePool to which it belongs, "" for none."""
         return self.metadata.labels.get(NODE_POOL, "")
 
     def condition(self, kind: str) -> PodCondition | None:
@@ -167,12 +167,12 @@ class NodePool(_KarpenterKind, frozen=True):
 
     @property
     def is_static(self) -> bool:
-        """Whether it keeps a fixed number of nodes."""
+        """Whether the pool keeps a fixed number of nodes."""
         return self.spec.replicas is not None
 
     @property
     def is_ready(self) -> bool:
-        """Whether its Ready condition is not something else than True."""
+        """Whether the Ready condition is True or missing."""
         found = next((one for one in self.status.conditions if one.type == "Ready"), None)
         return found is None or found.status == "True"
 

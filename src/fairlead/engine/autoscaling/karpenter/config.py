@@ -1,7 +1,7 @@
-"""KarpenterConfig: what the simulated Karpenter starts from.
+"""KarpenterConfig: the configuration of the simulated Karpenter.
 
-The NodePools and NodeClaims are those of a dump or a file; instance types are what the simulated
-provider sells to every NodePool.
+NodePools and NodeClaims come from a dump or a file; the simulated provider sells the instance types
+to every NodePool.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PROVISION_TIME: Final[DurationNs] = seconds(60)
 class KarpenterConfig:
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
-    `provision_time` is the usual time from a NodeClaim to its Ready node. Each node takes between
-    3/4 and 5/4 of it, by seed.
+    `provision_time` is the usual time from a NodeClaim to its Ready node. The time of each node is
+    between 3/4 and 5/4 of it, depending on the seed.
     """
 
     pools: tuple[NodePool, ...]

@@ -7,8 +7,8 @@
     queue        commands wait for their replacements, then their candidates are deleted
     termination  the nodes of deleted NodeClaims are drained and removed
 
-NodeClaims live here and not in the API server. A loop in which nothing has changed would find what
-the last one found, so it does not run: idle hours cost nothing.
+NodeClaims exist here and not in the API server. Without a change, a loop would have the result of
+the last one, so it does not run, and idle hours cost nothing.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ _EXPIRED: Final = "Expired"
 
 
 class Karpenter:
-    """See the module's docstring; `history` is what it has done."""
+    """See the module's docstring; `history` records its actions."""
 
     issuer: ClassVar[Issuer] = KARPENTER
 
     def __init__(self, config: KarpenterConfig, *, seed: int, start: Instant) -> None:
-        """The first disruption loop is one period after `start`."""
+        """Start; the first disruption loop runs one period after `start`."""
         self._config = config
         self.cluster = KarpenterCluster()
         objects: tuple[KarpenterObject, ...] = (*config.pools, *config.claims, *config.overlays)
@@ -117,14 +117,15 @@ class Karpenter:
         )
         self._machines = Machines(config.provision_time, seed)
         self.history = KarpenterHistory()
-        self._batch: tuple[Instant, Instant] | None = None  # first and last new pod
+        # when the first and the last new pod arrived
+        self._batch: tuple[Instant, Instant] | None = None
         self._retry_at: Instant | None = None
         self._running: Generator[DurationNs, Instant, LoopResult] | None = None
         self._resume_at: Instant | None = None
         self._loop_at: Instant | None = start + LOOP_PERIOD_NS
         self._last_loop: Instant = start
         self._conditions_at: Instant | None = start
-        self._ripens = False  # whether a NodeClaim becomes Consolidatable by itself
+        self._ripens = False  # whether a NodeClaim becomes Consolidatable as time passes
         self._queue_at: Instant | None = None
         self._draining: dict[str, Instant] = {}
         self._reasons: dict[str, str] = {}
@@ -134,7 +135,7 @@ class Karpenter:
     # --- what happens ------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Take in a change."""
+        """Apply a change of the cluster."""
         match stimulus:
             case ObjectsLoaded(objects):
                 for one in objects:
@@ -150,7 +151,7 @@ class Karpenter:
         return []
 
     def _lose_machine(self, name: str, message: str, now: Instant) -> None:
-        """Give up the machine whose Node was refused."""
+        """Remove the machine whose Node was rejected."""
         claim = self.cluster.node_claims.get(name)
         if claim is not None and name not in self.cluster.node_objects:
             self._reasons[name] = f"RegistrationFailed: {message}"
@@ -193,7 +194,7 @@ class Karpenter:
         return next((one for one in claims if one.status.node_name == node_name), None)
 
     def _see_node(self, node: Node, now: Instant) -> None:
-        """A new node is the one of its NodeClaim; without one, a pool's node gets one."""
+        """Register a Node with its NodeClaim; a pool's node without one gets a new NodeClaim."""
         name = node.metadata.name
         if not node.spec.provider_id:
             node = replace(node, spec=replace(node.spec, provider_id=f"fairlead:///{name}"))
@@ -224,7 +225,7 @@ class Karpenter:
         self._change(now)
 
     def _change(self, now: Instant) -> None:
-        """Something has changed: look again, at the pace of the loops."""
+        """Record a change, so that the loops run again."""
         if self._loop_at is None:
             self._loop_at = max(now, self._last_loop + LOOP_PERIOD_NS)
         if self._pending and self._retry_at is None and self._batch is None:
@@ -237,7 +238,7 @@ class Karpenter:
     # --- when ----------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next of the parts has work."""
+        """Return when the next part has work."""
         return min(self._deadlines(), default=None)
 
     def _deadlines(self) -> Iterator[Instant]:
@@ -253,7 +254,7 @@ class Karpenter:
                 yield due
 
     def _batch_due(self) -> Instant | None:
-        """Return when the window closes, or pods that are still pending are tried again."""
+        """Return when the batch window closes, or pods that are still pending are retried."""
         if self._batch is None:
             return self._retry_at
         first, last = self._batch
@@ -261,7 +262,7 @@ class Karpenter:
         return min(last + seconds(options.batch_idle_s), first + seconds(options.batch_max_s))
 
     def is_waiting(self) -> bool:
-        """Return whether something is under way that will change the cluster."""
+        """Return whether work in progress will change the cluster."""
         return (
             self._machines.is_waiting()
             or self._batch is not None
@@ -312,7 +313,7 @@ class Karpenter:
         self.history.errors = {key: text for key, text in problems.items() if text}
 
     def _create(self, request: NodeClaimRequest, reason: str, now: Instant) -> str:
-        """Launch a NodeClaim; "" if nothing that it allows is available."""
+        """Launch a NodeClaim and return its name; "" if no allowed offering is available."""
         launched = self._machines.launch(request, now)
         if launched is None:
             return ""
@@ -347,7 +348,7 @@ class Karpenter:
     # --- NodeClaims ------------------------------------------------------------------------------
 
     def _update_conditions(self, now: Instant) -> None:
-        """Set conditions; delete what has expired; note when to look again."""
+        """Set conditions; delete expired NodeClaims; schedule the next check."""
         due: list[Instant] = []
         self._ripens = False
         for claim in list(self.cluster.node_claims.values()):
@@ -361,7 +362,7 @@ class Karpenter:
                 self._delete_claim(updated, _EXPIRED, now)
             elif expiry is not None:
                 due.append(expiry)
-            # Drift is looked at with every change; by itself nothing drifts.
+            # Drift is checked with every change; it cannot start as time passes.
             if requeue is not None and not updated.metadata.deletion_timestamp:
                 ripens = self._conditions.ripens_in(updated, pool, now)
                 if ripens is not None:
@@ -407,7 +408,7 @@ class Karpenter:
             self._out.append(DeleteObject(_node_ref(node_name), why="karpenter"))
 
     def _finish(self, claim: NodeClaim, now: Instant) -> None:
-        """Remove a NodeClaim whose machine is gone, and record it."""
+        """Remove a NodeClaim whose machine is gone, and record that."""
         if claim.name not in self.cluster.node_claims:
             return
         self.cluster.remove(claim, now)
@@ -429,7 +430,7 @@ class Karpenter:
         self._change(now)
 
     def price_of(self, claim: NodeClaim) -> float:
-        """Return what the NodeClaim's machine costs per hour; 0 if its offering is not known."""
+        """Return the hourly price of the NodeClaim's machine; 0 if its offering is unknown."""
         pool = self.cluster.node_pools.get(claim.node_pool)
         labels = claim.metadata.labels
         table = self._types_of(pool) if pool is not None else None
@@ -472,7 +473,7 @@ class Karpenter:
                 self._loop_at = self._next_look(now)
 
     def _next_look(self, now: Instant) -> Instant | None:
-        """When a loop could find something although nothing changes: nominations end by then."""
+        """Return when a loop could have a new result without a change: nominations have ended."""
         later = [due for due in self.cluster.nominated_until.values() if due > now]
         return max(min(later), now + LOOP_PERIOD_NS) if later else None
 

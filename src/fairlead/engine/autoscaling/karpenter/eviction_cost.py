@@ -1,4 +1,4 @@
-"""What the disruption of a node costs: its pods, less as its life runs out anyway.
+"""What the disruption of a node costs: its pods, reduced as its lifetime runs out.
 
 upstream: pkg/utils/disruption/disruption.go
 """

@@ -1,8 +1,8 @@
 """Go's `sort.Slice`: pattern-defeating quicksort, which is deterministic but not stable.
 
-Where upstream sorts elements that compare equal, the outcome depends on the algorithm. Up to twelve
-elements it is insertion sort, hence stable; beyond, equal elements may change places. Keys are
-compared with `<` only, as upstream's less functions do.
+If upstream sorts elements that compare equal, the result depends on the algorithm. Up to twelve
+elements it is insertion sort, which is stable; with more, equal elements may change places. Keys
+are compared with `<` only, as upstream's less functions do.
 
 upstream: Go's src/sort/zsortfunc.go
 """
@@ -34,7 +34,7 @@ def go_sorted(elements: list[Element], keys: list[Any]) -> list[Element]:
 
 
 class _Sort:
-    """One sort; `order[i]` is the index of the element that is at i now, `keys[i]` its key."""
+    """One sort; `order[i]` is the index of the element now at i, `keys[i]` its key."""
 
     def __init__(self, keys: list[Any]) -> None:
         self.keys = list(keys)
@@ -45,7 +45,7 @@ class _Sort:
         self.order[i], self.order[j] = self.order[j], self.order[i]
 
     def quicksort(self, a: int, b: int, limit: int) -> None:
-        """Sort [a, b); after `limit` bad partitions by heap sort."""
+        """Sort [a, b); use heap sort after `limit` bad partitions."""
         keys = self.keys
         balanced = partitioned = True
         while True:
@@ -119,7 +119,7 @@ class _Sort:
         self.order[a:b] = self.order[a:b][::-1]
 
     def _partial(self, a: int, b: int) -> bool:  # noqa: C901 - one algorithm, as upstream has it
-        """Sort a range that is almost in order; False if it takes more than a few steps."""
+        """Sort a range that is almost in order; return False if it needs more than a few steps."""
         keys = self.keys
         i = a + 1
         for _ in range(_MAX_STEPS):
@@ -159,7 +159,7 @@ class _Sort:
             j -= 1
 
     def _partition(self, a: int, b: int, pivot: int) -> tuple[int, bool]:
-        """Split around the pivot; return its index and whether nothing had to move."""
+        """Split at the pivot; return its index and whether no element had to move."""
         keys = self.keys
         self.swap(a, pivot)
         i, j = a + 1, b - 1

@@ -1,4 +1,4 @@
-"""What Karpenter has done in a run: nodes created and removed, pods it made no node for."""
+"""What Karpenter did in a run: nodes created and removed, and pods without a new node."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class KarpenterNodeChange:
 
 @dataclass(slots=True)
 class KarpenterHistory:
-    """Changes in order; `errors` are upstream's texts about pods for which no node can be made.
+    """Changes in order; `errors` are upstream's texts about pods for which no node can be created.
 
-    `unconsolidatable` are upstream's texts about nodes that stay.
+    `unconsolidatable` are upstream's texts about nodes that are kept.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

@@ -1,9 +1,9 @@
 """Machines: the simulated provider and kubelets behind NodeClaims.
 
-    a NodeClaim is launched at once as the cheapest offering that it allows
+    a NodeClaim is launched at once, as the cheapest offering that it allows
     after the provision time its Node appears: Ready, registered, initialized
 
-Startup taints are gone by then.
+The Node has no startup taints.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from fairlead.engine.core.tie_break import splitmix64
 
 _SCHEME: Final = "fairlead"
 _SPREAD: Final = 1 << 16
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # those of generateName
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # the alphabet of generateName
 _SUFFIX_LENGTH: Final = 5
 
 
 class Machines:
-    """Launches NodeClaims and creates their Nodes when it is time."""
+    """Launches NodeClaims and creates their Nodes after the provision time."""
 
     def __init__(self, provision_time: DurationNs, seed: int) -> None:
-        """`seed` decides names and how long each machine takes."""
+        """Start empty; `seed` determines names and provision times."""
         self._provision_time = provision_time
         self._seed = seed
         self._count = 0
@@ -62,7 +62,7 @@ class Machines:
     def launch(
         self, request: NodeClaimRequest, now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """Return the launched NodeClaim, None if no instance type that it allows is available."""
+        """Return the launched NodeClaim, None if no allowed instance type is available."""
         chosen = request.launch()
         if chosen is None:
             return None
@@ -91,11 +91,11 @@ class Machines:
         return bool(self._due)
 
     def forget(self, name: str) -> None:
-        """Forget the NodeClaim `name`, which is deleted before its Node appears."""
+        """Remove the NodeClaim `name`, which was deleted before its Node appeared."""
         self._due.pop(name, None)
 
     def ready(self, now: Instant) -> list[str]:
-        """Return the names of the NodeClaims whose Nodes appear by `now`, and forget them."""
+        """Return and remove the NodeClaims whose Nodes appear by `now`."""
         found = sorted(name for name, due in self._due.items() if due <= now)
         for name in found:
             del self._due[name]
@@ -183,7 +183,7 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str | int | float]:
 
 
 def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
-    """Return a NodeClaim for a node of a pool whose NodeClaim is not known: as old as the node."""
+    """Return a NodeClaim for a pool's node without a known one; it is as old as the node."""
     created = node.metadata.creation_timestamp or format_timestamp(now)
     template = pool.spec.template.spec
     claim = NodeClaim(
@@ -209,7 +209,7 @@ def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
 
 
 def initialized(claim: NodeClaim, node_name: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim once its Node is there and ready for pods."""
+    """Return the NodeClaim as it is once its Node exists and is ready for pods."""
     for kind in (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION):
         claim = with_condition(claim, kind, kind, now)
     return replace(claim, status=replace(claim.status, node_name=node_name))

@@ -22,9 +22,9 @@ MAX_INSTANCE_TYPES: Final = 600
 class KarpenterOptions:
     """Settings of one Karpenter; times are seconds.
 
-    `preference_policy` Ignore treats preferences of pods as absent, `min_values_policy` BestEffort
-    launches with fewer values than minValues asks for. `well_known_labels` are Karpenter's and the
-    provider's.
+    With `preference_policy` Ignore, preferences of pods are ignored; with `min_values_policy`
+    BestEffort, a launch may offer fewer values than minValues. `well_known_labels` are Karpenter's
+    and the provider's.
     """
 
     preference_policy: str = RESPECT
@@ -43,10 +43,10 @@ class KarpenterOptions:
 
     @property
     def respects_preferences(self) -> bool:
-        """Whether preferences count until relaxation drops them."""
+        """Whether preferences count until relaxation removes them."""
         return self.preference_policy == RESPECT
 
     @property
     def relaxes_min_values(self) -> bool:
-        """Whether a new NodeClaim may have fewer values than its minValues."""
+        """Whether a new NodeClaim may offer fewer values than its minValues."""
         return self.min_values_policy == BEST_EFFORT

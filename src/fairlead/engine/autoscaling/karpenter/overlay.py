@@ -1,9 +1,8 @@
-"""NodeOverlays: corrections of prices and capacity, applied to what a provider sells.
+"""NodeOverlays: corrections of prices and capacity of what a provider sells.
 
-Overlays are taken by weight, heaviest first. An overlay changes, for the types of every NodePool
-that it selects, offerings and resources that no heavier overlay has changed. Two overlays of the
-same weight that would change the same thing conflict; the later one, by name, is left out
-everywhere.
+Overlays are applied by weight, heaviest first. An overlay changes those offerings and resources
+that it selects and no heavier overlay has changed. Two overlays of the same weight that change the
+same value conflict; the later one, by name, is ignored for all pools.
 
 upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
 """
@@ -41,7 +40,7 @@ Target = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Changes:
-    """What overlays change: by target, the weight and the overlay of the last and of the first."""
+    """The changes by overlays: for each target, the weight, and the last and first overlay."""
 
     latest_weight: dict[Target, int] = field(default_factory=dict)
     first: dict[Target, NodeOverlay] = field(default_factory=dict)
@@ -64,7 +63,7 @@ class OverlaidTypes:
         types_of: Callable[[NodePool], InstanceTypeTable],
         options: KarpenterOptions,
     ) -> None:
-        """Without the gate NodeOverlay overlays have no effect."""
+        """Apply the overlays of `cluster`; without the gate NodeOverlay they have no effect."""
         self._cluster = cluster
         self._types_of = types_of
         self._options = options
@@ -75,12 +74,12 @@ class OverlaidTypes:
         self._tables: dict[tuple[str, int], InstanceTypeTable] = {}
 
     def validation(self) -> dict[str, str]:
-        """By overlay, status and reason of its condition ValidationSucceeded."""
+        """Return, by overlay, status and reason of its condition ValidationSucceeded."""
         self._evaluate()
         return dict(self._status)
 
     def table(self, pool: NodePool) -> InstanceTypeTable:
-        """Return what the provider sells to `pool`, with overlays applied."""
+        """Return the types that the provider sells to `pool`, with overlays applied."""
         plain = self._types_of(pool)
         if not self._options.node_overlay or not self._cluster.overlays:
             return plain
@@ -121,7 +120,7 @@ class OverlaidTypes:
     def _selected(
         self, overlay: NodeOverlay
     ) -> Iterator[tuple[NodePool, InstanceType, list[Offering]]]:
-        """Yield the types that an overlay is about, with the offerings that it is about."""
+        """Yield the types that an overlay selects, each with the selected offerings."""
         # upstream: controller.go:getOverlaidOfferings
         asked = combined(
             requirement(one.key, one.operator, one.values) for one in overlay.spec.requirements
@@ -180,7 +179,7 @@ class OverlaidTypes:
 
 
 def adjusted_price(price: float, overlay: NodeOverlay) -> float:
-    """The price that an overlay gives an offering: absolute, or changed by an amount or percent."""
+    """Return the price according to an overlay: absolute, or changed by an amount or percent."""
     # upstream: pkg/cloudprovider/types.go:AdjustedPrice
     if overlay.spec.price is not None:
         return float(overlay.spec.price)

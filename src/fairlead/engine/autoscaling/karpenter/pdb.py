@@ -1,4 +1,4 @@
-"""PodBudgets: which PodDisruptionBudgets keep a pod from being evicted.
+"""PodBudgets: the PodDisruptionBudgets that prevent the eviction of a pod.
 
 upstream: pkg/utils/pdb/pdb.go
 """
@@ -18,7 +18,7 @@ class PodBudgets:
     """The budgets of all namespaces, in the order of their names."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
-        """The status of a budget says how many disruptions it allows."""
+        """Store the budgets; their status states how many disruptions they allow."""
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for one in sorted(budgets, key=lambda one: one.key):
             self._by_namespace.setdefault(one.metadata.namespace, []).append(one)
@@ -30,12 +30,12 @@ class PodBudgets:
         return [one for one in mine if selector_matches(one.spec.selector, pod.metadata.labels)]
 
     def blocking(self, pod: Pod, now: Instant) -> str | None:
-        """Upstream's text about the budgets that block the pod's eviction, None if none does."""
+        """Return upstream's text about the budgets that block the eviction, None if none does."""
         # upstream: pdb.go:CanEvictPods
         return self._blocking(pod, _allows_none, now)
 
     def is_fully_blocked(self, pod: Pod, now: Instant) -> bool:
-        """Return whether the budgets never allow a disruption of the pod, whatever their status."""
+        """Return whether the budgets never allow a disruption of the pod, with any status."""
         # upstream: pdb.go:IsFullyBlocked
         return self._blocking(pod, _never_allows_any, now) is not None
 

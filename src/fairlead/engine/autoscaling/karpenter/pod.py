@@ -1,4 +1,4 @@
-"""Predicates over pods: whether Karpenter may provision for a pod, move it, or is blocked by it.
+"""Predicates over pods: whether Karpenter creates nodes for a pod, moves it, or is blocked by it.
 
 upstream: pkg/utils/pod/scheduling.go
 """
@@ -21,7 +21,7 @@ _DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """Return whether the scheduler has given up on the pod and no node is under way for it."""
+    """Return whether the pod is unschedulable and no node is being created for it."""
     found = condition(pod, "PodScheduled")
     return (
         found is not None
@@ -39,20 +39,20 @@ def is_owned_by(pod: Pod, kind: str) -> bool:
 
 
 def is_active(pod: Pod) -> bool:
-    """Return whether the pod neither has terminated nor is terminating."""
+    """Return whether the pod has not terminated and is not terminating."""
     return not is_terminal(pod) and not is_terminating(pod)
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """Return whether the pod comes back elsewhere when its node goes away."""
+    """Return whether the pod is rescheduled when its node is removed."""
     moves = is_active(pod) or (is_owned_by(pod, "StatefulSet") and is_terminating(pod))
     return moves and not is_owned_by(pod, "DaemonSet") and not is_owned_by(pod, "Node")
 
 
 def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
-    """Return whether the annotation protects the pod now: `true`, or a duration since its start.
+    """Return whether do-not-disrupt protects the pod now: `true`, or a duration since its start.
 
-    A duration that cannot be read or is not positive protects nothing.
+    A duration that is invalid or not positive does not protect the pod.
     """
     text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
     if text is None:
@@ -90,7 +90,7 @@ def tolerates_disruption(pod: Pod) -> bool:
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Return whether the kubelet made the pod from a file, so that its Node owns it."""
+    """Return whether the pod is the mirror of a static pod, owned by its Node."""
     return is_owned_by(pod, "Node") or MIRROR_ANNOTATION in pod.metadata.annotations
 
 

@@ -1,8 +1,8 @@
 """Termination: drains the nodes of NodeClaims that are being deleted, then removes them.
 
-Pods are evicted, ordinary ones before critical ones, within their budgets. Pods with do-not-disrupt
-are waited for, unless the NodeClaim has a termination grace period: then every pod is deleted early
-enough to end when the period does. Pods of DaemonSets go with the node.
+Pods are evicted within their budgets, ordinary pods before critical ones. Termination waits for
+pods with do-not-disrupt, unless the NodeClaim has a termination grace period: then every pod is
+deleted early enough to end with the period. DaemonSet pods stay until the node is removed.
 
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 """
@@ -31,14 +31,14 @@ _DEFAULT_GRACE_S: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class DrainStep:
-    """What to do now; the drain is over if nothing `remains`."""
+    """The next actions of a drain; it is complete if no pod `remains`."""
 
     commands: tuple[Command, ...]
     remains: bool
 
 
 def drain_step(claim: NodeClaim, pods: tuple[Pod, ...], now: Instant) -> DrainStep:
-    """Evict the next group of pods of a node that is going away."""
+    """Return the eviction of the next group of pods on a node that is being removed."""
     leaving = [pod for pod in pods if _must_leave(pod)]
     if not leaving:
         return DrainStep((), remains=False)

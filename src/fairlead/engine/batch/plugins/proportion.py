@@ -112,7 +112,7 @@ class Proportion:
 
     @property
     def _is_flat(self) -> bool:
-        """Return whether only weights are configured, as in kube-batch."""
+        """Whether only weights are configured, as in kube-batch."""
         return self._defects.has(Defect.PROPORTION_LESS)
 
     def _claim(self, found: QueueShare) -> Claim:
@@ -172,7 +172,7 @@ class Proportion:
         return self._covers(found, found.deserved, found.allocated)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Return whether the queue with `task` is within its capability and (unless overshoot) share."""
+        """Return whether `task` keeps the queue within its capability and (if enforced) share."""
         found, asked = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
             for above in self._lines[queue.name]:

@@ -213,7 +213,7 @@ class BatchHandle(Handle, Protocol):
 
     @property
     def sums(self) -> Sums:
-        """Returns what counts as used on a node, by the rules of the configuration."""
+        """What counts as used on a node, by the rules of the configuration."""
         ...
 
 

@@ -227,7 +227,7 @@ class PodSet:
 
     @property
     def pods_alive(self) -> list[str]:
-        """Return the names of the pods that have not finished, including terminating pods."""
+        """The names of the pods that have not finished, including terminating pods."""
         return [
             name
             for name, pod in self.pods.items()

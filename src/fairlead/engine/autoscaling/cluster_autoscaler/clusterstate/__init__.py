@@ -1,1 +1,1 @@
-"""Tracks what became of requested nodes, and which node groups may grow."""
+"""Tracks the fate of requested nodes, and which node groups may grow."""

@@ -1,4 +1,4 @@
-"""ExponentialBackoff: how long a node group is not grown after a failure.
+"""ExponentialBackoff: how long a node group must not grow after a failure.
 
 upstream: utils/backoff/exponential_backoff.go
 """
@@ -19,7 +19,7 @@ class _Failure:
 
 
 class ExponentialBackoff:
-    """Every cause of failure counts alike, and success does not end a backoff."""
+    """Backoff by group; all causes of failure count alike, and success does not end a backoff."""
 
     def __init__(self, options: AutoscalingOptions) -> None:
         """Start without failures."""
@@ -31,7 +31,7 @@ class ExponentialBackoff:
     def back_off(self, group: str, now: Instant) -> Instant:
         """Record a failure; returns when the group may grow again.
 
-        A failure while backed off keeps the duration, a later one doubles it.
+        A failure during a backoff keeps the duration; a later failure doubles it.
         """
         known = self._failures.get(group)
         duration = self._initial
@@ -47,7 +47,7 @@ class ExponentialBackoff:
         return known is not None and known.until >= now
 
     def remove_stale(self, now: Instant) -> None:
-        """Forget failures that are older than the reset timeout."""
+        """Drop failures that are older than the reset timeout."""
         self._failures = {
             group: failure
             for group, failure in self._failures.items()
@@ -55,5 +55,5 @@ class ExponentialBackoff:
         }
 
     def ends(self) -> list[Instant]:
-        """Return when the current backoffs end."""
+        """Return the ends of the current backoffs."""
         return [failure.until for failure in self._failures.values()]

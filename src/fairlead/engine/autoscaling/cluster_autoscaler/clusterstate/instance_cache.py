@@ -1,4 +1,4 @@
-"""InstanceCache: the provider's instances by node group, which are not read in every loop.
+"""InstanceCache: the provider's instances by node group, so that not every loop reads them.
 
 upstream: clusterstate/utils/node_instances_cache.go
 """
@@ -15,10 +15,10 @@ REFRESH_INTERVAL: Final[DurationNs] = seconds(120)
 
 
 class InstanceCache:
-    """Refreshed as a whole every 2 minutes, and by group after `invalidate`."""
+    """The cache is refreshed as a whole every 2 minutes, and by group after `invalidate`."""
 
     def __init__(self, provider: CloudProvider) -> None:
-        """Start with an empty cache, which is due at once."""
+        """Start with an empty cache, which is due for a refresh."""
         self._provider = provider
         self._by_group: dict[str, Sequence[Instance]] = {}
         self._next_refresh: Instant | None = None
@@ -35,7 +35,7 @@ class InstanceCache:
             self._by_group[group.id] = tuple(group.instances())
 
     def invalidate(self, group: str) -> None:
-        """Read this group again at the next `by_group`."""
+        """Read this group again in the next call of `by_group`."""
         self._by_group.pop(group, None)
 
     def by_group(self) -> dict[str, Sequence[Instance]]:

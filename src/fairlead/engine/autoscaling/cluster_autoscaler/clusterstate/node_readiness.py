@@ -33,7 +33,7 @@ _NOT_READY_TAINTS: Final = frozenset(
 class NodeReadiness:
     """Whether a node counts as ready, and since when.
 
-    `last_transition` is the newest change of a condition or taint that counts.
+    `last_transition` is the newest change of a relevant condition or taint.
     """
 
     is_ready: bool

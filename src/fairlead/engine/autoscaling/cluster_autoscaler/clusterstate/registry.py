@@ -1,11 +1,11 @@
-"""ClusterStateRegistry: the nodes that exist, those still to come, and the health of groups.
+"""ClusterStateRegistry: existing nodes, upcoming nodes, and the health of groups.
 
-Numbers of a node group at one instant:
+The numbers of a node group at one instant:
 
-    target = registered (Ready, Unready, NotStarted, Suspended) + to come, while a group grows
+    target = registered (Ready, Unready, NotStarted, Suspended) + upcoming, while a group grows
     registered also has Deleted: a Node whose instance is gone
 
-A scale-up request is open until no node is to come, or until it times out.
+A scale-up request is open until no node is upcoming, or until it times out.
 
 upstream: clusterstate/clusterstate.go
 """
@@ -71,7 +71,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class AcceptableRange:
-    """How many nodes of a group are expected: at least `minimum`, in the end `target`."""
+    """The expected number of nodes of a group: at least `minimum`, finally `target`."""
 
     minimum: int
     target: int
@@ -87,7 +87,7 @@ class IncorrectSize:
 
 
 class ClusterStateRegistry:
-    """See the module's docstring; `update_nodes` is called once per loop."""
+    """See the module's docstring; call `update_nodes` once per loop."""
 
     def __init__(
         self, provider: CloudProvider, options: AutoscalingOptions, events: EventLog
@@ -115,7 +115,7 @@ class ClusterStateRegistry:
     # --- requests --------------------------------------------------------------------------
 
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
-        """Add `delta` to the open request of `group`; a positive `delta` restarts its clock."""
+        """Add `delta` to the open request of `group`; a positive `delta` restarts its timeout."""
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
         if request is None:
@@ -129,7 +129,7 @@ class ClusterStateRegistry:
             request.time, request.expected_by = now, by
 
     def register_failed_scale_up(self, group: str, now: Instant) -> None:
-        """Back off a group; without a known template nothing is recorded."""
+        """Record a failure: back off the group. A group without a known template is ignored."""
         if group in self._known_groups:
             self.backoff.back_off(group, now)
 
@@ -157,7 +157,7 @@ class ClusterStateRegistry:
         self._update_incorrect_sizes(now)
 
     def recalculate(self) -> None:
-        """Take over changed targets and requests."""
+        """Update what depends on the groups' targets and open requests."""
         self._update_ranges(self._targets())
 
     def _targets(self) -> dict[str, int]:
@@ -247,7 +247,7 @@ class ClusterStateRegistry:
     def _handle_create_errors(
         self, group: NodeGroup, before: Sequence[Instance], now: Instant
     ) -> None:
-        """Reduce the request by newly failed instances, and back off the group."""
+        """Reduce the request by instances that newly failed, and back off the group."""
         known = {instance.id for instance in before if _has_failed(instance)}
         failed: dict[tuple[str, str], list[Instance]] = {}
         for instance in self._instances.get(group.id, ()):
@@ -312,14 +312,14 @@ class ClusterStateRegistry:
         return self.backoff.is_backed_off(group, now)
 
     def is_scaling_up(self, group: str) -> bool:
-        """Return True if the group has an open request and nodes to come."""
+        """Return True if the group has an open request and upcoming nodes."""
         return group in self.requests and self._has_upcoming(group)
 
     def _has_upcoming(self, group: str) -> bool:
         return self._missing(group) > 0
 
     def _missing(self, group: str) -> int:
-        """Return how many nodes the group still lacks; below 0 if it has too many."""
+        """Return how many nodes the group lacks; negative if it has too many."""
         acceptable = self.ranges.get(group)
         if acceptable is None:
             return 0
@@ -328,9 +328,9 @@ class ClusterStateRegistry:
         return acceptable.target - present - len(readiness.long_unregistered)
 
     def upcoming_nodes(self, now: Instant) -> dict[str, int]:
-        """Return how many nodes are to come, by group.
+        """Return the number of upcoming nodes by group.
 
-        Only groups that grow and are not backed off.
+        Only groups that grow and are not backed off are included.
         """
         return {
             group.id: self._missing(group.id)
@@ -347,7 +347,7 @@ class ClusterStateRegistry:
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:
-        """Instances without a Node, with the loop in which each was first seen."""
+        """Return the instances without a Node, with the loop in which each was first observed."""
         return self._first_seen
 
     def instances_with_errors(self) -> dict[str, list[str]]:

@@ -1,1 +1,1 @@
-"""How many new nodes of a group would take the pending pods."""
+"""Estimates how many new nodes of a group the pending pods need."""

@@ -2,11 +2,11 @@
 
 For each equivalence group, largest first:
 
-    a) each pod in turn goes to any node that this estimation has added; stop at the first misfit
+    a) each pod in turn goes to any node that this estimation added; stop at the first misfit
     b) the rest goes to the last added node; if it is full, one more node is added
 
-A node on which a pod of the group does not fit although it is empty ends the group: further nodes
-would be the same. So does the limit of nodes.
+If a pod does not fit even an empty new node, the group ends, because further nodes would be equal.
+The limit of nodes also ends it.
 
 Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first gets node 0,
 the second node 1 (in (b): node 0 is no longer tried), the third fits node 0 or 1 in (a). Two nodes.
@@ -33,7 +33,7 @@ _SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
 
 @dataclass(frozen=True, slots=True)
 class BinpackingEstimate:
-    """`nodes` new nodes would take `pods`, which are in the order of packing."""
+    """The result of an estimation: `nodes` new nodes take `pods`, listed in packing order."""
 
     nodes: int
     pods: tuple[PodInfo, ...]
@@ -44,7 +44,7 @@ class _Packing:
     """One estimation; `base` is the number of nodes in the snapshot before it.
 
     `left` is how many nodes may still be added (None: any number). `helped` are the nodes that got
-    a pod; nodes of the cluster can be among them.
+    a pod, possibly including existing nodes.
     """
 
     snapshot: ClusterSnapshot
@@ -58,7 +58,7 @@ class _Packing:
     is_at_limit: bool = False
 
     def pack(self, pods: Sequence[PodInfo]) -> None:
-        """Steps (a) and (b) for one equivalence group."""
+        """Do steps (a) and (b) for one equivalence group."""
         rest = self._on_added_nodes(pods)
         if self.is_at_limit:
             return
@@ -67,7 +67,7 @@ class _Packing:
                 return
 
     def pack_by_arithmetic(self, pods: Sequence[PodInfo]) -> None:
-        """Pack like `pack`, but simulate one new node only; further nodes take as many pods each.
+        """Pack like `pack`, but simulate only one new node; further nodes take as many pods each.
 
         upstream: binpacking_estimator.go: tryFastPath
         """
@@ -89,7 +89,7 @@ class _Packing:
             self.placed += rest[at : at + per_node]
 
     def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Step (a); returns the pods from the first misfit on."""
+        """Do step (a); return the pods from the first misfit on."""
         for index, pod in enumerate(pods):
             name = self.snapshot.find_place(pod, first=self.base)
             if name is None:
@@ -100,8 +100,8 @@ class _Packing:
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Return True if the pod got a place on the last added node.
 
-        A pod that spreads over hosts may have to wait for one on another node, and then goes to any
-        node, even one of the cluster.
+        A pod with a spread constraint over hosts may not fit there; it may then use any node, even
+        an existing one.
         """
         if not self.last:
             return False
@@ -118,7 +118,7 @@ class _Packing:
         return name is not None
 
     def _on_new_node(self, pod: PodInfo) -> bool:
-        """Return False if the group is given up; an empty node that did not help stays."""
+        """Return False if the group ends; an empty node that did not help is kept."""
         if self.last and self.last not in self.helped:
             return False
         if not self._add_node() or self.snapshot.rejection(pod, self.last) is not None:
@@ -156,9 +156,9 @@ def estimate(
     *,
     fast_path: bool = False,
 ) -> BinpackingEstimate:
-    """How many nodes like `template` take the pods of `groups`, at most `limit` (None: no limit).
+    """Return how many nodes like `template` take the pods of `groups`; `limit` None: no limit.
 
-    With `fast_path` the group that saves most nodes comes last and is packed by arithmetic
+    If `fast_path` is set, the group that benefits most comes last and is packed by arithmetic
     (--fastpath-binpacking-enabled).
     """
     ordered = decreasing(groups, template.node)

@@ -20,7 +20,7 @@ Pods = Sequence[PodInfo]
 
 
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
-    """`groups` by descending share of the node's cpu and memory that one pod needs; stable."""
+    """Return `groups` by descending share of the node's cpu and memory per pod; stable."""
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))
     memory = whole_value(offered.get("memory", 0))
@@ -38,9 +38,9 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 
 
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
-    """Return the index of the group for which arithmetic saves most, the later one of equals.
+    """Return the index of the group that benefits most from arithmetic, the last one of equals.
 
-    None if no group qualifies. Only the requests of the first container count.
+    Returns None if no group qualifies. Only the requests of the first container count.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):
@@ -79,7 +79,7 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
 
 
 def _qualifies(pod: PodInfo) -> bool:
-    """Spreading and zonal anti-affinity make nodes differ from the first one."""
+    """Return whether all new nodes are equal for the pod: no spreading, no zonal anti-affinity."""
     if pod.shape.spec.topology_spread_constraints:
         return False
     return all(term.topology_key == HOSTNAME for term in _anti_affinity(pod))

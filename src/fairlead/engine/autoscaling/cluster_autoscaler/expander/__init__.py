@@ -1,1 +1,1 @@
-"""Expanders: which of the possible scale-ups is best."""
+"""Expanders: choose the best of the possible scale-ups."""

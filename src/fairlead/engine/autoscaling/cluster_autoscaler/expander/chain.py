@@ -1,4 +1,4 @@
-"""best_option: filters in a chain, then a random choice among those left.
+"""best_option: applies a chain of filters, then chooses at random among the rest.
 
 upstream: expander/factory/chain.go
 """
@@ -27,7 +27,7 @@ _BY_SIZE: Mapping[str, Filter] = {
 class Choice:
     """A choice of the expander among `options`.
 
-    `equals` are the options that the filters left, of which `best` was picked.
+    `equals` are the options that passed the filters; `best` was picked from them.
     """
 
     options: tuple[Option, ...]
@@ -40,7 +40,7 @@ def choose(
 ) -> Choice:
     """Return the best of `options` by the expanders in `names`; `pick(n)` chooses among n equals.
 
-    `filters` are those that depend on the loop (price, priority). `random` ends the chain.
+    `filters` are the filters that depend on the loop (price, priority). `random` ends the chain.
     """
     left = list(options)
     for name in names:

@@ -1,4 +1,4 @@
-"""Option: a node group that could grow, by how many nodes, and for which pods.
+"""Option: a node group that could grow, the number of nodes, and the pods they would take.
 
 upstream: expander/expander.go
 """
@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Option:
     """An expansion option: adding `nodes` nodes to `group` makes room for `pods`.
 
-    `similar` are the ids of groups among which the new nodes would be balanced.
+    `similar` are the ids of the groups over which the new nodes would be balanced.
     """
 
     group: NodeGroup
@@ -29,8 +29,8 @@ class Option:
 
 
 class Filter(Protocol):
-    """Keeps the best of several options."""
+    """A filter that keeps the best of several options."""
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """Return the best of `options`, several if they are equal; empty if none is acceptable."""
+        """Return the best of `options` (all equal ones); [] if none is acceptable."""
         ...

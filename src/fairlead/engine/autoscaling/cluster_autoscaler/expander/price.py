@@ -1,4 +1,4 @@
-"""The price expander: money per pod, weighted by how well the node size suits the cluster.
+"""The price expander: price per pod, weighted by how well the node size suits the cluster.
 
 upstream: expander/price/{price,preferred}.go
 """
@@ -15,7 +15,7 @@ from fairlead.api.quantity import milli_value
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Option
 
-# Dampens the influence of small prices: a pod of half a core and 500 MiB.
+# Reduces the influence of small prices: a pod of half a core and 500 MiB.
 _STABILIZATION_POD: Final = decode_as(
     Pod,
     {
@@ -27,16 +27,19 @@ _STABILIZATION_POD: Final = decode_as(
 )
 _GPU_UNFITNESS: Final = 1000.0
 _NODES_DAMPED: Final = 15.0
-# Preferred cores of a node, by the largest number of nodes in the cluster.
+# the preferred cores of a node, by the largest number of nodes in the cluster
 _PREFERRED_CORES: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
 _PREFERRED_CORES_MAX: Final = 32
 
 
 class Cheapest:
-    """Keeps the cheapest option; options without a price are dropped."""
+    """Keeps the cheapest option; drops options without a price."""
 
     def __init__(self, provider: CloudProvider, cluster_nodes: int) -> None:
-        """`cluster_nodes` is the size of the cluster, which decides the preferred node."""
+        """Read prices from `provider`.
+
+        `cluster_nodes`, the cluster's size, sets the preferred node.
+        """
         self._provider = provider
         self._preferred = _preferred_cores(cluster_nodes)
 
@@ -73,7 +76,7 @@ class Cheapest:
         cores = milli_value(node.status.capacity.get("cpu", 0)) / 1000.0
         preferred = float(self._preferred)
         unfitness = max(preferred / cores, cores / preferred) if cores else math.inf
-        # Dampened, since with many nodes their size matters less.
+        # With many nodes, their size matters less.
         return (unfitness - 1.0) * (1.0 - math.tanh((nodes - 1) / _NODES_DAMPED)) + 1.0
 
 

@@ -29,14 +29,14 @@ Priorities = dict[int, list[re.Pattern[str]]]
 
 
 class PriorityMapError(ValueError):
-    """The ConfigMap cannot be read; the message says why."""
+    """The ConfigMap cannot be parsed; the message gives the reason."""
 
 
 class HighestPriority:
-    """Keeps the options whose group has the highest priority; all of them if none has any."""
+    """Keeps the options whose group has the highest priority; all, if no group has one."""
 
     def __init__(self, text: str | None, events: EventLog) -> None:
-        """`text` is `data.priorities` of the ConfigMap, None if there is none."""
+        """Read `text`, the ConfigMap's `data.priorities`; None if there is no ConfigMap."""
         self._text = text
         self._events = events.about(CONFIG_MAP)
 

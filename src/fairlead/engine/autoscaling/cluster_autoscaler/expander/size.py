@@ -17,7 +17,7 @@ class Lowest:
     """Keeps the options with the lowest cost."""
 
     def __init__(self, cost: Callable[[Option], float]) -> None:
-        """Costs are compared exactly, also as floats."""
+        """Compare by `cost`; costs are compared exactly, also as floats."""
         self._cost = cost
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
@@ -28,7 +28,7 @@ class Lowest:
 
 
 def wasted_share(option: Option) -> float:
-    """Return the unused shares of the new nodes' cpu and memory capacity, added."""
+    """Return the sum of the unused shares of the new nodes' cpu and memory."""
     cpu, memory = _capacity(option.template.node)
     total_cpu, total_memory = cpu * option.nodes, memory * option.nodes
     used_cpu = used_memory = 0

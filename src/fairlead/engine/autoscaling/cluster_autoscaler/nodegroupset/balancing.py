@@ -21,17 +21,17 @@ class ScaleUpInfo:
     maximum: int
 
     def __str__(self) -> str:
-        """Return the text that events contain."""
+        """Return the text for events."""
         return f"{{{self.group} {self.current}->{self.new} (max: {self.maximum})}}"
 
 
 def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     """Return the new sizes of `groups`, in order of execution.
 
-    Groups that do not grow are left out.
+    Groups that do not grow are left out of the result.
 
-    Nodes go one by one to the smallest group. Groups are sorted by size; those before `start` are
-    full, those between `start` and `at` already have the size of their successor.
+    Nodes go one by one to the smallest group. Groups are sorted by size; groups before `start` are
+    full; groups between `start` and `at` already have the size of their successor.
 
     Example: sizes 1, 2, 5 and four new nodes: 2, 3, 5 after two, 3, 4, 5 after four.
     """

@@ -1,4 +1,4 @@
-"""Whether the templates of two groups are so alike that their sizes should be balanced.
+"""Decides whether the templates of two groups are similar, so that their sizes are balanced.
 
 upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go
 """
@@ -31,9 +31,9 @@ Amounts = dict[str, int]
 
 
 def are_similar(a: Template, b: Template, options: AutoscalingOptions) -> bool:
-    """Compare labels, capacity, allocatable and free resources; taints do not count.
+    """Return whether labels, capacity, allocatable and free resources match; taints do not count.
 
-    With --balancing-label only those labels count, and they must exist.
+    With --balancing-label, only those labels are compared, and both must have them.
     """
     left, right = a.node.metadata.labels, b.node.metadata.labels
     if options.balancing_label:
@@ -80,7 +80,7 @@ def _allocatable(template: Template) -> Amounts:
 
 
 def _free(template: Template) -> Amounts:
-    """Allocatable minus requests of the template's pods, in thousandths of the unit."""
+    """Return allocatable minus the requests of the template's pods, in thousandths."""
     free = {**dict.fromkeys(_ALWAYS_REQUESTED, 0), **_allocatable(template)}
     for pod in template.pods:
         for name, amount in pod_requests(pod.pod).items():

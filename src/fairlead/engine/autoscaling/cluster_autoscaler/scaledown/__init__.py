@@ -1,1 +1,1 @@
-"""Scale-down: which nodes are not needed, and how they go."""
+"""Scale-down: finds nodes that are not needed, and removes them."""

@@ -1,4 +1,4 @@
-"""NodeDeletionTracker: deletions in progress, and the results of those that ended.
+"""NodeDeletionTracker: deletions in progress, and the results of completed deletions.
 
 upstream: core/scaledown/deletiontracker/nodedeletiontracker.go
 """
@@ -56,11 +56,11 @@ class NodeDeletionTracker:
         self._taken_at: Instant = _NEVER
 
     def start(self, group: str, name: str, *, drain: bool) -> None:
-        """Note that the deletion of a node begins."""
+        """Record that the deletion of a node begins."""
         (self._drained if drain else self._empty)[name] = group
 
     def end(self, name: str, result: NodeDeleteResult, now: Instant) -> None:
-        """Note how the deletion of a node ended."""
+        """Record how the deletion of a node ended."""
         self._empty.pop(name, None)
         self._drained.pop(name, None)
         if now > self._taken_at:
@@ -74,9 +74,9 @@ class NodeDeletionTracker:
         return DeletionsInProgress(tuple(self._empty), tuple(self._drained), by_group)
 
     def take_results(self, now: Instant) -> dict[str, NodeDeleteResult]:
-        """Return the results since the last call, by node, and forget them.
+        """Return the results since the last call, by node, and clear them.
 
-        A result that is recorded at the instant of the last call is never returned.
+        A result recorded at the instant of the last call is never returned.
         upstream: nodedeletiontracker.go: ClearResultsNotNewerThan
         """
         found, self._results, self._taken_at = self._results, {}, now

@@ -20,7 +20,10 @@ class RemainingBudgets:
         self._allowed = [budget.status.disruptions_allowed for budget in self._budgets]
 
     def matching(self, pod: Pod) -> list[int]:
-        """Indexes of the budgets that select `pod`; an empty selector selects every pod."""
+        """Return the indexes of the budgets that select `pod`.
+
+        An empty selector selects all pods.
+        """
         return [
             index
             for index, budget in enumerate(self._budgets)
@@ -34,7 +37,7 @@ class RemainingBudgets:
         return all(self._allowed[index] >= 1 for index in self.matching(pod))
 
     def is_risky(self, pods: Sequence[Pod]) -> bool:
-        """Return True if a budget selects more of `pods` than it allows at once."""
+        """Return True if a budget selects more of `pods` than it allows to disrupt now."""
         counts: dict[int, int] = {}
         for pod in pods:
             for index in self.matching(pod):

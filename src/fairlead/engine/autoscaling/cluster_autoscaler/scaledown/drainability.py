@@ -1,7 +1,7 @@
 """Decides which pods of a node must move, and which pod blocks the node's removal.
 
-The rules are asked in order, and the first that has an opinion decides about the pod. The first
-blocking pod ends the search.
+The rules are evaluated in order; the first that applies decides about the pod. The first blocking
+pod ends the search.
 
 upstream: simulator/drainability/rules/rules.go, simulator/drain.go: GetPodsToMove
 """
@@ -53,17 +53,17 @@ _KINDS: Final[dict[str, type[ApiObject]]] = {
     "StatefulSet": StatefulSet,
     "DaemonSet": DaemonSet,
 }
-# An annotation can make a pod a DaemonSet pod whose controller is of another kind.
+# An annotation can make a pod count as a DaemonSet pod although its controller is of another kind.
 _LOOKED_UP_FOR_DAEMON_SET_PODS: Final = ("ReplicationController", "DaemonSet")
 _APPS_ONLY: Final = ("StatefulSet", "DaemonSet")
 
 
 class DrainDecision(Enum):
-    """What becomes of a pod that does not block its node."""
+    """What happens to a pod that does not block its node."""
 
     MOVE = auto()
-    SKIP = auto()  # mirror pods, and pods that should be gone already
-    WAIT = auto()  # the node goes when the pod has completed
+    SKIP = auto()  # mirror pods, and pods that should already be gone
+    WAIT = auto()  # the node can be deleted when the pod has completed
 
 
 Outcome = DrainDecision | BlockingReason | None
@@ -71,7 +71,7 @@ Outcome = DrainDecision | BlockingReason | None
 
 @dataclass(frozen=True, slots=True)
 class PodsToMove:
-    """What a node's removal does to its pods; nothing, if `blocking` keeps the node."""
+    """What happens to a node's pods if it is removed; `blocking` is the pod that prevents that."""
 
     pods: list[Pod] = field(default_factory=list)
     daemon_set_pods: list[Pod] = field(default_factory=list)
@@ -80,7 +80,7 @@ class PodsToMove:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has to move and nothing blocks."""
+        """Whether no pod has to move and none blocks."""
         return self.blocking is None and not self.pods
 
 
@@ -98,7 +98,7 @@ class DrainRules:
         listers: Listers | None = None,
         budgets: RemainingBudgets | None = None,
     ) -> PodsToMove:
-        """Sort `pods` in order; without `listers` controllers are not looked up."""
+        """Classify `pods` in order; if `listers` is None, controllers are not looked up."""
         asked = _Question(self._options, now, listers, budgets or RemainingBudgets())
         found = PodsToMove()
         for pod in pods:
@@ -120,7 +120,7 @@ class _Question:
     budgets: RemainingBudgets
 
     def about(self, pod: Pod) -> Outcome:
-        """Return the outcome of the first rule with an opinion."""
+        """Return the outcome of the first rule that applies."""
         for rule in _RULES:
             outcome = rule(self, pod)
             if outcome is not None:
@@ -205,7 +205,7 @@ class _Question:
 
 
 # In upstream's order. The controller is looked up before safe-to-evict is read, so a missing
-# ReplicaSet blocks in any case. Succeeded and failed pods are not in the snapshot.
+# ReplicaSet always blocks. Succeeded and failed pods are not in the snapshot.
 _RULES: Final[tuple[Callable[[_Question, Pod], Outcome], ...]] = (
     _Question.mirror,
     _Question.long_terminating,

@@ -1,4 +1,4 @@
-"""Which candidates are worth a simulation.
+"""Selects the candidates worth a simulation.
 
 upstream: core/scaledown/eligibility/eligibility.go
 """
@@ -44,7 +44,7 @@ class EligibilityChecker:
     """
 
     def __init__(self, context: AutoscalingContext, unremovable: UnremovableNodes) -> None:
-        """Record in `unremovable` why nodes are rejected."""
+        """Use `context`; record in `unremovable` why nodes are rejected."""
         self._context = context
         self._unremovable = unremovable
         self.utilizations: dict[str, Utilization] = {}

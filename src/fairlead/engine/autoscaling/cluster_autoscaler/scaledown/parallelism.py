@@ -1,4 +1,4 @@
-"""crop_nodes: how many of the chosen nodes may be deleted at once.
+"""crop_nodes: limits how many of the chosen nodes are deleted at the same time.
 
 upstream: core/scaledown/budgets/budgets.go
 """
@@ -18,7 +18,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import Nod
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupView:
-    """Nodes of one group; `batch_size` nodes must go together, 0 if each may go alone."""
+    """Nodes of one group; `batch_size` nodes must be deleted together, 0 if each may be alone."""
 
     group: str
     nodes: tuple[NodeToBeRemoved, ...]
@@ -37,8 +37,8 @@ class Cropped:
 class _Budget:
     """How many deletions, and how many drains among them, may still start.
 
-    The first group that has no or all nodes may exceed a budget that is not used up, so that other
-    nodes do not starve it.
+    The first group that must be deleted as a whole may exceed a budget that is not used up, so that
+    other nodes do not starve it.
     """
 
     all: int
@@ -46,7 +46,7 @@ class _Budget:
     may_overflow: bool = True
 
     def take_whole(self, empty: int, drain: int) -> bool:
-        """Take the nodes of a whole group, if it may go."""
+        """Take all nodes of a group, if the budget allows it."""
         if self.all < empty + drain or self.drain < drain:
             is_used_up = self.all == 0 or (drain > 0 and self.drain == 0)
             if is_used_up or not self.may_overflow:
@@ -60,10 +60,10 @@ class _Budget:
 def crop_nodes(
     context: AutoscalingContext, chosen: NodesToDelete, deletions: DeletionsInProgress
 ) -> Cropped:
-    """Respect --max-scale-down-parallelism and --max-drain-parallelism.
+    """Return the nodes within --max-scale-down-parallelism and --max-drain-parallelism.
 
-    Groups that have no or all nodes come first: those with empty nodes, then the others. Then come
-    empty nodes, then nodes to drain, by group in order of first appearance.
+    Groups that must be deleted as a whole come first: those with empty nodes, then the others. Then
+    come empty nodes, then nodes to drain, by group in order of first appearance.
     """
     empty, whole_empty = _by_group(context, chosen.empty)
     drain, whole_drain = _by_group(context, chosen.drain)
@@ -101,7 +101,7 @@ _Groups = dict[str, list[NodeToBeRemoved]]
 def _by_group(
     context: AutoscalingContext, nodes: Sequence[NodeToBeRemoved]
 ) -> tuple[_Groups, _Groups]:
-    """(nodes of ordinary groups, nodes of groups that have no or all nodes)."""
+    """Return the nodes of ordinary groups, and of groups that must be deleted as a whole."""
     single: _Groups = {}
     whole: _Groups = {}
     for one in nodes:

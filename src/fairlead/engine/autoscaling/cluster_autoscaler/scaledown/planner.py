@@ -1,4 +1,4 @@
-"""ScaleDownPlanner: which nodes are unneeded, and which of them go in this loop.
+"""ScaleDownPlanner: finds the unneeded nodes, and those to delete in this loop.
 
 upstream: core/scaledown/planner/planner.go
 """
@@ -50,10 +50,10 @@ class NodesToDelete:
 
 
 class ScaleDownPlanner:
-    """Keeps unneeded and unremovable nodes from loop to loop."""
+    """Keeps the unneeded and unremovable nodes from loop to loop."""
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """Plan with `context`; `rules` say which pods can move."""
+        """Plan with `context`; `rules` determine which pods can move."""
         self._context = context
         self.unneeded = UnneededNodes(context)
         self.unremovable = UnremovableNodes()
@@ -66,10 +66,10 @@ class ScaleDownPlanner:
     # --- candidates ------------------------------------------------------------------------
 
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
-        """Nodes of groups above their minimum, in the order in which they are examined.
+        """Return the nodes of groups above their minimum, in the order of examination.
 
-        Empty ones come first, of these the ones without pods that wait for completion; among equals
-        those that were unneeded in the last loop.
+        Empty nodes come first, and of these the nodes without pods that must complete; among
+        equals, nodes that were unneeded in the last loop.
         upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
         """
         groups = self._context.provider.node_groups()
@@ -98,7 +98,7 @@ class ScaleDownPlanner:
     ) -> None:
         """Find the unneeded nodes among `candidates`, whose pods may go to `destinations`.
 
-        Nodes that are being deleted are neither.
+        Nodes that are being deleted are excluded from both.
         upstream: planner.go: UpdateClusterState, categorizeNodes
         """
         if self._latest is not None:
@@ -133,7 +133,7 @@ class ScaleDownPlanner:
         self.unneeded.update(found, now)
 
     def _unneeded_limit(self) -> int:
-        """Return how many unneeded nodes are searched for: as many as can be deleted soon.
+        """Return how many unneeded nodes to search: as many as can be deleted soon.
 
         upstream: planner.go: unneededNodesLimit
         """
@@ -145,7 +145,7 @@ class ScaleDownPlanner:
     # --- deletion --------------------------------------------------------------------------
 
     def nodes_to_delete(self, deletions: DeletionsInProgress, now: Instant) -> NodesToDelete:
-        """Return the unneeded nodes that may go now; reasons for the others are noted.
+        """Return the unneeded nodes to delete now; records reasons for the others.
 
         upstream: planner.go: NodesToDelete
         """
@@ -169,7 +169,7 @@ class ScaleDownPlanner:
         )
 
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Leave out nodes with pods that wait for completion."""
+        """Return `nodes` without those that have pods that must complete."""
         for one in nodes:
             if one.has_on_completion_pods:
                 reason = UnremovableReason.BLOCKED_BY_ON_COMPLETION_POD
@@ -177,7 +177,7 @@ class ScaleDownPlanner:
         return [one for one in nodes if not one.has_on_completion_pods]
 
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Of groups that have no or all nodes, all nodes go or none; they come last.
+        """Keep all or no nodes of groups that must be deleted as a whole; these come last.
 
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """

@@ -1,4 +1,4 @@
-"""RemovalSimulator: would the pods of a node find places elsewhere?
+"""RemovalSimulator: checks whether the pods of a node would fit elsewhere.
 
 upstream: simulator/cluster.go
 """
@@ -33,7 +33,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class NodeToBeRemoved:
-    """A node that could go; `is_risky` if a budget allows fewer disruptions at once than needed."""
+    """A removable node; `is_risky` if a budget does not allow all its disruptions at once."""
 
     node: Node
     pods: tuple[Pod, ...]
@@ -54,7 +54,7 @@ class NodeToBeRemoved:
 class RemovalSimulator:
     """Simulates the removal of nodes, one after another.
 
-    Successful simulations stay in the snapshot: the pods count on their new nodes from then on.
+    Successful simulations stay in the snapshot: the pods then count on their new nodes.
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
@@ -64,17 +64,17 @@ class RemovalSimulator:
         self._simulator = HintingSimulator(context.snapshot)
 
     def drop_old_hints(self) -> None:
-        """Forget where pods went two loops ago."""
+        """Drop the hints from two loops ago about where pods fit."""
         self._simulator.drop_old_hints()
 
     def without_listers(self, name: str, now: Instant) -> PodsToMove:
-        """Return what the rules say about a node if controllers and budgets are not known."""
+        """Return the result of the rules for a node, without looking up controllers and budgets."""
         return self._rules.pods_to_move(self._pods(name), now)
 
     def simulate(
         self, name: str, destinations: Collection[str], budgets: RemainingBudgets, now: Instant
     ) -> NodeToBeRemoved | Unremovable:
-        """Move the pods of a node to `destinations`, and remove it if all found a place."""
+        """Move the pods of a node to `destinations`; if all fit, remove the node."""
         info = self._context.snapshot.node(name)
         assert info is not None
         found = self._rules.pods_to_move(self._pods(name), now, self._context.listers, budgets)

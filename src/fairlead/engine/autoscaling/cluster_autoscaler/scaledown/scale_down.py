@@ -45,7 +45,8 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 class ScaleDown:
     """The scale-down part of a loop: applies the delays, then plans and starts deletions.
 
-    `last_scale_up` and `last_deletion` start delays. `took` is how long the last `run` slept.
+    `last_scale_up` and `last_deletion` are the starts of delays. `took` is how long the last `run`
+    slept.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class ScaleDown:
         self.took: DurationNs = 0
 
     def note_scale_up(self, group: str, now: Instant) -> None:
-        """Note that a group grew, for --scale-down-delay-type-local."""
+        """Record that a group grew, for --scale-down-delay-type-local."""
         self._grown[group] = now
 
     def run(
@@ -77,7 +78,7 @@ class ScaleDown:
     ) -> None:
         """Find unneeded nodes among `nodes`, start deletions, and update soft taints.
 
-        With `is_forbidden` nothing is deleted in this loop.
+        If `is_forbidden` is set, no node is deleted in this loop.
         """
         self.took = 0
         candidates = self._planner.candidates(self._without_delayed(nodes, now), now)
@@ -103,7 +104,7 @@ class ScaleDown:
         )
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
-        """Leave out groups that changed recently, if delays are per group."""
+        """Return `nodes` without groups that changed recently, if delays are per group."""
         options, context = self._context.options, self._context
         for outcome in self._actuator.outcomes:
             (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at
@@ -126,7 +127,7 @@ class ScaleDown:
     def _delete(
         self, status: ScaleDownStatus, deletions: DeletionsInProgress, now: Instant
     ) -> Sequence[str]:
-        """Start the deletions that are possible; returns the names of the tainted nodes."""
+        """Start the possible deletions; return the names of the tainted nodes."""
         status.to_delete = self._planner.nodes_to_delete(deletions, now)
         chosen = crop_nodes(self._context, status.to_delete, deletions)
         status.deleting = self._described(chosen)
@@ -177,7 +178,7 @@ class ScaleDown:
     def _update_soft_taints(
         self, nodes: Sequence[Node], written: Sequence[str], now: Instant
     ) -> None:
-        """Mark unneeded nodes; writes that upstream does late are background work."""
+        """Taint unneeded nodes; writes that upstream delays become background work."""
         context, writer = self._context, self._actuator.writer
         autoscaled = [node for node in nodes if context.group_of(node) is not None]
         unneeded = self._planner.unneeded.by_name

@@ -1,4 +1,4 @@
-"""ScaleDownStatus: what scale-down did in a loop.
+"""ScaleDownStatus: the result of scale-down in a loop.
 
 upstream: core/scaledown/status/status.go
 """
@@ -37,7 +37,7 @@ class ScaleDownNode:
 
 @dataclass(slots=True)
 class ScaleDownStatus:
-    """`candidates` and `to_delete` are None if scale-down did not get that far."""
+    """The result of scale-down; `candidates` and `to_delete` are None if it ended earlier."""
 
     result: ScaleDownResult = ScaleDownResult.NOT_TRIED
     candidates: Sequence[str] | None = None

@@ -1,4 +1,4 @@
-"""UnneededNodes: since when each node has not been needed, and which may go now.
+"""UnneededNodes: since when each node is not needed, and which may be deleted now.
 
 upstream: core/scaledown/unneeded/nodes.go
 """
@@ -24,7 +24,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 @dataclass(frozen=True, slots=True)
 class UnneededNode:
-    """A removable node; it has been removable in every loop from `since` on."""
+    """A removable node; it was removable in every loop since `since`."""
 
     removal: NodeToBeRemoved
     since: Instant
@@ -39,7 +39,7 @@ class UnneededNodes:
         self.by_name: dict[str, UnneededNode] = {}
 
     def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
-        """Replace the set; nodes that stay in it keep their time."""
+        """Replace the nodes; nodes that were already listed keep their time."""
         before = self.by_name
         self.by_name = {
             one.name: UnneededNode(one, before[one.name].since if one.name in before else now)
@@ -47,11 +47,11 @@ class UnneededNodes:
         }
 
     def clear(self) -> None:
-        """Forget all nodes."""
+        """Remove all nodes."""
         self.by_name = {}
 
     def threshold(self, node: Node) -> DurationNs:
-        """Return how long the node must be unneeded: a time of its own if it is not ready."""
+        """Return how long the node must be unneeded; unready nodes have a different time."""
         options = self._context.group_options(self._context.group_of(node))
         if node_readiness(node).is_ready:
             return options.scale_down_unneeded_time
@@ -60,9 +60,9 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """Return the nodes that may go, empty ones first, and why the others may not yet.
+        """Return the nodes that may be deleted, empty ones first, and why the others may not.
 
-        `deletions` is the number of deletions in progress by group. Each node that may go counts
+        `deletions` is the number of deletions in progress by group. Each returned node counts
         against the minimum of its group and of the cluster.
         """
         sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}

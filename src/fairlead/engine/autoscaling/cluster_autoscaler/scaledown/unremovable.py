@@ -1,4 +1,4 @@
-"""Why a node is not removed, by upstream's names, and nodes that are not examined for a while.
+"""Why nodes are not removed, in upstream's terms, and nodes not examined for a while.
 
 upstream: simulator/cluster.go: UnremovableReason, core/scaledown/unremovable/nodes.go
 """
@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class UnremovableReason(StrEnum):
-    """Why a node is not removed."""
+    """The reason why a node is not removed."""
 
     SCALE_DOWN_DISABLED_ANNOTATION = "ScaleDownDisabledAnnotation"
     SCALE_DOWN_UNREADY_DISABLED = "ScaleDownUnreadyDisabled"
@@ -33,7 +33,7 @@ class UnremovableReason(StrEnum):
 
 
 class BlockingReason(StrEnum):
-    """Why a pod cannot be moved (utils/drain/drain.go: BlockingPodReason)."""
+    """The reason why a pod cannot be moved (utils/drain/drain.go: BlockingPodReason)."""
 
     CONTROLLER_NOT_FOUND = "ControllerNotFound"
     MIN_REPLICAS_REACHED = "MinReplicasReached"
@@ -46,7 +46,7 @@ class BlockingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockingPod:
-    """A pod that keeps its node, and why."""
+    """A pod that prevents the removal of its node, and the reason."""
 
     pod: Pod
     reason: BlockingReason
@@ -54,7 +54,7 @@ class BlockingPod:
 
 @dataclass(frozen=True, slots=True)
 class Unremovable:
-    """Why a node is not removed in this loop."""
+    """A node that is not removed in this loop, and the reason."""
 
     reason: UnremovableReason
     blocking: BlockingPod | None = None
@@ -72,7 +72,7 @@ class UnremovableNodes:
         self._until: dict[str, Instant] = {}
 
     def update(self, present: Collection[str], now: Instant) -> None:
-        """Start a loop: forget reasons, and simulations that are too old or of gone nodes."""
+        """Start a loop: drop reasons, and simulations that are too old or of deleted nodes."""
         self.reasons = {}
         self._until = {
             name: until for name, until in self._until.items() if until > now and name in present
@@ -81,17 +81,17 @@ class UnremovableNodes:
     def add(
         self, name: str, reason: UnremovableReason, blocking: BlockingPod | None = None
     ) -> None:
-        """Note why a node is not removed."""
+        """Record why a node is not removed."""
         self.reasons[name] = Unremovable(reason, blocking)
 
     def remember(self, name: str, until: Instant) -> None:
-        """Do not simulate the removal of a node again before `until`."""
+        """Do not simulate the removal of the node again before `until`."""
         self._until[name] = until
 
     def is_recent(self, name: str) -> bool:
-        """Return True if the removal of the node was simulated recently, and failed."""
+        """Return True if a recent simulation of the node's removal failed."""
         return name in self._until
 
     def next_expiry(self) -> Instant | None:
-        """Return when the first remembered simulation is forgotten."""
+        """Return when the first recorded simulation expires."""
         return min(self._until.values(), default=None)

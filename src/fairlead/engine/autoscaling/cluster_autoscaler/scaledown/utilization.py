@@ -30,7 +30,7 @@ class UtilizationError(Exception):
 class Utilization:
     """The used shares of a node's allocatable resources.
 
-    `value` is the share of `resource`, which decides whether the node is utilized enough.
+    `value` is the share of `resource`, the resource that counts for the node.
     """
 
     cpu: float
@@ -40,7 +40,7 @@ class Utilization:
     value: float
 
     def __str__(self) -> str:
-        """As events show it (Go's %v of the struct)."""
+        """Return the text for events (Go's %v of the struct)."""
         shares = (self.cpu, self.memory, self.gpu, 0.0)
         shown = " ".join(_go_float(share) for share in shares)
         return f"{{{shown} {self.resource} {_go_float(self.value)}}}"
@@ -48,14 +48,14 @@ class Utilization:
 
 @dataclass(frozen=True, slots=True)
 class UtilizationRules:
-    """Which pods do not count, and the label of GPU nodes."""
+    """Which pods are ignored, and the label of GPU nodes."""
 
     ignore_daemon_sets: bool
     ignore_mirror_pods: bool
     gpu_label: str
 
     def ignores(self, pod: PodInfo) -> bool:
-        """Return True if `pod` does not count."""
+        """Return True if `pod` is ignored."""
         is_ignored = self.ignore_daemon_sets and is_daemon_set_pod(pod.pod)
         return is_ignored or (self.ignore_mirror_pods and is_mirror_pod(pod.pod))
 
@@ -66,7 +66,7 @@ def is_gpu_node(info: NodeInfo, gpu_label: str) -> bool:
 
 
 def gpu_resource(info: NodeInfo) -> str | None:
-    """Return the GPU resource that the node offers, None if it offers none."""
+    """Return the GPU resource of the node, None if it has none."""
     allocatable = info.node.status.allocatable
     return next((name for name in GPU_RESOURCES if whole_value(allocatable.get(name, 0)) > 0), None)
 
@@ -74,7 +74,7 @@ def gpu_resource(info: NodeInfo) -> str | None:
 def node_utilization(
     info: NodeInfo, pods: Iterable[PodInfo], rules: UtilizationRules, now: Instant
 ) -> Utilization:
-    """Only the GPU counts on a GPU node; else the larger of cpu and memory, memory if equal.
+    """Return the utilization: of the GPU on a GPU node, else the larger of cpu and memory.
 
     Raises UtilizationError.
     """
@@ -94,7 +94,7 @@ def node_utilization(
 def _share(
     info: NodeInfo, pods: Iterable[PodInfo], resource: str, rules: UtilizationRules, now: Instant
 ) -> float:
-    """Requests / allocatable; ignored pods leave both."""
+    """Return requests / allocatable; ignored pods are subtracted from both."""
     allocatable = info.node.status.allocatable
     if resource not in allocatable:
         raise UtilizationError(f"failed to get {resource} from {info.name}")

@@ -1,1 +1,1 @@
-"""Scale-up: which node groups grow for the pods that have no place."""
+"""Scale-up: grows node groups for the pods that fit no node."""

@@ -1,4 +1,4 @@
-"""PodEquivalenceGroup: pending pods that are equal for scheduling, so that one stands for all.
+"""PodEquivalenceGroup: pending pods that are equal for scheduling, so that one represents all.
 
 upstream: core/scaleup/equivalence/groups.go
 """
@@ -18,7 +18,7 @@ _GROUPS_MAX: Final = 10
 
 @dataclass(slots=True)
 class PodEquivalenceGroup:
-    """Equivalent pending pods, of which the first stands for all.
+    """Equivalent pending pods, represented by the first.
 
     `accepted` are the node groups on whose nodes the first pod fits; `rejected` maps the other
     groups to the reasons.
@@ -30,15 +30,15 @@ class PodEquivalenceGroup:
 
     @property
     def first(self) -> PodInfo:
-        """The pod that stands for the group."""
+        """The pod that represents the group."""
         return self.pods[0]
 
 
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec, in order of the first pod.
 
-    A pod without controller is a group of its own. So is one that differs from the first ten
-    groups of its controller, and no later pod joins it.
+    A pod without controller is a group of its own. A pod that differs from the first ten groups of
+    its controller is also a group of its own, which no later pod joins.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

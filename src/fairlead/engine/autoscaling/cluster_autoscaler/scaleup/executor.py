@@ -21,7 +21,7 @@ class ExecutionError(Exception):
     """The provider refused to grow `group`; groups before it stay grown."""
 
     def __init__(self, group: str, problem: str) -> None:
-        """`problem` is the provider's message."""
+        """Store `group` and `problem`, the provider's message."""
         super().__init__(f"failed to increase node group size: {problem}")
         self.group = group
         self.type = _CLOUD_PROVIDER_ERROR
@@ -30,7 +30,7 @@ class ExecutionError(Exception):
 def execute_scale_ups(
     context: AutoscalingContext, infos: Sequence[ScaleUpInfo], now: Instant
 ) -> None:
-    """Grow the groups in order; the first failure backs off its group and ends it.
+    """Grow the groups in order; the first failure backs off its group and stops.
 
     Raises ExecutionError.
     """

@@ -1,9 +1,8 @@
 """ScaleUpOrchestrator: one scale-up decision.
 
-1. group the pods; leave out node groups that may not grow
-2. for each node group: which pods fit a new node, and how many nodes would all of them need
-3. choose an option; cap it; balance it over similar groups
-4. grow the groups
+1. group the pods; leave out node groups that must not grow 2. for each node group: which pods fit a
+new node, and how many nodes would all of them need 3. choose an option; cap it; balance it over
+similar groups 4. grow the groups
 
 upstream: core/scaleup/orchestrator/orchestrator.go
 """
@@ -74,7 +73,7 @@ class ScaleUpOrchestrator:
     def scale_up(
         self, pods: Sequence[PodInfo], templates: Templates, now: Instant
     ) -> ScaleUpStatus:
-        """Grow node groups for `pods`, none of which has a place."""
+        """Grow node groups for `pods`, which fit no node."""
         attempt = _Attempt(self._context, build_pod_groups(pods), templates, now)
         options = attempt.options()
         if not options:
@@ -98,7 +97,7 @@ class ScaleUpOrchestrator:
         return choice
 
     def scale_up_to_min_size(self, templates: Templates, now: Instant) -> ScaleUpStatus:
-        """Grow every group below its minimum to it (--enforce-node-group-min-size).
+        """Grow every group that is below its minimum (--enforce-node-group-min-size).
 
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
         """
@@ -133,7 +132,7 @@ def _quota(context: AutoscalingContext) -> QuotaTracker:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return `wanted`, reduced to what --max-nodes-total allows; None if it allows none."""
+    """Return `wanted`, limited by --max-nodes-total; None if the limit is reached."""
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:
         return wanted
@@ -173,7 +172,7 @@ class _Attempt:
     # --- options ---------------------------------------------------------------------------
 
     def options(self) -> list[Option]:
-        """Return what each group that may grow could do for the pods."""
+        """Return the option that each group offers for the pods, if it may grow."""
         for group in self._groups:
             reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
             if reason is not None:
@@ -187,7 +186,7 @@ class _Attempt:
     def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
         """Return the pod groups whose first pod fits a new node of `group`.
 
-        Notes why others do not.
+        Records why others do not fit.
         """
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
@@ -233,7 +232,7 @@ class _Attempt:
         return min((limit for limit in limits if limit > 0), default=None)
 
     def _similar(self, group: NodeGroup) -> list[NodeGroup]:
-        """Groups among which the new nodes of `group` would be balanced."""
+        """Return the groups over which the new nodes of `group` would be balanced."""
         context = self._context
         if not context.options.balance_similar_node_groups:
             return []
@@ -255,7 +254,7 @@ class _Attempt:
     # --- execution -------------------------------------------------------------------------
 
     def execute(self, best: Option) -> ScaleUpStatus:
-        """Cap and balance the new nodes of `best`, then grow the groups."""
+        """Limit and balance the new nodes of `best`, then grow the groups."""
         context, triggered = self._context, [pod.pod for pod in best.pods]
         nodes = _capped(context, best.nodes, len(context.snapshot.node_names))
         if nodes is None:
@@ -286,7 +285,7 @@ class _Attempt:
         return status
 
     def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
-        """Return how `nodes` are distributed; what the quota cuts is not distributed again."""
+        """Return how `nodes` are distributed; nodes cut by the quota are not redistributed."""
         targets = [group]
         for similar in self._similar(group):
             template = self._templates[similar.id]
@@ -303,7 +302,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Reject the failed group and the groups after it for all pods."""
+        """Reject the failed group and the later groups for all pods."""
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:
@@ -338,7 +337,7 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """Return the skipped groups that would not take the pods anyway, with reasons."""
+        """Return the skipped groups that could not take the pods anyway, with reasons."""
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:
             template = self._templates.get(name)

@@ -1,4 +1,4 @@
-"""Which node groups scale-up does not consider, and why.
+"""Which node groups scale-up skips, and why.
 
 upstream: core/scaleup/orchestrator/{orchestrator,skippedreasons}.go
 """
@@ -21,7 +21,7 @@ ATOMIC_EXCEEDS_LIMIT: Final = "atomic scale-up exceeds cluster node count limit"
 
 
 def unsafe_reason(context: AutoscalingContext, group: NodeGroup, now: Instant) -> str | None:
-    """Return why `group` must not grow in its present state, None if it may."""
+    """Return why `group` must not grow in its current state, None if it may."""
     if not context.registry.is_group_healthy(group.id):
         return NOT_READY
     return BACKOFF if context.registry.is_backed_off(group.id, now) else None
@@ -34,7 +34,7 @@ def skip_reason(
     quota: QuotaTracker,
     now: Instant,
 ) -> str | None:
-    """Return why `group` is not considered at all, None if it is."""
+    """Return why `group` is skipped, None if it is not."""
     reason = unsafe_reason(context, group, now)
     if reason is not None:
         return reason

@@ -1,4 +1,4 @@
-"""ScaleUpStatus: what scale-up did, and why it did not help each remaining pod.
+"""ScaleUpStatus: what scale-up did, and why it did not help the remaining pods.
 
 upstream: processors/status/scale_up_status_processor.go
 """
@@ -31,7 +31,7 @@ class ScaleUpResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NoScaleUpInfo:
-    """Why no group helps `pod`: reasons by group that rejected it or was skipped."""
+    """Why no group helps `pod`: the reason of each group that rejected it or was skipped."""
 
     pod: Pod
     rejected: dict[str, tuple[str, ...]]
@@ -40,7 +40,7 @@ class NoScaleUpInfo:
 
 @dataclass(slots=True)
 class ScaleUpStatus:
-    """One attempt; pods are in the order in which the decision took them."""
+    """The result of one attempt; pods are in the order of the decision."""
 
     result: ScaleUpResult
     infos: Sequence[ScaleUpInfo] = ()
@@ -74,7 +74,7 @@ def sends_not_triggered(status: ScaleUpStatus) -> bool:
 
 
 def not_triggered(status: ScaleUpStatus, info: NoScaleUpInfo) -> str:
-    """Return the text of NotTriggerScaleUp: each distinct reason with the number of groups."""
+    """Return the text of NotTriggerScaleUp: each reason with its number of groups."""
     if status.result is ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL:
         return f"pod didn't trigger scale-up: {MAX_NODES_REACHED}"
     counts: dict[str, int] = {}

@@ -1,17 +1,17 @@
-"""ClusterSnapshot: the cluster that one loop decides about, with simulations as forks.
+"""ClusterSnapshot: the cluster as one loop sees it, with simulations as forks.
 
     with snapshot.fork() as fork:
         snapshot.add_node(template)
         snapshot.schedule_on_any(pod)
         fork.commit()                   # else leaving the block reverts
 
-The snapshot has a cluster state of its own, which follows the real one between loops. Changes
-inside a fork are made to its columns, noted in an undo log, and undone in reverse order. So the
-scheduler's plugins and their plans work on a simulation as on the real state, and the cost of a
-fork follows the size of the simulation.
+The snapshot has its own cluster state, which is updated between loops. Changes inside a fork are
+applied to its columns, recorded in an undo log, and reverted in reverse order. So the scheduler's
+plugins and plans work on a simulation as on the real state, and the cost of a fork depends on the
+number of its changes.
 
 Nodes have an order: that of the cluster, then nodes added by simulations. First-fit starts after
-the place where the last search ended.
+the position where the last search ended.
 
 upstream: simulator/clustersnapshot/predicate/{predicate_snapshot,plugin_runner}.go
 """
@@ -44,12 +44,12 @@ class SnapshotFork:
     """A simulation in progress; see `ClusterSnapshot.fork`."""
 
     def __init__(self, start: int) -> None:
-        """`start` is the length of the undo log when the simulation began."""
+        """Start at `start`, the current length of the undo log."""
         self.start = start
         self.is_committed = False
 
     def commit(self) -> None:
-        """Keep the changes when the block ends; an outer fork may still revert them."""
+        """Keep the changes after the `with` block; an outer fork may still revert them."""
         self.is_committed = True
 
 
@@ -57,7 +57,7 @@ class ClusterSnapshot:
     """See the module's docstring. `last_index` is where the last first-fit search ended."""
 
     def __init__(self, listers: Listers) -> None:
-        """An empty cluster; `listers` say which pods are visible."""
+        """Start empty; `listers` determine which pods are visible."""
         self._listers = listers
         self._cluster = Cluster()
         self.table = self._cluster.table
@@ -71,7 +71,7 @@ class ClusterSnapshot:
     # --- following the cluster -------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Take over a new or changed object; only between loops."""
+        """Store a new or changed object; call it only between loops."""
         if isinstance(changed, Pod):
             visible = self._listers.in_snapshot(changed)
             if visible is None:
@@ -81,12 +81,15 @@ class ClusterSnapshot:
         self._cluster.apply(ObjectChanged(changed))
 
     def remove(self, gone: ApiObject) -> None:
-        """Drop an object; only between loops."""
+        """Remove an object; call it only between loops."""
         self._cluster.apply(ObjectDeleted(gone))
 
     @contextmanager
     def loop(self, nodes: Iterable[str]) -> Iterator[None]:
-        """One loop over the cluster with `nodes` in this order; its changes end with the block."""
+        """Start a loop over the cluster with `nodes` in this order.
+
+        Its changes end with the block.
+        """
         self._order = list(nodes)
         self._changed_order()
         with self.fork():
@@ -127,7 +130,7 @@ class ClusterSnapshot:
 
     @contextmanager
     def fork(self) -> Iterator[SnapshotFork]:
-        """A simulation that is reverted at the end of the block unless it is committed."""
+        """Start a simulation that is reverted at the end of the block unless it is committed."""
         fork = SnapshotFork(len(self._undo))
         try:
             yield fork
@@ -156,7 +159,7 @@ class ClusterSnapshot:
         self._rows = None
 
     def replace_node(self, node: Node) -> None:
-        """Put another version of a node in its place; its pods stay."""
+        """Replace a node by another version; its pods stay."""
         info = self.table.find(node.metadata.name)
         assert info is not None
         before = info.node
@@ -167,7 +170,7 @@ class ClusterSnapshot:
         self.table.put_node(before)
 
     def remove_node(self, name: str) -> None:
-        """Remove a node with its pods; does nothing if it is not there."""
+        """Remove a node with its pods; do nothing if it does not exist."""
         info = self.table.find(name)
         if info is None:
             return
@@ -185,7 +188,7 @@ class ClusterSnapshot:
         self._changed_order()
 
     def add_pod(self, pod: PodInfo, name: str) -> None:
-        """Put `pod` on a node."""
+        """Add `pod` to a node."""
         info = self.table.find(name)
         assert info is not None
         ports = dict(info.used_ports) if pod.shape.host_ports else None
@@ -202,7 +205,7 @@ class ClusterSnapshot:
             info.used_ports = ports
 
     def remove_pod(self, pod: PodInfo, name: str) -> None:
-        """Take `pod` off a node."""
+        """Remove `pod` from a node."""
         info = self.table.find(name)
         assert info is not None
         ports = dict(info.used_ports) if pod.shape.host_ports else None
@@ -241,10 +244,10 @@ class ClusterSnapshot:
     def find_place(
         self, pod: PodInfo, among: Collection[str] | None = None, first: int = 0
     ) -> str | None:
-        """Return the first node after the last found one that takes `pod`; None if there is none.
+        """Return the first node after the last found one that fits `pod`; None if there is none.
 
-        `among` limits the nodes by name, `first` to places in the order from there on. Cordoned
-        nodes are never chosen, even if the pod tolerates the cordon.
+        `among` limits the nodes by name, `first` to positions from there on. Cordoned nodes are
+        never chosen, even if the pod tolerates the cordon.
         upstream: plugin_runner.go: RunFiltersUntilPassingNode
         """
         count = len(self._order)

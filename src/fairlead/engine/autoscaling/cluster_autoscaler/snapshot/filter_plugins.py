@@ -35,12 +35,12 @@ class _SimulationHandle:
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Never called: no plugin in the profile starts a trial in PreFilter or Filter."""
+        """Never called, because no plugin in the profile starts a trial in PreFilter or Filter."""
         raise NotImplementedError(pod.key)
 
 
 def build_plans(cluster: Cluster) -> PlanCache:
-    """Plans of the default profile's filters over `cluster`."""
+    """Return the plans of the default profile's filters over `cluster`."""
     handle = _SimulationHandle(cluster)
     profile = Profile(plugins=_PLUGINS)
     plugins = [(IN_TREE[name](handle, {}), 0) for name, _ in _PLUGINS]

@@ -1,4 +1,4 @@
-"""HintingSimulator: places pods one by one, trying first the node that took a pod last time.
+"""HintingSimulator: places pods one by one, starting with the node that fit last time.
 
 upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 """
@@ -19,7 +19,7 @@ _SPECS_MAX: Final = 10
 
 
 class HintingSimulator:
-    """Places pods with hints; a hint made or used in one loop is valid in the next loop only."""
+    """Places pods with hints; a hint made or used in one loop is valid only in the next loop."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         """Place pods in `snapshot`, without forking it."""
@@ -28,7 +28,7 @@ class HintingSimulator:
         self._old_hints: dict[str, str] = {}
 
     def drop_old_hints(self) -> None:
-        """Forget the hints that were not made or used since the last call."""
+        """Drop the hints that were not made or used since the last call."""
         self._old_hints, self._hints = self._hints, {}
 
     def try_schedule(
@@ -38,7 +38,7 @@ class HintingSimulator:
         *,
         break_on_failure: bool = False,
     ) -> list[PodInfo]:
-        """Place `pods` in order on the nodes `among`; return the pods that got a place."""
+        """Place `pods` in order on the nodes `among`; return the pods that were placed."""
         placed: list[PodInfo] = []
         failed = _FailedPods()
         for pod in pods:
@@ -66,7 +66,7 @@ class HintingSimulator:
 
 @dataclass(slots=True)
 class _FailedPods:
-    """Up to ten different pods by controller for which no place was found."""
+    """Up to ten different pods by controller that could not be placed."""
 
     _by_controller: dict[str, list[Pod]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Whether two pods are equal for scheduling.
+"""Compares pods: whether two pods are equal for scheduling.
 
 upstream: utils/utils.go: PodSpecSemanticallyEqual, utils/pod/pod.go
 """
@@ -13,8 +13,8 @@ from fairlead.api.objects import Pod, PodSpec
 def same_pods(a: Pod, b: Pod) -> bool:
     """Return True if labels and specs are equal, apart from what varies within a workload.
 
-    That is node name, host name and projected volumes (such as tokens). Environment variables are
-    not part of the view of a pod.
+    Node name, host name and projected volumes (such as tokens) vary. Environment variables are not
+    part of the view of a pod.
     """
     if a.metadata.labels != b.metadata.labels:
         return False

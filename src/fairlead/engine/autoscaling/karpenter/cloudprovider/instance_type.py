@@ -34,7 +34,7 @@ _MEMORY: Final = "memory"
 class Offering:
     """One zone and capacity type of an instance type.
 
-    `reservation_id` and `reservation_capacity` (instances left) belong to reserved ones.
+    Reserved offerings have a `reservation_id` and `reservation_capacity` (instances left).
     """
 
     requirements: Requirements
@@ -46,7 +46,7 @@ class Offering:
 
     @property
     def zone(self) -> str:
-        """The zone, "" if it has none."""
+        """The zone, "" if the offering has none."""
         return self.requirements.get(ZONE).single or ""
 
     @property
@@ -68,7 +68,7 @@ class InstanceType:
 
     @cached_property
     def allocatable(self) -> Amounts:
-        """Capacity without overhead; hugepages are taken out of memory."""
+        """The capacity without overhead; hugepages are subtracted from memory."""
         # upstream: types.go:InstanceType.precompute
         left = {name: amount - self.overhead.get(name, 0) for name, amount in self.capacity.items()}
         for name, amount in self.capacity.items():
@@ -79,7 +79,7 @@ class InstanceType:
     def compatible_offerings(
         self, requirements: Requirements, well_known: frozenset[str]
     ) -> list[Offering]:
-        """Return the offerings, available or not, that a node with `requirements` can be."""
+        """Return the offerings, available or not, that a node with `requirements` may use."""
         return [
             one for one in self.offerings if requirements.compatible(one.requirements, well_known)
         ]
@@ -94,7 +94,7 @@ class InstanceType:
         return min(prices, default=NO_PRICE)
 
     def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
-        """Return the most that a launch may cost: the dearest offering of the first capacity type.
+        """Return the highest price of a launch: that of the first available capacity type.
 
         Providers take reserved capacity first, then spot, then on-demand.
         """
@@ -124,7 +124,7 @@ def reserved_offerings(
 
 
 def fits(requests: Amounts, available: Amounts) -> bool:
-    """Return whether `requests` fit; nothing fits where any amount is negative."""
+    """Return whether `requests` fit; if any amount is negative, nothing fits."""
     # upstream: pkg/utils/resources/resources.go:Fits
     if any(amount < 0 for amount in available.values()):
         return False
@@ -143,10 +143,10 @@ def merged(*amounts: Amounts) -> dict[str, int]:
 def unmet_min_values(
     types: Sequence[InstanceType], requirements: Requirements
 ) -> tuple[int, dict[str, int]]:
-    """Return how many of `types`, from the first, meet all minValues; else the labels that fail.
+    """Return how many of the first `types` meet all minValues; else the labels that fail.
 
-    Returns (number of types needed, {}) or (all types, {label: values offered}). Values that the
-    types list count, whether or not an offering has them.
+    Returns (number of types needed, {}) or (all types, {label: values offered}). All values in the
+    types count, even if no offering has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     asked = requirements.with_min_values()
@@ -168,6 +168,6 @@ def unmet_min_values(
 
 
 def min_values_error(unmet: Iterable[str]) -> str:
-    """Upstream's text for labels whose minValues are not met."""
+    """Return upstream's text for labels whose minValues are not met."""
     labels = " ".join(sorted(unmet))
     return f"minValues requirement is not met for label(s) (label(s)=[{labels}])"

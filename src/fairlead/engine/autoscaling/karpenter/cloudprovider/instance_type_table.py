@@ -1,9 +1,9 @@
-"""The instance types of a NodePool as columns: which of them fit is one mask per question.
+"""InstanceTypeTable: a NodePool's instance types as columns; each question is one mask.
 
-A mask is a boolean row over the types. Requirements are compared once per distinct value: all types
-with `arch In [amd64]` share a code in the column of that label, so a question about 400 types is a
-few comparisons and a lookup. Answers are cached by requirement and by set of requirements, because
-the NodeClaims of a pass have few distinct ones.
+A mask is a boolean array over the types. Requirements are compared once per distinct value: all
+types with `arch In [amd64]` share a code in the column of that label, so a question about 400 types
+needs a few comparisons and a lookup. Results are cached by requirement and by set of requirements,
+because the NodeClaims of a pass have few distinct ones.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Mask = NDArray[np.bool_]
 
 
 class _Column:
-    """One label of many subjects: a code per subject into the distinct requirements on it."""
+    """One label of many subjects: each has a code for its requirement on the label."""
 
     def __init__(self, requirements: Iterable[LabelRequirement | None]) -> None:
-        """`requirements` has one entry per subject: None if it has no requirement on this label."""
+        """Encode `requirements`, one per subject; None if it has no requirement on the label."""
         codes: dict[LabelRequirement | None, int] = {}
         rows = [codes.setdefault(one, len(codes)) for one in requirements]
         self._codes = np.array(rows, dtype=np.int64)
@@ -53,7 +53,10 @@ class InstanceTypeTable:
     """Instance types in the order of the provider, with masks over them."""
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
-        """Nodes may get the labels `well_known` even if their types do not mention them."""
+        """Index `types`.
+
+        Their nodes may have the labels `well_known` even if the types do not list them.
+        """
         self.types = tuple(types)
         self.well_known = well_known
         self.index = {one.name: i for i, one in enumerate(self.types)}
@@ -108,7 +111,7 @@ class InstanceTypeTable:
         return found
 
     def offered(self, requirements: Requirements) -> Mask:
-        """Return the types with an available offering that `requirements` allow as a whole."""
+        """Return the types with an available offering that fits all `requirements` at once."""
         found = self._offered.get(requirements)
         if found is None:
             allowed = self.allowed_offerings(requirements) & self._offering_available
@@ -118,7 +121,7 @@ class InstanceTypeTable:
         return found
 
     def allowed_offerings(self, requirements: Requirements) -> Mask:
-        """Return the offerings, over all types in order, that a node with `requirements` can be."""
+        """Return the offerings of all types, in order, that a node with `requirements` may use."""
         allowed = np.ones(len(self._offerings), dtype=np.bool_)
         for key, column in self._offering_labels.items():
             asked = requirements.find(key)
@@ -139,7 +142,7 @@ class InstanceTypeTable:
         return found
 
     def within(self, remaining: Mapping[str, int]) -> Mask:
-        """Return the types whose capacity exceeds none of the `remaining` limits."""
+        """Return the types whose capacity exceeds no `remaining` limit."""
         found = self.all
         for name, amount in remaining.items():
             column = self._resources.get(name)
@@ -157,7 +160,7 @@ class InstanceTypeTable:
         return int(self.capacity[options, column].max())
 
     def chosen(self, options: Mask) -> list[InstanceType]:
-        """Return the types of a mask, in the provider's order."""
+        """Return the types selected by a mask, in the provider's order."""
         return [self.types[i] for i in np.flatnonzero(options)]
 
     def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
@@ -172,7 +175,7 @@ class InstanceTypeTable:
         ]
 
     def cheapest_prices(self, requirements: Requirements) -> list[float]:
-        """For each type the lowest price of an available offering that `requirements` allow."""
+        """Return the lowest price of each type's available offerings that `requirements` allow."""
         found = self._orders.get(requirements)
         if found is None:
             found = self._orders[requirements] = [
@@ -186,7 +189,7 @@ def _intersects(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
 
 
 def _allows(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
-    """Return whether an offering with `one` can meet `asked` (None: no requirement)."""
+    """Return whether an offering with `one` can satisfy `asked` (None: no requirement)."""
     if asked is None:
         return one.denies
     return asked.has_intersection(one) or (one.denies and asked.denies)

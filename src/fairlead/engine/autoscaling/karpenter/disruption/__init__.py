@@ -1,1 +1,1 @@
-"""Disruption: which nodes may go, why, how many at once, and what replaces them."""
+"""Disruption: which nodes may be removed, why, how many at once, and their replacements."""

@@ -26,9 +26,9 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
-    """By NodePool, how many more of its nodes may be disrupted for `reason`.
+    """Return, by NodePool, how many more of its nodes may be disrupted for `reason`.
 
-    Nodes that are not ready, or going away for whatever reason, are subtracted.
+    Nodes that are not ready or are being removed, for any reason, are subtracted.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}
@@ -61,7 +61,7 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 
 
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
-    """Return whether the schedule's last hit is less than the duration ago."""
+    """Return whether the schedule's last time is less than the duration ago."""
     # upstream: nodepool.go:Budget.IsActive
     if budget.schedule is None:
         return True

@@ -1,4 +1,4 @@
-"""DisruptionCandidate: a node that may be disrupted, with what its disruption costs.
+"""DisruptionCandidate: a node that may be disrupted, with the cost of its disruption.
 
 upstream: pkg/controllers/disruption/types.go:NewCandidate, pkg/utils/disruption/disruption.go
 """
@@ -45,10 +45,10 @@ class DisruptionClass(StrEnum):
 
 @dataclass(frozen=True)
 class DisruptionCandidate:
-    """A node, its pool and type, and what a disruption costs.
+    """A node, its pool and type, and the cost of a disruption.
 
-    `pods` are those that come back elsewhere; `instance_type` is None if the provider no longer has
-    it. `price` is what the node costs, None if no offering matches its labels.
+    `pods` are the pods that would be rescheduled; `instance_type` is None if the provider no longer
+    has it. `price` is the price of the node, None if no offering matches its labels.
     """
 
     node: StateNode
@@ -85,7 +85,7 @@ class Candidates:
         queued: Collection[str],
         well_known: frozenset[str],
     ) -> None:
-        """`queued` are the keys of nodes that a command is disrupting already."""
+        """Search `cluster`; `queued` are the keys of nodes that a command is already disrupting."""
         self._cluster = cluster
         self._types_of = types_of
         self._queued = queued
@@ -94,7 +94,7 @@ class Candidates:
     def all(
         self, disruption_class: DisruptionClass, now: Instant
     ) -> tuple[list[DisruptionCandidate], dict[str, str]]:
-        """Return the candidates by name, and for the other nodes why they are none."""
+        """Return the candidates by name, and why other nodes are no candidates."""
         budgets = PodBudgets(self._cluster.budgets.values())
         found: list[DisruptionCandidate] = []
         blocked: dict[str, str] = {}
@@ -173,7 +173,7 @@ class Candidates:
 
 
 def total_price(candidates: Iterable[DisruptionCandidate]) -> float:
-    """Return what the candidates cost together; 0 if a price is not known."""
+    """Return the total price of the candidates; 0 if a price is unknown."""
     # upstream: consolidation.go:getCandidatePrices
     total = 0.0
     for one in candidates:

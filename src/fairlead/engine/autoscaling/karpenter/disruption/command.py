@@ -17,7 +17,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode 
 
 @dataclass(frozen=True, slots=True)
 class DisruptionCommand:
-    """What a method decided; `placed` are the nodes that take pods, of the candidates or others."""
+    """The decision of a method; `placed` are the nodes that take the pods."""
 
     method: str
     reason: str
@@ -27,12 +27,12 @@ class DisruptionCommand:
 
     @property
     def decision(self) -> str:
-        """`delete` or `replace`."""
+        """`delete` or `replace`, as text."""
         return "replace" if self.replacements else "delete"
 
     @property
     def savings(self) -> float:
-        """What the candidates cost, less the cheapest price of each replacement's first option."""
+        """The price of the candidates, less that of each replacement's first option."""
         # upstream: types.go:Command.EstimatedSavings
         saved = total_price(self.candidates)
         for one in self.replacements:

@@ -1,13 +1,13 @@
-"""Consolidation: whether nodes can go, or be replaced by one cheaper node.
+"""Consolidation: whether nodes can be removed, or replaced by one cheaper node.
 
     simulate without the nodes
-    all pods find a place on existing nodes          -> delete
+    all pods fit existing nodes                       -> delete
     one new node would be needed                     -> replace, if it is surely cheaper
     more                                             -> nothing
 
-"Surely cheaper" looks at the dearest offering that the launch may choose. Spot nodes are replaced
-by spot nodes only behind a gate, and single ones only with enough cheaper types, so that replacing
-does not go on forever.
+"Surely cheaper" compares the most expensive offering that the launch may choose. Spot nodes are
+replaced by spot nodes only behind a feature gate, and single spot nodes only if there are enough
+cheaper types, so that replacing does not go on forever.
 
 upstream: pkg/controllers/disruption/consolidation.go
 """
@@ -55,7 +55,7 @@ _SPOT_TO_SPOT_OFF: Final = (
 
 
 def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
-    """Whether a node may be consolidated, by its pool's settings and its NodeClaim's condition."""
+    """Return whether a node may be consolidated: by its pool's settings and its NodeClaim."""
     # upstream: consolidation.go:ShouldDisrupt
     pool, labels = candidate.pool, candidate.node.labels
     if pool.is_static:
@@ -73,7 +73,7 @@ def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
 
 
 def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
-    """Return the candidates, sorted by disruption cost; equals as Go's sort leaves them."""
+    """Return the candidates, sorted by disruption cost; equals in the order of Go's sort."""
     return go_sorted(list(candidates), [one.cost for one in candidates])
 
 
@@ -81,7 +81,7 @@ class Consolidation:
     """Decides about sets of candidates, for one method."""
 
     def __init__(self, context: DisruptionContext, method: str, reason: str) -> None:
-        """Commands carry `method` and `reason`."""
+        """Use `context`; commands carry `method` and `reason`."""
         self._context = context
         self._method = method
         self._reason = reason
@@ -89,7 +89,7 @@ class Consolidation:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | str:
-        """The command that removes exactly `candidates`, or upstream's text why there is none."""
+        """Return the command that removes exactly `candidates`, or upstream's reason against it."""
         context = self._context
         simulated = simulate(context.cluster, context.provisioner, candidates, now)
         if simulated is None:
@@ -119,7 +119,7 @@ class Consolidation:
     def _cheaper(
         self, candidates: Sequence[DisruptionCandidate], request: NodeClaimRequest
     ) -> NodeClaimRequest | str:
-        """The request restricted to what is cheaper than the candidates, or why nothing is."""
+        """Return the request with only types cheaper than the candidates, or why none is."""
         price = total_price(candidates)
         capacity_types = request.requirements.get(CAPACITY_TYPE)
         if all(one.capacity_type == SPOT for one in candidates) and capacity_types.has(SPOT):
@@ -161,7 +161,7 @@ class Consolidation:
 
 
 def cheaper_than(request: NodeClaimRequest, price: float) -> NodeClaimRequest | str:
-    """Return the request with only the types whose launch costs less than `price` for sure."""
+    """Return the request with only the types whose launch surely costs less than `price`."""
     # upstream: nodeclaim.go:RemoveInstanceTypeOptionsByPriceAndMinValues
     types = tuple(
         one

@@ -38,7 +38,7 @@ class Drift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """The first node, empty ones first and then the longest drifted, that can be replaced."""
+        """Return the first replaceable node: empty nodes first, then the longest drifted."""
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):
             if allowed[one.pool.name] == 0:
@@ -61,7 +61,7 @@ class Drift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield what `compute` finds, at once."""
+        """Yield the result of `compute` immediately."""
         yield from ()
         return self.compute(candidates, allowed, now)
 

@@ -28,19 +28,19 @@ from fairlead.engine.core.instant import Instant
 
 
 class Emptiness:
-    """All empty nodes that budgets allow, in one command."""
+    """Removes all empty nodes that budgets allow, in one command."""
 
     name = "emptiness"
     reason = EMPTY
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """`memory` says whether looking again can find anything."""
+        """Use `context`; `memory` tells whether a search can find anything new."""
         self._context = context
         self._memory = memory
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether the node is empty and may be consolidated, whatever the policy."""
+        """Return whether the node is empty and may be consolidated, with any policy."""
         pool = candidate.pool
         if pool.is_static:
             return False
@@ -51,7 +51,7 @@ class Emptiness:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return the command, None if no node is empty, and whether a budget held a node back."""
+        """Return the command, None if no node is empty, and whether a budget excluded a node."""
         empty: list[DisruptionCandidate] = []
         is_constrained = False
         for one in by_cost(candidates):
@@ -69,7 +69,7 @@ class Emptiness:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the command, after a wait, for the nodes that are still empty."""
+        """Yield the command after a wait, for the nodes that are still empty."""
         if self._memory.is_consolidated(self.name, now):
             return []
         command, is_constrained = self.compute(candidates, allowed)

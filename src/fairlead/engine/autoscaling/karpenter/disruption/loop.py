@@ -2,8 +2,8 @@
 
     emptiness, static drift, drift, multi-node and single-node consolidation
 
-A decision of consolidation or emptiness waits until it is validated; if it does not hold, the next
-method runs in the same loop, on the cluster as it is then.
+A decision of consolidation or emptiness is validated after a wait. If it is no longer valid, the
+next method runs in the same loop, on the cluster at that time.
 
 upstream: pkg/controllers/disruption/controller.go
 """
@@ -43,14 +43,14 @@ UNSYNCED_RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """What a loop did, and after how many nanoseconds the next one begins."""
+    """The result of a loop, and the time (ns) until the next one."""
 
     commands: tuple[DisruptionCommand, ...]
     requeue_ns: DurationNs
 
 
 class DisruptionLoop:
-    """The methods, with the queue of commands and the memory they share."""
+    """The methods, with the command queue and the memory that they share."""
 
     def __init__(
         self,
@@ -73,15 +73,15 @@ class DisruptionLoop:
 
     @property
     def methods(self) -> tuple[DisruptionMethod, ...]:
-        """In the order in which they run."""
+        """The methods in the order in which they run."""
         return self.emptiness, self.static_drift, self.drift, self.multi, self.single
 
     def run(
         self, now: Instant, start: Callable[[DisruptionCommand, Instant], None]
     ) -> Generator[DurationNs, Instant, LoopResult]:
-        """Return one loop, beginning at `now`.
+        """Run one loop, beginning at `now`.
 
-        It yields how long to wait, and continues with the time it is sent. `start` carries out a
+        It yields how long to wait, and continues with the time sent to it. `start` executes a
         command.
         """
         if not self._cluster.is_synced():

@@ -1,4 +1,4 @@
-"""What the disruption methods have in common: the context they decide in, and their protocol.
+"""The disruption methods' protocol, and the context that they share.
 
 upstream: pkg/controllers/disruption/types.go:Method
 """
@@ -30,8 +30,8 @@ Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
 class DisruptionContext:
     """What methods read: the cluster, the provisioner for simulations, the candidates.
 
-    `rejected` collects commands that validation refused, as `(node, why)`; `notes` what events say
-    about nodes that cannot be disrupted.
+    `rejected` collects the commands that failed validation, as `(node, why)`; `notes` the event
+    texts about nodes that cannot be disrupted.
     """
 
     cluster: KarpenterCluster
@@ -43,18 +43,18 @@ class DisruptionContext:
 
 
 class DisruptionMethod(Protocol):
-    """One way to find nodes to disrupt."""
+    """One method of finding nodes to disrupt."""
 
     name: str
     reason: str
     disruption_class: DisruptionClass
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether the method is about the candidate; False or upstream's text if not."""
+        """Return whether the method applies to the candidate; False or upstream's text if not."""
         ...
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Return what to do, validated; `allowed` is what budgets allow, by NodePool."""
+        """Yield validated commands; `allowed` is what budgets allow, by NodePool."""
         ...

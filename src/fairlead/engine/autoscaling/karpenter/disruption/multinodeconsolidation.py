@@ -1,4 +1,4 @@
-"""MultiNodeConsolidation: removes several nodes at once, for at most one new node.
+"""MultiNodeConsolidation: removes several nodes at once, and adds at most one.
 
 The candidates are ordered by cost; a binary search looks for a long prefix that works. The result
 is the last prefix that worked, which need not be the longest.
@@ -41,14 +41,14 @@ _BATCH_MAX: Final = 100
 
 
 class MultiNodeConsolidation:
-    """The prefix search over candidates in order of cost."""
+    """A search over prefixes of the candidates, sorted by cost."""
 
     name = "multi"
     reason = UNDERUTILIZED
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """`memory` says whether looking again can find anything."""
+        """Use `context`; `memory` tells whether a search can find anything new."""
         self._context = context
         self._memory = memory
         self._consolidation = Consolidation(context, self.name, self.reason)
@@ -62,7 +62,7 @@ class MultiNodeConsolidation:
     ) -> tuple[list[DisruptionCandidate], bool]:
         """Return the candidates with pods within the budgets, by cost.
 
-        And whether a budget held one.
+        Also returns whether a budget excluded a candidate.
         """
         found: list[DisruptionCandidate] = []
         is_constrained = False
@@ -77,7 +77,7 @@ class MultiNodeConsolidation:
     def prefix(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
-        """Return the command for exactly these candidates, None if it would not be worthwhile."""
+        """Return the command for exactly these candidates, None if it is not worthwhile."""
         command = self._consolidation.compute(candidates, now)
         if isinstance(command, str):
             return None
@@ -89,7 +89,7 @@ class MultiNodeConsolidation:
     def search(
         self, batch: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
-        """Return the last prefix that worked in a binary search over prefixes of two and more."""
+        """Return the last prefix that worked in a binary search over prefixes of two or more."""
         # upstream: multinodeconsolidation.go:firstNConsolidationOption
         low, high = 1, min(len(batch) - 1, _BATCH_MAX)
         found: DisruptionCommand | None = None
@@ -106,7 +106,7 @@ class MultiNodeConsolidation:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the command found, if it holds after a wait."""
+        """Yield the command found, if it is still valid after a wait."""
         if self._memory.is_consolidated(self.name, now):
             return []
         batch, is_constrained = self.batch(candidates, allowed)
@@ -123,11 +123,11 @@ class MultiNodeConsolidation:
 def _without_same_type(
     request: NodeClaimRequest, candidates: Sequence[DisruptionCandidate]
 ) -> NodeClaimRequest | None:
-    """The request without types that are no improvement over deleting all candidates but one.
+    """Return the request without types that save no more than deleting all candidates but one.
 
-    If a type of a removed node is an option, all options that cost as much as the cheapest removed
-    node of such a type, or more, go: [large, large, small] -> small is the same as deleting large
-    twice.
+    If the type of a removed node is an option, all options that cost at least as much as the
+    cheapest removed node of such a type are dropped: [large, large, small] -> small is the same as
+    deleting large twice.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}

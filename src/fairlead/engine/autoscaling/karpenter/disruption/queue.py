@@ -1,4 +1,4 @@
-"""DisruptionQueue: commands that wait for their replacements before the candidates are deleted.
+"""DisruptionQueue: commands whose candidates are deleted once their replacements are ready.
 
 upstream: pkg/controllers/disruption/queue.go
 """
@@ -22,7 +22,7 @@ _TIMEOUT_MAX_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND
 
 
 class CommandProgress(StrEnum):
-    """What has become of a command."""
+    """The progress of a command."""
 
     WAITING = "waiting"
     COMPLETED = "completed"
@@ -31,7 +31,7 @@ class CommandProgress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueuedCommand:
-    """A command under way: `replacements` are the names of the NodeClaims created for it."""
+    """A command in progress: `replacements` are the names of its NodeClaims."""
 
     command: DisruptionCommand
     replacements: tuple[str, ...]
@@ -39,12 +39,12 @@ class QueuedCommand:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What identifies the candidates' nodes."""
+        """The keys of the candidates' nodes."""
         return tuple(one.node.key for one in self.command.candidates)
 
 
 class DisruptionQueue:
-    """The commands under way, in the order in which they were started."""
+    """The commands in progress, in the order of their start."""
 
     def __init__(self, cluster: KarpenterCluster) -> None:
         """Start without commands."""
@@ -53,12 +53,12 @@ class DisruptionQueue:
         self.keys: set[str] = set()
 
     def __len__(self) -> int:
-        """Return how many commands are under way."""
+        """Return how many commands are in progress."""
         return len(self._commands)
 
     @property
     def commands(self) -> Sequence[QueuedCommand]:
-        """The commands under way."""
+        """The commands in progress."""
         return tuple(self._commands)
 
     def replaced_claims(self) -> frozenset[str]:
@@ -71,7 +71,7 @@ class DisruptionQueue:
         )
 
     def add(self, command: DisruptionCommand, replacements: Sequence[str], now: Instant) -> None:
-        """Start waiting; the candidates count as going away."""
+        """Start waiting; the candidates are marked for deletion."""
         queued = QueuedCommand(command, tuple(replacements), now)
         self._commands.append(queued)
         self.keys.update(queued.keys)
@@ -82,7 +82,7 @@ class DisruptionQueue:
     def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
         """Return whether the replacements are ready; a command that takes too long has failed.
 
-        The time is looked at last, so that even an attempt that finds them ready may be too late.
+        The time is checked last, so even a check that finds them ready may be too late.
         """
         # upstream: queue.go:Reconcile, waitOrTerminate
         claims = self._cluster.node_claims
@@ -110,7 +110,7 @@ class DisruptionQueue:
         return min(max(waiting * _NS_PER_CANDIDATE, _TIMEOUT_MIN_NS), _TIMEOUT_MAX_NS)
 
     def remove(self, queued: QueuedCommand, *, failed: bool) -> None:
-        """Stop waiting; after a failure the candidates stay."""
+        """Stop waiting; after a failure the candidates are kept."""
         self._commands.remove(queued)
         self.keys.difference_update(queued.keys)
         if failed:

@@ -25,14 +25,17 @@ _SHOWN_ERRORS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The result of a simulated pass; `errors` maps running pods without a place to the reason."""
+    """The result of a simulated pass.
+
+    `errors` maps running pods without a new node to the reason.
+    """
 
     requests: tuple[NodeClaimRequest, ...]
     placed: tuple[ExistingNode, ...]
     errors: dict[str, str]
 
     def problem(self) -> str | None:
-        """Upstream's sentence about running pods that would not find a place, None if all do."""
+        """Return upstream's sentence about running pods that would not fit, None if all would."""
         # upstream: scheduler.go:NonPendingPodSchedulingErrors
         if not self.errors:
             return None
@@ -50,9 +53,9 @@ def simulate(
     candidates: Sequence[DisruptionCandidate],
     now: Instant,
 ) -> Simulated | None:
-    """Simulate a pass without the candidates; None if a candidate is already going away.
+    """Simulate a pass without the candidates; None if a candidate is already being removed.
 
-    Pending pods and those of nodes that are going away take part. Reservations fall back to other
+    Pending pods and pods of nodes being removed take part. Reservations fall back to other
     capacity.
     """
     leaving = {one.node.key for one in candidates}

@@ -1,6 +1,6 @@
 """SingleNodeConsolidation: removes one node, or replaces it by a cheaper one.
 
-Candidates are taken by cost, in turn from each NodePool, so that no pool waits for another.
+Candidates are examined by cost, in turn from each NodePool, so that no pool waits for another.
 
 upstream: pkg/controllers/disruption/singlenodeconsolidation.go
 """
@@ -34,14 +34,14 @@ from fairlead.engine.core.instant import Instant
 
 
 class SingleNodeConsolidation:
-    """The first candidate that can go."""
+    """Finds the first candidate that can be removed."""
 
     name = "single"
     reason = UNDERUTILIZED
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """`memory` says whether looking again can find anything."""
+        """Use `context`; `memory` tells whether a search can find anything new."""
         self._context = context
         self._memory = memory
         self._consolidation = Consolidation(context, self.name, self.reason)
@@ -51,7 +51,10 @@ class SingleNodeConsolidation:
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
-        """By cost, interleaved over NodePools by name, where upstream takes pools in any order."""
+        """Return candidates by cost, alternating between NodePools (sorted.
+
+        Upstream in any order).
+        """
         by_pool: dict[str, list[DisruptionCandidate]] = {}
         for one in by_cost(candidates):
             by_pool.setdefault(one.pool.name, []).append(one)
@@ -59,13 +62,13 @@ class SingleNodeConsolidation:
         return [one for turn in rounds for one in turn if one is not None]
 
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
-        """Return the command for one node, or upstream's text why there is none."""
+        """Return the command for one node, or upstream's reason against it."""
         return self._consolidation.compute((candidate,), now)
 
     def first(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return the first candidate's command, and whether a budget held a candidate back."""
+        """Return the first candidate's command, and whether a budget excluded a candidate."""
         is_constrained = False
         for one in self.order(candidates):
             if allowed[one.pool.name] == 0:
@@ -81,7 +84,7 @@ class SingleNodeConsolidation:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the command found, if it holds after a wait; otherwise none in this loop."""
+        """Yield the command found, if it is still valid after a wait."""
         if self._memory.is_consolidated(self.name, now):
             return []
         command, is_constrained = self.first(candidates, allowed, now)

@@ -21,14 +21,14 @@ from fairlead.engine.core.instant import Instant
 
 
 class StaticDrift:
-    """As many drifted nodes as budget and limit allow, each in a command of its own."""
+    """Replaces as many drifted nodes as budget and limit allow, each in its own command."""
 
     name = "staticDrift"
     reason = DRIFTED
     disruption_class = DisruptionClass.EVENTUAL
 
     def __init__(self, context: DisruptionContext, pending: Callable[[], frozenset[str]]) -> None:
-        """`pending` answers the names of the NodeClaims that are being replaced."""
+        """Use `context`; `pending` returns the names of the NodeClaims that are being replaced."""
         self._context = context
         self._pending = pending
 
@@ -68,6 +68,6 @@ class StaticDrift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield what `compute` finds, at once."""
+        """Yield the result of `compute` immediately."""
         yield from ()
         return self.compute(candidates, allowed, now)

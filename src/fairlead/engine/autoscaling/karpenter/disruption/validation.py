@@ -1,4 +1,4 @@
-"""Validation: whether a decision still holds after a wait in which the cluster may have changed.
+"""Validation: checks a decision again after a wait, as the cluster may have changed.
 
 upstream: pkg/controllers/disruption/validation.go
 """
@@ -31,7 +31,7 @@ def validate(
     should_disrupt: ShouldDisrupt,
     now: Instant,
 ) -> str | None:
-    """Return why a consolidation must not be carried out any more, None if it still holds.
+    """Return why a consolidation must no longer be carried out, None if it is still valid.
 
     All candidates must still be candidates within the budgets, and a new simulation must need the
     same number of nodes, with all the types of the command's replacement among its options.
@@ -76,7 +76,7 @@ def validate_empty(
     should_disrupt: ShouldDisrupt,
     now: Instant,
 ) -> DisruptionCommand | None:
-    """The command with the nodes that are still empty and within the budgets, None if none is."""
+    """Return the command for nodes that are still empty and within budgets, None if none is."""
     # upstream: validation.go:EmptinessValidator
     allowed = allowed_disruptions(context.cluster, command.reason, now)
     kept: list[DisruptionCandidate] = []

@@ -1,4 +1,4 @@
-"""Conditions of NodeClaims that disruption reads: Consolidatable and Drifted.
+"""The conditions of NodeClaims that disruption reads: Consolidatable and Drifted.
 
 upstream: pkg/controllers/nodeclaim/disruption/{controller,consolidation,drift}.go
 """
@@ -56,11 +56,11 @@ CloudDrift = Callable[[NodeClaim], str]
 class ClaimConditions:
     """Computes the conditions of NodeClaims.
 
-    A found instance type is not looked up again for a while.
+    An instance type that was found is not looked up again for a while.
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
-        """`cloud_drift` answers the provider's reason for drift, "" for none."""
+        """Use `types_of`; `cloud_drift` returns the provider's reason for drift, "" for none."""
         self._types_of = types_of
         self._cloud_drift = cloud_drift
         self._found_until: dict[str, Instant] = {}
@@ -68,9 +68,9 @@ class ClaimConditions:
     def updated(
         self, claim: NodeClaim, pool: NodePool | None, now: Instant
     ) -> tuple[NodeClaim, DurationNs | None]:
-        """Return the NodeClaim with its conditions as they are now, and when to look again.
+        """Return the NodeClaim with its current conditions, and when to check again.
 
-        NodeClaims that are being deleted, or whose pool is gone, stay as they are.
+        A NodeClaim that is being deleted or whose pool was deleted is unchanged.
         """
         if claim.metadata.deletion_timestamp or pool is None:
             return claim, None
@@ -80,7 +80,7 @@ class ClaimConditions:
         return claim, min(due, default=None)
 
     def ripens_in(self, claim: NodeClaim, pool: NodePool | None, now: Instant) -> DurationNs | None:
-        """How long until the NodeClaim becomes Consolidatable if nothing happens, None if never."""
+        """Return the time until the NodeClaim becomes Consolidatable, None for never."""
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 
     def _with_drift(
@@ -134,7 +134,7 @@ def _is_offered(
 ) -> bool:
     """Return whether an offering, available or not, matches.
 
-    On-demand replaces reserved capacity.
+    On-demand offerings also match reserved capacity.
     """
     asked = labels
     if CAPACITY_TYPE in labels and labels.get(CAPACITY_TYPE).has(RESERVED):
@@ -158,9 +158,9 @@ def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
 def _with_consolidatable(
     claim: NodeClaim, pool: NodePool, now: Instant
 ) -> tuple[NodeClaim, DurationNs | None]:
-    """Consolidatable, once nothing has happened to the node's pods for consolidateAfter.
+    """Set Consolidatable once no pod of the node has changed for consolidateAfter.
 
-    Static pools have no use for the condition; there it stays as it is.
+    For static pools, which do not use the condition, it is unchanged.
     """
     if pool.is_static:
         return claim, None

@@ -1,1 +1,1 @@
-"""Provisioning: pending pods become NodeClaims."""
+"""Provisioning: creates NodeClaims for pending pods."""

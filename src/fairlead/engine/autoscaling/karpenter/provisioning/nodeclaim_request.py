@@ -1,4 +1,4 @@
-"""NodeClaimRequest: a NodeClaim as it is to be created, and what a provider makes of it.
+"""NodeClaimRequest: a NodeClaim to create, and the offering that a provider launches.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go:ToNodeClaim, kwok's
 cloudprovider.go:Create
@@ -41,9 +41,9 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 class NodeClaimRequest:
     """A NodeClaim to create: `instance_types` are the options, cheapest first.
 
-    `requirements` are those of the pass; `stored_requirements` adds what follows from the options.
-    `pods` are keys, in the order of placement. A NodeClaim of a static NodePool has neither options
-    nor pods: its requirements are the template's.
+    `requirements` are those of the pass; `stored_requirements` adds requirements that follow from
+    the options. `pods` are keys, in the order of placement. A NodeClaim of a static NodePool has
+    neither options nor pods: its requirements are the template's.
     """
 
     pool: NodePool
@@ -56,7 +56,7 @@ class NodeClaimRequest:
 
     @property
     def stored_requirements(self) -> Requirements:
-        """With the instance types, and the capacity types that they can be launched with."""
+        """The requirements with the instance types and their possible capacity types."""
         if self.pool.is_static:
             return self.requirements
         minimum = self.requirements.get(INSTANCE_TYPE).min_values
@@ -77,14 +77,14 @@ class NodeClaimRequest:
 
     @property
     def ordered_types(self) -> list[InstanceType]:
-        """The options by price; consolidation may have narrowed the capacity type since."""
+        """The options by price; consolidation may have restricted the capacity type."""
         return ordered_by_price(self.instance_types, self.requirements, self.well_known)
 
     @property
     def labels(self) -> dict[str, str]:
-        """The template's labels, and one value for every requirement on a custom label.
+        """The template's labels, and one value for each requirement on a custom label.
 
-        Where upstream takes any value, it is the first one, or the smallest number.
+        If upstream chooses any value, this is the first one, or the smallest number.
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)
@@ -96,9 +96,9 @@ class NodeClaimRequest:
         return found
 
     def launch(self) -> tuple[InstanceType, Offering] | None:
-        """Return what a provider launches: the cheapest offering.
+        """Return the offering that a provider launches: the cheapest one.
 
-        Of equals the first type's, in order.
+        Among equals, the first type's.
         """
         best: tuple[InstanceType, Offering] | None = None
         requirements = self.stored_requirements
@@ -110,12 +110,12 @@ class NodeClaimRequest:
 
 
 def static_request(pool: NodePool, well_known: frozenset[str]) -> NodeClaimRequest:
-    """Return a NodeClaim of a static NodePool."""
+    """Return the request for a NodeClaim of a static NodePool."""
     return NodeClaimRequest(pool, template_requirements(pool), (), {}, well_known=well_known)
 
 
 def is_custom(key: str, well_known: frozenset[str]) -> bool:
-    """Return whether a label is neither well known nor restricted."""
+    """Return whether a label is not well known and not restricted."""
     return key not in well_known and not is_restricted(key, well_known)
 
 
@@ -131,7 +131,7 @@ def _any_value(one: LabelRequirement) -> str | None:
 def ordered_by_price(
     types: Sequence[InstanceType], requirements: Requirements, well_known: frozenset[str]
 ) -> list[InstanceType]:
-    """Return `types`, sorted by cheapest compatible offering; equals as Go's sort leaves them."""
+    """Return `types` by cheapest compatible offering; equals in the order of Go's sort."""
     prices = [one.cheapest_price(requirements, well_known) for one in types]
     return go_sorted(list(types), prices)
 
@@ -139,7 +139,7 @@ def ordered_by_price(
 def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
     """Return the request for a NodeClaim of a pass, or why it cannot be made.
 
-    The options are cut to the cheapest; the cut may leave too few values for minValues.
+    Only the cheapest options are kept, which may leave too few values for minValues.
     """
     # upstream: scheduler.go:TruncateInstanceTypes
     table = claim.template.table

@@ -1,4 +1,4 @@
-"""NodeClaimTemplate: what every NodeClaim of a NodePool starts from.
+"""NodeClaimTemplate: the template of all NodeClaims of a NodePool.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
 """
@@ -40,7 +40,7 @@ class NodeClaimTemplate:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints of its nodes; startup taints do not keep pods away."""
+        """The taints of the pool's nodes; startup taints are left out, as they reject no pods."""
         return self.pool.spec.template.spec.taints
 
 

@@ -1,4 +1,4 @@
-"""Finds pods for which no node is made, because they require something that no node may have.
+"""Finds pods for which no node is created, because they require something impossible.
 
 upstream: pkg/controllers/provisioning/provisioner.go:Validate, pkg/apis/v1/nodeclaim_validation.go
 """
@@ -39,7 +39,7 @@ def avoids_karpenter(pod: Pod) -> bool:
 
 
 def pod_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
-    """Upstream's text for what no node can offer, None if there is nothing of the kind."""
+    """Return upstream's text for a requirement that no node can meet, None if there is none."""
     problems = [
         *(problem for one in _selector_terms(pod) for problem in _term_problems(one, options)),
         *(problem for one in _required_terms(pod) for problem in _term_problems(one, options)),

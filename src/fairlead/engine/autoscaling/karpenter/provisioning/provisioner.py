@@ -1,4 +1,4 @@
-"""Provisioner: from the cluster to a pass, and from a pass to NodeClaims to create.
+"""Provisioner: runs a pass on the cluster, and turns its result into NodeClaims to create.
 
 upstream: pkg/controllers/provisioning/provisioner.go
 """
@@ -83,9 +83,9 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 class Provisioned:
     """The outcome of a pass.
 
-    `requests` are NodeClaims to create, `existing` the nodes with the pods placed on them. By pod,
-    `errors` and `ignored` are upstream's texts; ignored pods with the text "" are passed over
-    silently. `dropped_pools` are NodePools without a usable instance type, with the event about it.
+    `requests` are NodeClaims to create, `existing` the nodes with the pods placed on them. `errors`
+    and `ignored` map pods to upstream's texts; ignored pods with the text "" are not reported.
+    `dropped_pools` are NodePools without a usable instance type, with the event about it.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -104,14 +104,17 @@ class Provisioner:
     def __init__(
         self, cluster: KarpenterCluster, types_of: TypesOfPool, options: KarpenterOptions
     ) -> None:
-        """`types_of` answers what the provider sells to a NodePool, overlays applied."""
+        """Use `cluster`.
+
+        `types_of` returns what the provider sells to a NodePool, with overlays.
+        """
         self._cluster = cluster
         self._types_of = types_of
         self._options = options
         self._facts = PodFactsCache(options)
 
     def provision(self, now: Instant) -> Provisioned:
-        """Run one pass over the pending pods and the pods of nodes that are going away."""
+        """Run one pass over the pending pods and the pods of nodes that are being removed."""
         pending, ignored = self.pending_pods()
         nodes = self._cluster.nodes(now)
         moved = [
@@ -125,7 +128,7 @@ class Provisioner:
         return found
 
     def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
-        """Return the pods to place, sorted by namespace and name, and why others get no node."""
+        """Return the pods to place, sorted by namespace and name, and why others are ignored."""
         pending: list[Pod] = []
         ignored: dict[str, str] = {}
         candidates = [pod for pod in self._cluster.unbound_pods.values() if is_provisionable(pod)]
@@ -195,7 +198,7 @@ class Provisioner:
                 result.requests.append(request)
 
     def usable_pools(self) -> list[NodePool]:
-        """The NodePools that may get nodes for pods, in the order in which they are tried."""
+        """Return the NodePools that may get nodes for pods, in the order of trying them."""
         usable = [
             pool
             for pool in self._cluster.node_pools.values()
@@ -238,7 +241,7 @@ class Provisioner:
     def _daemon_pod(self, owner: DaemonSet) -> Pod:
         """Return the newest pod of a DaemonSet, with its template's node affinity.
 
-        Else the template.
+        Without pods, returns the template.
         """
         template = without_nulls(owner.spec.template)
         from_template = decode_as(Pod, {"spec": template.get("spec", {})})
@@ -278,14 +281,14 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 
 
 def _overhead(template: NodeClaimTemplate, daemons: Sequence[Pod]) -> DaemonOverhead:
-    """Return what the daemons take that will run on the pool's nodes."""
+    """Return the resources of the daemons that will run on the pool's nodes."""
     pods = tuple(pod for pod in daemons if _runs_on(template, pod))
     ports = tuple(port for pod in pods for port in host_ports(pod))
     return DaemonOverhead(pods, requests_of(pods), ports)
 
 
 def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
-    """Return whether any alternative of the daemon's node affinity admits the pool's nodes."""
+    """Return whether an alternative of the daemon's node affinity allows the pool's nodes."""
     # upstream: scheduler.go:isDaemonPodCompatible
     pod: Pod = with_prefer_no_schedule_tolerated(daemon)
     if untolerated(template.taints, pod.spec.tolerations) is not None:
@@ -302,9 +305,9 @@ def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
 
 
 def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
-    """Return the pods of a node that will leave it as things are now.
+    """Return the pods of a node that would be rescheduled at the moment.
 
-    Pods with do-not-disrupt and pods behind a budget that allows no disruption ever stay.
+    Pods with do-not-disrupt, and pods whose budget never allows a disruption, are left out.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
     budgets = PodBudgets(cluster.budgets.values())

@@ -34,7 +34,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class LabelRequirement:
-    """The values a label may have; `complement` turns `values` into the forbidden ones.
+    """The values that a label may have; if `complement` is set, `values` are the forbidden ones.
 
     `gte` and `lte` bound integer values. `min_values` is the number of distinct values that the
     instance types of a NodeClaim must offer.
@@ -89,9 +89,9 @@ class LabelRequirement:
         return LabelRequirement(self.key, complement, values, gte, lte, min_values)
 
     def has_intersection(self, other: LabelRequirement) -> bool:
-        """Return whether some value satisfies both.
+        """Return whether some value satisfies both requirements.
 
-        Two complements always do, unless bounds cross.
+        Two complements always intersect, unless bounds exclude each other.
         """
         gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
         if gte is not None and lte is not None and gte > lte:

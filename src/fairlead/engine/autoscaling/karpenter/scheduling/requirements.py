@@ -1,8 +1,8 @@
 """Requirements on the labels of a node, one per label, and their compatibility.
 
-A set of requirements never changes; `with_added` returns a new set. `A.compatible(B)` is whether
-a node that A describes can satisfy the requirements B: labels that A does not mention are a problem
-only if they are not well known. Errors are None or upstream's text.
+A set of requirements never changes; `with_added` returns a new set. `A.compatible(B)` returns
+whether a node that A describes can satisfy the requirements B; labels missing from A are allowed if
+they are well known. Errors are None or upstream's text.
 
 upstream: pkg/scheduling/requirements.go
 """
@@ -70,7 +70,7 @@ class Requirements:
         return self._by_key.get(key)
 
     def with_added(self, more: Iterable[LabelRequirement]) -> Requirements:
-        """These and `more`; requirements on the same label are intersected."""
+        """Return these requirements and `more`; those on the same label are intersected."""
         by_key = dict(self._by_key)
         for one in more:
             existing = by_key.get(one.key)
@@ -82,7 +82,7 @@ class Requirements:
         return Requirements({**self._by_key, one.key: one})
 
     def without(self, key: str) -> Requirements:
-        """These without the requirement on `key`."""
+        """Return these requirements without the one on `key`."""
         if key not in self._by_key:
             return self
         return Requirements({k: one for k, one in self._by_key.items() if k != key})
@@ -94,8 +94,8 @@ class Requirements:
     def conflict(self, other: Requirements) -> str | None:
         """Return why no node can satisfy both sets of requirements, None if a node can.
 
-        Only labels that both sets mention are compared. Two requirements that a missing label
-        satisfies never conflict.
+        Only labels that both sets mention are compared. Two requirements that are satisfied by a
+        missing label never conflict.
         """
         # upstream: requirements.go:Intersects
         mine, theirs = self._by_key, other._by_key
@@ -183,10 +183,10 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 
 
 def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
-    """Return the requirements of a pod: nodeSelector and the first required term of node affinity.
+    """Return the requirements of nodeSelector and the first required node affinity term.
 
-    With `preferred` the heaviest preferred term counts as required, too; relaxation drops it when
-    it cannot be met. The other required terms are alternatives that relaxation moves up.
+    If `preferred` is set, the heaviest preferred term counts as required, too; relaxation removes
+    it if it cannot be met. The other required terms are alternatives for relaxation.
     """
     # upstream: requirements.go:newPodRequirements
     selector = pod.spec.node_selector

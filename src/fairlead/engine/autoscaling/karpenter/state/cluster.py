@@ -1,6 +1,6 @@
-"""KarpenterCluster: the objects that Karpenter decides by, and its own state about nodes.
+"""KarpenterCluster: the objects that Karpenter reads, and its own state of nodes.
 
-Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes; the result is kept
+Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes; the result is cached
 until one of them, or a pod on it, changes.
 
 upstream: pkg/controllers/state/cluster.go
@@ -39,7 +39,7 @@ NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
 
 _NO_PODS: Final = PodsOnNode()
 
-# A change of their spec makes consolidation look again.
+# A change of their spec makes consolidation run again.
 _RECONSIDERED: Final = (NodePool, NodeOverlay)
 
 KarpenterObject = ApiObject | NodeClaim | NodePool | NodeOverlay
@@ -85,7 +85,7 @@ class KarpenterCluster:
         self._daemon_pods: dict[str, dict[str, Pod]] = {}
 
     def put(self, obj: KarpenterObject, now: Instant) -> None:
-        """Take in the newest version of an object; kinds that do not matter are ignored."""
+        """Store the newest version of an object; kinds that Karpenter does not read are ignored."""
         match obj:
             case Pod():
                 self._put_pod(obj, now)
@@ -100,7 +100,7 @@ class KarpenterCluster:
                     self.memory.change(now)
 
     def remove(self, obj: KarpenterObject, now: Instant) -> None:
-        """Forget an object."""
+        """Remove an object."""
         match obj:
             case Pod():
                 self._drop_pod(obj.key)
@@ -122,7 +122,7 @@ class KarpenterCluster:
             self.memory.change(now)
 
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
-        """A deletion counts as a change unless a command has announced it."""
+        """Store a NodeClaim; its deletion counts as a change unless a command announced it."""
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim
         key = claim.status.provider_id
@@ -202,7 +202,7 @@ class KarpenterCluster:
         return joined
 
     def _state_node(self, claim: NodeClaim | None, node: Node | None, now: Instant) -> StateNode:
-        """Return the joined node; the same object as long as nothing about it changes."""
+        """Return the joined node; the same object until something about it changes."""
         bare = StateNode(claim, node)
         key = bare.key
         nominated = self.nominated_until.get(key, now) > now
@@ -224,5 +224,5 @@ class KarpenterCluster:
         return all(one.status.provider_id for one in self.node_claims.values())
 
     def nominate(self, key: str, now: Instant) -> None:
-        """Keep a node from being disrupted for a while: a pod is about to be bound to it."""
+        """Protect a node from disruption for a while, because a pod is about to be bound to it."""
         self.nominated_until[key] = now + NOMINATION_NS

@@ -1,4 +1,4 @@
-"""ConsolidationMemory: which methods found nothing, and whether the cluster has changed since.
+"""ConsolidationMemory: the methods that found nothing since the last change of the cluster.
 
 upstream: pkg/controllers/state/cluster.go:ConsolidationState, MarkUnconsolidated
 """
@@ -22,24 +22,24 @@ class ConsolidationMemory:
         self._seen: dict[str, tuple[int, Instant]] = {}
 
     def change(self, now: Instant) -> None:
-        """Note that the cluster has changed, so that methods look again."""
+        """Record that the cluster has changed, so that methods run again."""
         self._changed_at = now
         self._changes += 1
 
     def _state(self, now: Instant) -> tuple[int, Instant]:
-        """Return what identifies the state; it changes by itself after five minutes."""
+        """Return the identity of the state; it changes after five minutes at the latest."""
         if now - self._changed_at >= _FORGET_AFTER_NS:
             self.change(now)
         return self._changes, self._changed_at
 
     def is_consolidated(self, method: str, now: Instant) -> bool:
-        """Return whether the method has found nothing in the present state."""
+        """Return whether the method has found nothing in the current state."""
         return self._seen.get(method) == self._state(now)
 
     def mark(self, method: str, now: Instant) -> None:
-        """Note that the method has found nothing."""
+        """Record that the method has found nothing."""
         self._seen[method] = self._state(now)
 
     def looks_again_at(self) -> Instant:
-        """Return when all methods look again although nothing has changed."""
+        """Return when all methods run again even without a change."""
         return self._changed_at + _FORGET_AFTER_NS

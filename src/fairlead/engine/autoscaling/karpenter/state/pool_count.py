@@ -16,7 +16,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class PoolCount:
-    """How many NodeClaims of a pool stay, go away, or are about to be replaced."""
+    """How many NodeClaims of a pool are active, deleting, or about to be replaced."""
 
     active: int
     deleting: int
@@ -26,7 +26,7 @@ class PoolCount:
 def pool_count(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> PoolCount:
-    """Count the pool's NodeClaims; `pending` names those in a disruption command."""
+    """Count the pool's NodeClaims; `pending` are those in a disruption command."""
     going = {
         node.claim.name for node in cluster.nodes(now) if node.claim and node.marked_for_deletion
     }

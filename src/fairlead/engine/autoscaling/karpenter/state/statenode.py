@@ -1,8 +1,7 @@
 """StateNode: a NodeClaim joined with its Node.
 
-Until a node has registered, its NodeClaim says what the node will be; until it is initialized,
-taints that are about to go are ignored, and amounts that the node does not report yet are the
-NodeClaim's.
+Until a node has registered, its NodeClaim describes it. Until it is initialized, temporary taints
+are ignored, and amounts that the node does not report yet come from the NodeClaim.
 
 upstream: pkg/controllers/state/statenode.go
 """
@@ -77,7 +76,7 @@ class StateNode:
 
     @property
     def key(self) -> str:
-        """What identifies it: the provider's id, else its name."""
+        """The identity: the provider's id, or the name."""
         if self.claim is not None:
             return self.claim.status.provider_id or self.claim.name
         return (self.node.spec.provider_id or self.node_name) if self.node is not None else ""
@@ -119,7 +118,7 @@ class StateNode:
 
     @cached_property
     def deleted(self) -> bool:
-        """Whether the deletion of the NodeClaim, or of an unmanaged node, is under way."""
+        """Whether the NodeClaim, or an unmanaged node, is being deleted."""
         if self.claim is not None:
             terminating = self.claim.is_true(INSTANCE_TERMINATING)
             return self.claim.metadata.deletion_timestamp != "" or terminating
@@ -127,7 +126,7 @@ class StateNode:
 
     @property
     def marked_for_deletion(self) -> bool:
-        """Whether it is going away."""
+        """Whether the node is being removed."""
         return self.marked or self.deleted
 
     @property
@@ -138,7 +137,7 @@ class StateNode:
 
     @cached_property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints that matter to a pod that is to run on the node once it is initialized."""
+        """The taints that apply to pods once the node is initialized."""
         if self.node is None or not self.registered:
             found = self.claim.spec.taints if self.claim is not None else ()
         else:
@@ -152,16 +151,16 @@ class StateNode:
 
     @cached_property
     def allocatable(self) -> dict[str, int]:
-        """What pods can use of the node, by resource."""
+        """The resources of the node that pods can use."""
         return self._amounts("allocatable")
 
     @cached_property
     def capacity(self) -> dict[str, int]:
-        """What the machine has, by resource."""
+        """The resources of the machine."""
         return self._amounts("capacity")
 
     def _amounts(self, field: str) -> dict[str, int]:
-        """Return a field of the status; before initialization zeros come from the NodeClaim."""
+        """Return a field of the status; before initialization, zeros come from the NodeClaim."""
         reported = amounts(getattr(self.node.status, field)) if self.node is not None else {}
         if self.claim is None or self.initialized:
             return reported
@@ -170,7 +169,7 @@ class StateNode:
 
 
 def is_ephemeral(taint: Taint) -> bool:
-    """Return whether the taint goes away by itself while a node starts."""
+    """Return whether the taint disappears while the node starts."""
     # upstream: pkg/scheduling/taints.go:KnownEphemeralTaints; key and effect decide
     return (taint.key, taint.effect) in _EPHEMERAL_TAINTS or taint.key.startswith(_READINESS_PREFIX)
 

@@ -1,4 +1,4 @@
-"""Claims, volumes and storage classes as Karpenter looks them up for a pod.
+"""Claims, volumes and storage classes, as Karpenter looks them up for a pod.
 
 upstream: pkg/utils/volume/volume.go, pkg/scheduling/volumeusage.go
 """
@@ -51,7 +51,7 @@ class StorageObjects:
         return _CSI_NAMES.get(storage_class.provisioner, storage_class.provisioner)
 
     def mounts(self, pods: Iterable[Pod]) -> dict[str, set[str]]:
-        """By driver, the claims that `pods` mount."""
+        """Return the claims that `pods` mount, by driver."""
         found: dict[str, set[str]] = {}
         for pod in pods:
             for key in claim_keys(pod):
@@ -62,7 +62,7 @@ class StorageObjects:
         return found
 
     def limits(self, node_name: str) -> dict[str, int]:
-        """By driver, how many volumes the node takes; drivers without a limit are absent."""
+        """Return the volume limits of the node by driver; drivers without a limit are absent."""
         csi_node = self.csi_nodes.get(node_name)
         if csi_node is None:
             return {}
@@ -81,7 +81,7 @@ def claim_keys(pod: Pod) -> Iterator[str]:
 def claim_name(pod: Pod, volume: Volume) -> str:
     """Return the claim of a volume, "" for volumes without one.
 
-    Ephemeral ones have their pod's name.
+    Claims of ephemeral volumes are named after the pod.
     """
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name

@@ -1,4 +1,4 @@
-"""What the pods of a node use: resources, host ports and volumes.
+"""The usage of a node's pods: resources, host ports and volumes.
 
 upstream: pkg/controllers/state/statenode.go, pkg/scheduling/hostportusage.go, volumeusage.go
 """
@@ -24,7 +24,7 @@ NODES: Final = "nodes"
 
 @dataclass(frozen=True)
 class PodsOnNode:
-    """The pods bound to a node, and sums over them; terminated pods use nothing."""
+    """The pods bound to a node, and their sums; terminated pods do not count."""
 
     pods: tuple[Pod, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Static NodePools: as many nodes as `spec.replicas` says.
+"""Static NodePools: keep as many nodes as `spec.replicas`.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """
@@ -39,7 +39,7 @@ def missing_claims(pool: NodePool, count: PoolCount) -> int:
 
 
 def requeue_s(pool: NodePool, count: PoolCount) -> int:
-    """Return when to look at the pool again, in seconds; sooner while its limit holds it back."""
+    """Return after how many seconds to check the pool again; sooner while its limit is reached."""
     wants_more = count.active + count.pending_disruption < (pool.spec.replicas or 0)
     return REQUEUE_AT_LIMIT_S if wants_more and not missing_claims(pool, count) else REQUEUE_S
 
@@ -47,7 +47,7 @@ def requeue_s(pool: NodePool, count: PoolCount) -> int:
 def surplus_claims(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> list[NodeClaim]:
-    """The NodeClaims to delete: first those without a machine, then empty nodes, then by cost."""
+    """Return the NodeClaims to delete: first without a machine, then empty nodes, then by cost."""
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)
     if surplus <= 0:

@@ -1,1 +1,1 @@
-"""How nodes go: taint, drain, delete."""
+"""The removal of nodes: taint, drain, delete."""

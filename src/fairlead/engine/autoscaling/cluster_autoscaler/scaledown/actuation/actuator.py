@@ -1,12 +1,13 @@
 """Actuator: the deletions in progress.
 
-    start        taint and cordon all chosen nodes; 5 s later look at each again:
+    start        taint and cordon all chosen nodes; 5 s later check each again:
     empty        evict DaemonSet pods if wanted ──┐
     drain        evict pods, wait until gone ─────┴─▶ ready ──▶ batch ──▶ the provider deletes
     any failure  remove taint and cordon
 
-Nodes of a group that has no or all nodes wait until all of them are ready. With an interval of the
-batcher, the first ready node of a group opens a batch that is deleted when the interval has passed.
+In a group that scales only from zero to all nodes, nodes wait until all are ready. With a batch
+interval, the first ready node of a group opens a batch, which is deleted when the interval has
+passed.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go
 """
@@ -50,7 +51,10 @@ Task = Callable[[Instant], None]
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """A node on its way out; `batch_size` nodes of an atomic group go together (0: alone)."""
+    """A node being removed.
+
+    `batch_size` nodes of an atomic group are deleted together (0: alone).
+    """
 
     node: Node
     group: str
@@ -64,7 +68,7 @@ class _Deletion:
 
 @dataclass(frozen=True, slots=True)
 class DeletionOutcome:
-    """How the deletion of a node of `group` ended, for delays by group."""
+    """How the deletion of a node of `group` ended; for delays by group."""
 
     group: str
     at: Instant
@@ -72,7 +76,7 @@ class DeletionOutcome:
 
 
 class Actuator:
-    """`next_due` and `run_due` drive the background work; `outcomes` lists what ended."""
+    """Removes nodes; `next_due` and `run_due` drive background work; `outcomes` has results."""
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
         """Delete through the context's provider and commands."""
@@ -111,7 +115,7 @@ class Actuator:
                 self._after_drain(name, now)
 
     def eviction_answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
-        """The API server performed (None) or refused the eviction of a pod."""
+        """Handle the outcome of an eviction; `problem` is None if it succeeded."""
         for name in list(self._drains):
             drain, _ = self._drains[name]
             drain.answered(ref, problem, now)
@@ -153,7 +157,7 @@ class Actuator:
         self.at(now + delay, look_again)
 
     def pods_on(self, name: str) -> list[Pod]:
-        """Pods bound to a node now, without expendable ones, in order of creation."""
+        """Return the pods bound to a node now, without expendable pods, in order of creation."""
         listers, cutoff = (
             self._context.listers,
             self._context.options.expendable_pods_priority_cutoff,
@@ -166,7 +170,7 @@ class Actuator:
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _look_again(self, one: _Deletion, now: Instant) -> None:
-        """Abort if the node's pods have changed; else drain it."""
+        """Abort if the node's pods have changed; else drain the node."""
         context = self._context
         if one.name not in context.listers.nodes:
             self._abort(
@@ -211,7 +215,7 @@ class Actuator:
     # --- groups ----------------------------------------------------------------------------
 
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
-        """Delete the node, or let it wait for the others of its group."""
+        """Delete the node, or let it wait for the other nodes of its group."""
         if not one.batch_size:
             self._add_to_batch([one], now)
             return
@@ -224,7 +228,7 @@ class Actuator:
             self._add_to_batch(self._ready.pop(one.group), now)
 
     def _abort(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
-        """Free a node; the nodes of its group that wait for it are freed, too."""
+        """Restore a node, and the nodes of its group that wait for it."""
         self._clean_up(one, result, text, now)
         if one.batch_size:
             self._failed_groups.add(one.group)
@@ -252,7 +256,7 @@ class Actuator:
             self.at(now + interval, lambda then: self._delete(self._batches.pop(group), then))
 
     def _delete(self, nodes: Sequence[_Deletion], now: Instant) -> None:
-        """One call to the provider; success ends the deletion, whatever the Node object does."""
+        """Call the provider once; success ends the deletion, even if the Node still exists."""
         context, name = self._context, nodes[0].group
         try:
             group = context.groups_by_id()[name]

@@ -1,10 +1,10 @@
-"""NodeDrain: evicts the pods of one node and waits until they are gone.
+"""NodeDrain: evicts the pods of one node and waits until they are deleted.
 
     evict all pods of a priority group at once     retry a refused eviction every 10 s
     poll every 5 s until they have left the node   then the next group
 
-The drain waits for the slowest pod before it fails. DaemonSet pods are evicted as far as possible,
-and the drain does not wait for them to leave.
+The drain waits for the slowest pod before it fails. DaemonSet pods are evicted if possible, and the
+drain does not wait for them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
@@ -38,7 +38,7 @@ class _Eviction:
 
     pod: Pod
     is_full: bool
-    is_waiting: bool = False  # for the answer of the API server
+    is_waiting: bool = False  # used to match the outcome from the API server
     retry_at: Instant | None = None
     is_done: bool = False
     last_error: str = ""
@@ -54,7 +54,7 @@ class _PriorityGroup:
 
 @dataclass(slots=True)
 class NodeDrain:
-    """The drain of one node; `due` is when `advance` has work, `failure` why it was given up."""
+    """The drain of one node; `failure` is why it was given up."""
 
     context: AutoscalingContext
     node: str
@@ -68,7 +68,7 @@ class NodeDrain:
 
     @property
     def due(self) -> Instant | None:
-        """When `advance` has work; None while it only waits for answers."""
+        """When `advance` has work; None while only outcomes are awaited."""
         if self.poll_at is not None:
             return self.poll_at
         return min(
@@ -101,7 +101,10 @@ class NodeDrain:
         self.context.commands.append(EvictPod(_ref(one.pod), "node scale down"))
 
     def answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
-        """Handle the answer to an eviction; `problem` is None if the pod was evicted or is gone."""
+        """Handle the outcome of an eviction.
+
+        `problem` is None if the pod was evicted or is gone.
+        """
         for one in self.evictions:
             if one.is_waiting and _ref(one.pod) == ref:
                 one.is_waiting = False
@@ -112,7 +115,7 @@ class NodeDrain:
         self._after_evictions(now)
 
     def advance(self, now: Instant) -> None:
-        """Retry evictions or look for the pods, whatever is due."""
+        """Retry evictions or check the pods, as due."""
         if self.poll_at is not None:
             if self.poll_at <= now:
                 self._poll(now)
@@ -148,7 +151,10 @@ class NodeDrain:
         self._poll(now)
 
     def _poll(self, now: Instant) -> None:
-        """A pod of the same name on another node counts as gone."""
+        """Check whether the pods are gone.
+
+        A pod of the same name on another node counts as gone.
+        """
         self.poll_at = None
         if now < self.poll_until:
             if not any(self._is_here(pod) for pod in self.groups[0].full):
@@ -165,7 +171,10 @@ class NodeDrain:
 
 
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
-    """The drain of a node that has `pods`: all but mirror pods, DaemonSet pods by best effort."""
+    """Return the drain of a node with `pods`: all but mirror pods.
+
+    DaemonSet pods by best effort.
+    """
     options = context.options
     by_default = options.daemonset_eviction_for_occupied_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
@@ -197,7 +206,7 @@ def daemon_set_eviction_of(
 
 
 def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[Pod]:
-    """DaemonSet pods, unless an annotation of the pod says otherwise.
+    """Return the DaemonSet pods, unless an annotation of the pod excludes it.
 
     upstream: utils/daemonset/daemonset.go: PodsToEvict
     """

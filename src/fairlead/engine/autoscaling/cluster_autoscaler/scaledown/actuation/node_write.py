@@ -25,10 +25,10 @@ from fairlead.engine.core.instant import Instant
 
 
 class NodeTaintWriter:
-    """Appends patches to `commands`; a node that is gone is not written."""
+    """Appends patches to `commands`; a deleted node is not written."""
 
     def __init__(self, commands: list[Command], listers: Listers, *, cordon: bool) -> None:
-        """With `cordon` nodes are cordoned while they are being deleted."""
+        """Write to `commands`; if `cordon` is set, nodes are cordoned during deletion."""
         self._commands = commands
         self._listers = listers
         self._cordon = cordon
@@ -40,7 +40,7 @@ class NodeTaintWriter:
             self._write(node, (*node.spec.taints, to_be_deleted_taint(now)), cordon=True)
 
     def clean_to_be_deleted(self, name: str) -> Node | None:
-        """Take back `mark_to_be_deleted`; returns the changed node, None if nothing changed."""
+        """Revert `mark_to_be_deleted`; return the changed node, None if nothing changed."""
         node = self._listers.nodes.get(name)
         if node is None or not has_taint(node, TO_BE_DELETED):
             return None
@@ -53,7 +53,7 @@ class NodeTaintWriter:
             self._write(node, (*node.spec.taints, deletion_candidate_taint(now)))
 
     def clean_deletion_candidate(self, name: str) -> Node | None:
-        """Remove the soft taint; returns the changed node, None if nothing changed."""
+        """Remove the soft taint; return the changed node, None if nothing changed."""
         node = self._listers.nodes.get(name)
         if node is None or not has_taint(node, DELETION_CANDIDATE):
             return None

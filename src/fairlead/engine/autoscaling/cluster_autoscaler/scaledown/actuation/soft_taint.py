@@ -1,8 +1,8 @@
 """Soft taints of unneeded nodes, a few per loop.
 
-The loop works on the nodes as they were at its start. A node that it tainted for deletion has
-changed since then: the write conflicts, and upstream sleeps 0.75 s before it tries again. So a
-later write of the loop is late, too, and none happens after 3 s.
+The loop uses the nodes in the version at its start. If it has tainted a node for deletion since
+then, the write conflicts, and upstream sleeps 0.75 s before it retries. So later writes of the loop
+are delayed, too, and no write happens after 3 s.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """
@@ -40,9 +40,10 @@ def soft_taint_writes(
     written: Collection[str],
     options: AutoscalingOptions,
 ) -> list[SoftTaintWrite]:
-    """The writes of one loop, in order: first needed nodes lose the taint, then others get it.
+    """Return the writes of one loop, in order: first remove taints, then add others.
 
-    `nodes` are the loop's nodes of autoscaled groups, `written` those that it has written already.
+    `nodes` are the loop's nodes of autoscaled groups, `written` those that the loop has already
+    written.
     """
     nodes = [node for node in nodes if not has_taint(node, TO_BE_DELETED)]
     found: list[SoftTaintWrite] = []

@@ -1,4 +1,4 @@
-"""ExistingNode: a node of the cluster, or a NodeClaim under way, during a pass.
+"""ExistingNode: an existing node, or a NodeClaim being launched, during a pass.
 
 upstream: pkg/controllers/provisioning/scheduling/existingnode.go
 """
@@ -21,7 +21,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import conflicting_port, 
 
 
 class ExistingNode:
-    """What is left of a node; the pass takes from it as it places pods."""
+    """The free resources of a node; placing pods reduces them."""
 
     def __init__(
         self,
@@ -30,7 +30,10 @@ class ExistingNode:
         topology: Topology,
         daemons: list[Pod],
     ) -> None:
-        """`daemons` are the DaemonSet pods that run, or are going to run, on the node."""
+        """Start with the node's state.
+
+        `daemons` are DaemonSet pods that run, or will run, on it.
+        """
         self.state = state
         self.pods: list[PendingPod] = []
         on_node = cluster.pods_on(state.node_name)
@@ -40,7 +43,7 @@ class ExistingNode:
             for name, amount in requests_of(daemons).items()
         }
         self.remaining = _minus(available, missing)
-        # A negative amount anywhere keeps all pods away, so only what grows needs a recheck.
+        # If any amount is negative, no pod fits, so only growing amounts need a recheck.
         self.is_overcommitted = any(amount < 0 for amount in self.remaining.values())
         self.requirements = state.requirements
         self._ports = list(on_node.ports)
@@ -51,7 +54,7 @@ class ExistingNode:
         topology.register_host(state.hostname)
 
     def can_add(self, pod: PendingPod) -> Requirements | None:
-        """Return what the node's requirements become with the pod, None if it cannot be added."""
+        """Return the node's requirements with the pod added, None if it cannot be added."""
         facts = pod.facts
         if self.is_overcommitted or not self._holds(facts.requests):
             return None
@@ -93,9 +96,9 @@ class ExistingNode:
         return all(amount <= self.remaining.get(name, 0) for name, amount in requests.items())
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
-        """Return whether a driver has too many volumes then.
+        """Return whether a driver would have too many volumes with the pod.
 
-        A node that has too many takes no pod.
+        A node that already has too many accepts no pod.
         """
         # upstream: pkg/scheduling/volumeusage.go:ExceedsLimits
         more = self._storage.mounts((pod,))
@@ -105,7 +108,7 @@ class ExistingNode:
         )
 
     def add(self, pod: PendingPod, requirements: Requirements) -> None:
-        """Place the pod; `requirements` are what `can_add` answered."""
+        """Place the pod; `requirements` is the result of `can_add`."""
         self.pods.append(pod)
         self.remaining = _minus(self.remaining, pod.facts.requests)
         self.requirements = requirements
@@ -117,6 +120,6 @@ class ExistingNode:
 
 
 def _minus(amounts: Mapping[str, int], less: Mapping[str, int]) -> dict[str, int]:
-    """`amounts` less `less`; resources that only `less` has are left out."""
+    """Return `amounts` less `less`, for the resources in `amounts`."""
     # upstream: pkg/utils/resources/resources.go:Subtract
     return {name: amount - less.get(name, 0) for name, amount in amounts.items()}

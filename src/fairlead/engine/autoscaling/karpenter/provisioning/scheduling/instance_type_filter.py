@@ -1,4 +1,4 @@
-"""Which instance types remain for a NodeClaim, and upstream's explanation if none does.
+"""Filters the instance types of a NodeClaim; explains in upstream's words if none remains.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go:filterInstanceTypesByRequirements,
 InstanceTypeFilterError
@@ -31,7 +31,7 @@ Remaining = tuple[Mask, dict[str, int]]
 class FilterFailure:
     """No instance type remains.
 
-    `reason` is the first part of upstream's text; `is_huge` says that the cpu looks like a typo.
+    `reason` is the first part of upstream's text; `is_huge`: the amount of cpu looks like a typo.
     """
 
     reason: str
@@ -46,7 +46,7 @@ def filter_instance_types(
     *,
     relaxes_min_values: bool,
 ) -> Remaining | FilterFailure:
-    """The types of `options` that meet `requirements`, hold `requests` and have an offering."""
+    """Return the types in `options` that fit `requirements` and `requests` and are offered."""
     met, fits, offered = (
         table.meeting(requirements),
         table.fitting(requests),

@@ -1,4 +1,4 @@
-"""InFlightNodeClaim: a node that the pass is going to create.
+"""InFlightNodeClaim: a node that the pass will create.
 
 It starts from its NodePool's template. Each pod narrows its requirements, and with them the
 instance types that are still possible; `can_add` decides whether one remains, `add` commits.
@@ -48,7 +48,7 @@ _TYPO: Final = " (CPU request >= 1 Million, m vs M typo?)"
 
 @dataclass(frozen=True, slots=True)
 class DaemonOverhead:
-    """What the DaemonSet pods take that will run on every node of a NodePool."""
+    """The resources of the DaemonSet pods that will run on every node of a NodePool."""
 
     pods: tuple[Pod, ...] = ()
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -57,9 +57,9 @@ class DaemonOverhead:
 
 @dataclass(frozen=True, slots=True)
 class AddRefusal:
-    """Why a pod cannot be added; `reserved` if reservations are taken.
+    """The reason why a pod cannot be added; `reserved`: reservations are used up.
 
-    The text is made when it is read, as upstream does: counts of topology domains in it are those
+    As in upstream, the text is built when it is read, so its counts of topology domains are those
     at the end of the pass.
     """
 
@@ -68,13 +68,13 @@ class AddRefusal:
 
 
 def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
-    """Return a refusal whose text is known."""
+    """Return a refusal with a fixed text."""
     return AddRefusal(lambda: text, reserved=reserved)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlacement:
-    """What adding a pod makes of a NodeClaim."""
+    """The state of a NodeClaim with another pod."""
 
     requirements: Requirements
     options: Mask
@@ -84,7 +84,7 @@ class ClaimPlacement:
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """What all NodeClaims of a pass share."""
+    """The context that all NodeClaims of a pass share."""
 
     topology: Topology
     reservations: Reservations
@@ -94,9 +94,10 @@ class PassContext:
 
 
 class InFlightNodeClaim:
-    """A NodeClaim being filled.
+    """A NodeClaim to which pods are added.
 
-    `host` is the placeholder of its node's name, `number` counts the NodeClaims of the pass.
+    `host` is the placeholder of its node's name; `number` is its position among the NodeClaims of
+    the pass.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class InFlightNodeClaim:
         options: Mask,
         host: str,
     ) -> None:
-        """`options` are the instance types within the NodePool's limits."""
+        """Start empty; `options` are the instance types within the NodePool's limits."""
         self.template = template
         self.overhead = overhead
         self.host = host
@@ -128,7 +129,7 @@ class InFlightNodeClaim:
         return self.template.table.chosen(self.options)
 
     def can_add(self, pod: PendingPod, *, relaxes_min_values: bool) -> ClaimPlacement | AddRefusal:
-        """Whether the pod fits: taints, ports, requirements, volumes, topology, types, reserved."""
+        """Return whether the pod fits: taints, ports, requirements, volumes, topology, types."""
         facts = pod.facts
         taints = self.template.taints
         if taints:
@@ -241,7 +242,7 @@ class InFlightNodeClaim:
     def _reservations(
         self, options: Mask, requirements: Requirements
     ) -> tuple[Offering, ...] | AddRefusal:
-        """Return the reserved offerings to hold: all that are compatible and have units left."""
+        """Return the reserved offerings to hold: all compatible ones with units left."""
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table
         if not table.has_reserved or not self._context.options.reserved_capacity:
@@ -269,7 +270,7 @@ class InFlightNodeClaim:
         return self._context.options.well_known_labels
 
     def add(self, pod: PendingPod, placement: ClaimPlacement) -> None:
-        """Place the pod as `can_add` decided."""
+        """Place the pod as determined by `can_add`."""
         context = self._context
         self.pods.append(pod)
         self.options = placement.options
@@ -289,7 +290,7 @@ class InFlightNodeClaim:
             self.reserved = placement.reservations
 
     def finalize(self, *, min_values_relaxed: bool) -> None:
-        """Note how minValues fared; restrict a claim that holds reservations to them."""
+        """Record the result for minValues; restrict a claim with reservations to them."""
         # upstream: nodeclaim.go:FinalizeScheduling
         self.min_values_relaxed = min_values_relaxed
         if not self.reserved:
@@ -305,9 +306,9 @@ class InFlightNodeClaim:
 
 @dataclass(frozen=True, slots=True)
 class _FilterText:
-    """Builds upstream's text for a failed filter of instance types by `requirements` and resources.
+    """Builds upstream's text for instance types that fail by `requirements` and resources.
 
-    The resources are the sum of the requests of the daemons and of `pod`.
+    The resources are the requests of the daemons and of `pod`.
     """
 
     reason: str
@@ -323,7 +324,7 @@ class _FilterText:
 
 
 def port_conflict_text(asked: HostPort, used: HostPort) -> str:
-    """Upstream's text for a host port that is taken."""
+    """Return upstream's text for a host port that is in use."""
     # upstream: pkg/scheduling/hostportusage.go:Conflicts
     values = {
         f"{whose}-hostport-{what}": value

@@ -1,6 +1,6 @@
-"""PendingPod: a pod that a pass tries to place, with the constraints that relaxation has left.
+"""PendingPod: a pod in a pass, with the constraints that relaxation has left.
 
-The pod itself never changes; relaxation replaces it by a copy without one preference.
+The pod object does not change; relaxation replaces it by a copy without one preference.
 
 upstream: pkg/controllers/provisioning/scheduling/scheduler.go:PodData
 """
@@ -24,7 +24,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import host_ports, reques
 
 
 class PodFacts:
-    """What the scheduler reads of a pod's spec; pods with the same spec share one."""
+    """The fields of a pod's spec that the scheduler reads; equal specs share one object."""
 
     __slots__ = (
         "has_resource_claims",
@@ -37,7 +37,7 @@ class PodFacts:
     )
 
     def __init__(self, pod: Pod, *, respects_preferences: bool) -> None:
-        """`requirements` include preferences if they are respected, `strict` never do."""
+        """Read the spec; `requirements` include respected preferences, `strict` none."""
         self.requests: Mapping[str, int] = requests_of((pod,))
         self.requirements = pod_requirements(pod, preferred=respects_preferences)
         self.strict: Requirements = self.requirements
@@ -50,7 +50,7 @@ class PodFacts:
 
 
 class PendingPod:
-    """A pod in a pass; `volumes` are alternative requirements of its volumes, None for none."""
+    """A pod in a pass; `volumes` are the alternative requirements of its volumes, None for none."""
 
     __slots__ = ("facts", "groups", "key", "labels_shape", "original", "pod", "volumes")
 
@@ -60,7 +60,7 @@ class PendingPod:
         facts: PodFacts,
         volumes: tuple[Requirements, ...] | None = None,
     ) -> None:
-        """`groups` are the topology groups of its terms; Topology sets them."""
+        """Start with all constraints; Topology sets `groups`, the topology groups of its terms."""
         self.original = pod
         self.pod = pod
         self.key = pod.key

@@ -1,4 +1,4 @@
-"""Relaxation: drops a pod's preferences and alternative terms, one at a time, until it fits.
+"""Relaxation: removes a pod's preferences and alternative terms, one at a time, until it fits.
 
 The order is upstream's: alternatives of required node affinity, preferred pod affinity, preferred
 pod anti-affinity, preferred node affinity, ScheduleAnyway constraints, PreferNoSchedule taints.
@@ -36,10 +36,10 @@ Relaxed = tuple[Pod, str]
 
 
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
-    """Return the pod without the next term to relax, None if nothing is left to relax.
+    """Return the pod after the next relaxation, None if nothing is left to relax.
 
-    The last step, a toleration, is taken only with `tolerates_prefer_no_schedule`: if some NodePool
-    has such a taint.
+    The last step adds a toleration; it needs `tolerates_prefer_no_schedule` (some NodePool has such
+    a taint).
     """
     steps: tuple[Callable[[Pod], Relaxed | None], ...] = (
         without_required_node_affinity_term,
@@ -56,7 +56,7 @@ def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
 
 
 def without_required_node_affinity_term(pod: Pod) -> Relaxed | None:
-    """Return the pod without the first required node affinity term, None if no other is left."""
+    """Return the pod without its first required node affinity term, None if it is the only one."""
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None:
         return None
@@ -139,7 +139,7 @@ def with_prefer_no_schedule_tolerated(pod: Pod) -> Pod:
 
 
 def _heaviest(terms: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the heaviest term, the first of equals, and the others in order of their weights."""
+    """Return the heaviest term (the first of equals), and the others by weight."""
     ordered = sorted(terms, key=lambda one: -one.weight)
     return ordered[0], tuple(ordered[1:])
 

@@ -1,4 +1,4 @@
-"""The queue of a pass: largest pods first, and no more than a full round without progress.
+"""The queue of a pass: largest pods first, until a full round has made no progress.
 
 upstream: pkg/controllers/provisioning/scheduling/queue.go
 """
@@ -13,16 +13,16 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod i
 
 
 class PendingPodQueue:
-    """Pods in order; a pod that was pushed back comes again while others make progress."""
+    """Pods in order; a pod that is pushed back is retried while others make progress."""
 
     def __init__(self, pods: Iterable[PendingPod]) -> None:
-        """Sort by cpu, then memory, descending; then the oldest first, then by uid."""
+        """Sort by cpu, then memory, descending; then by age, oldest first, then by uid."""
         self.ordered = sorted(pods, key=_sort_key)
         self._pods = deque(self.ordered)
         self._length_when_pushed: dict[str, int] = {}
 
     def pop(self) -> PendingPod | None:
-        """Return the next pod; None if there is none, or nothing was placed since it was pushed."""
+        """Return the next pod; None if there is none, or no pod was placed since it was pushed."""
         if not self._pods:
             return None
         pod = self._pods[0]
@@ -31,7 +31,7 @@ class PendingPodQueue:
         return self._pods.popleft()
 
     def push(self, pod: PendingPod) -> None:
-        """Put back a pod that could not be placed."""
+        """Add a pod that could not be placed."""
         self._pods.append(pod)
         self._length_when_pushed[pod.key] = len(self._pods)
 

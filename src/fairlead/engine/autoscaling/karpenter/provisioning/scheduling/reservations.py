@@ -1,4 +1,4 @@
-"""Reservations: how many instances are left of every reservation during a pass.
+"""Reservations: how many instances of each reservation are left during a pass.
 
 upstream: pkg/controllers/provisioning/scheduling/reservationmanager.go
 """
@@ -15,7 +15,10 @@ class Reservations:
     """Reservations by id; a NodeClaim, named by its host, holds at most one unit of each."""
 
     def __init__(self, types: Iterable[InstanceType]) -> None:
-        """If offerings disagree about the capacity of a reservation, the smallest counts."""
+        """Count units.
+
+        If offerings disagree about a reservation's capacity, the smallest counts.
+        """
         self._left: dict[str, int] = {}
         self._held: dict[str, set[str]] = {}
         for instance_type in types:
@@ -25,7 +28,7 @@ class Reservations:
                     self._left[one.reservation_id] = min(left, one.reservation_capacity)
 
     def can_reserve(self, host: str, offering: Offering) -> bool:
-        """Return whether `host` holds the reservation, or a unit of it is left."""
+        """Return whether `host` holds the reservation, or a unit of it is free."""
         reservation = offering.reservation_id
         return reservation in self._held.get(host, ()) or self._left.get(reservation, 0) > 0
 
@@ -38,7 +41,7 @@ class Reservations:
                 self._left[one.reservation_id] -= 1
 
     def release(self, host: str, offerings: Iterable[Offering]) -> None:
-        """Give back the units of these reservations that `host` holds."""
+        """Release the units of these reservations that `host` holds."""
         held = self._held.get(host, set())
         for one in offerings:
             if one.reservation_id in held:

@@ -1,9 +1,9 @@
-"""ProvisioningScheduler: one pass that places pods on nodes that exist, or that are to be made.
+"""ProvisioningScheduler: one pass that places pods on existing nodes or on new ones.
 
-    take the largest pod left
+    take the largest remaining pod
     try existing nodes, then NodeClaims of this pass, then a new one from each NodePool in order
-    on failure give up one wish of the pod and try all of it again; in the end put it back unrelaxed
-    stop when a whole round has placed nothing
+    on failure relax the pod by one preference and try again; at last put it back unrelaxed
+    stop when a whole round has placed no pod
 
 upstream: pkg/controllers/provisioning/scheduling/scheduler.go
 """
@@ -67,7 +67,7 @@ class Relaxation:
 
 @dataclass(slots=True)
 class PassResult:
-    """What a pass decided; `errors` by pod key are upstream's texts."""
+    """The result of a pass; `errors` maps pod keys to upstream's texts."""
 
     queue: list[Pod] = field(default_factory=list)
     claims: list[InFlightNodeClaim] = field(default_factory=list)
@@ -77,10 +77,10 @@ class PassResult:
 
 
 class PodFactsCache:
-    """PodFacts by spec, so that pods with the same spec share one."""
+    """PodFacts by spec, so that pods with equal specs share one object."""
 
     def __init__(self, options: KarpenterOptions) -> None:
-        """`options` decide whether preferences are respected."""
+        """Start empty; `options` determine whether preferences are respected."""
         self._respects = options.respects_preferences
         self._known: dict[bytes, PodFacts] = {}
 
@@ -120,7 +120,7 @@ class ProvisioningScheduler:
         *,
         strict_reservations: bool,
     ) -> None:
-        """`templates` are in the order in which NodePools are tried."""
+        """Start; `templates` are in the order in which NodePools are tried."""
         self._templates = templates
         self._overheads = overheads
         self._topology = topology
@@ -143,7 +143,7 @@ class ProvisioningScheduler:
             for template in templates
             for taint in template.taints
         )
-        # Upstream's NodeClaims of a NodePool share one map of annotations: the last one decides.
+        # Upstream's NodeClaims of a NodePool share one map of annotations; the last one wins.
         self._relaxed_min_values: dict[str, bool] = {}
         self._hosts = 0
         self._refusals: dict[str, list[AddRefusal]] = {}
@@ -156,7 +156,7 @@ class ProvisioningScheduler:
                 remaining[name] -= taken.get(name, 0)
 
     def solve(self, pods: Sequence[PendingPod]) -> PassResult:
-        """Place `pods`, whose topology groups exist already."""
+        """Place `pods`, whose topology groups already exist."""
         queue = PendingPodQueue(pods)
         while (pod := queue.pop()) is not None:
             refusals = self._try_schedule(pod)
@@ -180,8 +180,8 @@ class ProvisioningScheduler:
         )
 
     def _try_schedule(self, pod: PendingPod) -> list[AddRefusal] | None:
-        """Place the pod, relaxing it as far as needed; None if it is placed."""
-        while True:  # each round relaxes one more wish
+        """Place the pod, relaxing it if necessary; return None if it was placed, else the error."""
+        while True:  # each round relaxes one more preference
             refusals = self._add(pod)
             if refusals is None:
                 return None
@@ -196,7 +196,7 @@ class ProvisioningScheduler:
             pod.facts = self._facts.of(pod.pod)
 
     def _restore(self, pod: PendingPod) -> None:
-        """Undo relaxation: the next attempt starts with all preferences again."""
+        """Revert relaxation: the next attempt starts with all preferences."""
         if pod.pod is not pod.original:
             pod.pod = pod.original
             self._topology.update(pod)
@@ -232,7 +232,7 @@ class ProvisioningScheduler:
     def _promising(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
-        """Return the claims that are not out of the question for lack of room or for their host."""
+        """Return the claims that may fit the pod, by resources and host."""
         fitting = self._room.fitting(pod.facts.requests)
         found = [one for one in claims if fitting[one.number]]
         for group in pod.groups:
@@ -244,7 +244,7 @@ class ProvisioningScheduler:
         return found
 
     def _add_to_new(self, pod: PendingPod) -> list[AddRefusal] | None:
-        """Open a NodeClaim in the first NodePool that can; else why each cannot."""
+        """Create a NodeClaim in the first possible NodePool; else return why none is possible."""
         refusals: list[AddRefusal] = []
         for template in self._templates:
             options = self._within_limits(template)
@@ -287,7 +287,7 @@ class ProvisioningScheduler:
         return options
 
     def _take_largest(self, claim: InFlightNodeClaim) -> None:
-        """Assume the largest of the possible machines, once."""
+        """Assume that the claim becomes the largest of its possible machines; once per claim."""
         # upstream: scheduler.go:subtractMax
         remaining = self._remaining.get(claim.template.pool_name)
         if remaining is not None:
@@ -297,7 +297,7 @@ class ProvisioningScheduler:
 
 
 class ClaimRoom:
-    """An upper bound of what each NodeClaim can still take, as columns over claims."""
+    """Upper bounds of what each NodeClaim can still take, as columns over claims."""
 
     def __init__(self) -> None:
         """Start without NodeClaims."""
@@ -306,7 +306,7 @@ class ClaimRoom:
         self._count = 0
 
     def update(self, claim: InFlightNodeClaim) -> None:
-        """Note what is left: the largest of its types, less its requests."""
+        """Record what is left: the largest of the claim's types, less its requests."""
         table = claim.template.table
         for name in claim.requests:
             if name not in self._names:
@@ -324,7 +324,7 @@ class ClaimRoom:
             self._room[claim.number, self._names[name]] = most - amount
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
-        """Return the claims, by number, that may have room for `requests`."""
+        """Return the numbers of the claims that may fit `requests`."""
         found = np.ones(self._count, dtype=np.bool_)
         for name, amount in requests.items():
             column = self._names.get(name)
@@ -336,7 +336,7 @@ class ClaimRoom:
 def _on_possible_hosts(
     pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
 ) -> list[InFlightNodeClaim]:
-    """Return the claims whose host the pod's own term does not rule out."""
+    """Return the claims whose host the pod's own terms allow."""
     occupied, counts = group.occupied, group.counts
     if group.kind == ANTI_AFFINITY:
         return [one for one in claims if one.host not in occupied]

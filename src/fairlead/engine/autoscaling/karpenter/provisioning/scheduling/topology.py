@@ -1,8 +1,8 @@
-"""Topology: all topology groups of a pass, and how a pod's terms narrow the node it may use.
+"""Topology: all topology groups of a pass; a pod's terms restrict its node through them.
 
-A pod is bound by the groups of its own terms, and by the inverse groups: required anti-affinity of
-pods that are running or have been placed. After a placement every group that is about the pod
-counts it, so that the next pod sees it.
+A pod is restricted by the groups of its own terms and by inverse groups: required anti-affinity of
+running or placed pods. After a placement, every group that selects the pod counts it for the next
+pod.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go
 """
@@ -58,12 +58,12 @@ class UnsatisfiableTopology:
     node_domains: LabelRequirement
 
     def text(self) -> str:
-        """Upstream's text, with the counts as they are by now."""
+        """Return upstream's text, with the current counts."""
         return self.group.error(self.pod_domains, self.node_domains)
 
 
 class Topology:
-    """Groups by identity; `groups` are of pods' own terms, `inverse` of anti-affinity."""
+    """The topology groups; `groups` are of pods' own terms, `inverse` of anti-affinity."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Topology:
         *,
         respects_preferences: bool,
     ) -> None:
-        """`moved` are the keys of the pods of the pass, which count nowhere until placed."""
+        """Count the cluster's pods, except `moved`: pods of the pass count only once placed."""
         self._cluster = cluster
         self._nodes = nodes
         self._domains = domains
@@ -90,7 +90,7 @@ class Topology:
     # --- groups of pods ----------------------------------------------------------------------
 
     def update(self, pending: PendingPod) -> None:
-        """Make the pod the owner of exactly the groups of its terms as they are now."""
+        """Make the pod the owner of exactly the groups of its current terms."""
         pod = pending.pod = _with_match_label_keys(pending.pod)
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
             pending.groups = []
@@ -168,7 +168,7 @@ class Topology:
     # --- counts of running pods --------------------------------------------------------------
 
     def _count_running_anti_affinity(self) -> None:
-        """Required anti-affinity of running pods repels the pods it is about."""
+        """Count required anti-affinity of running pods, which repels the pods it selects."""
         for key in sorted(self._cluster.anti_affinity_pods):
             pod = self._cluster.anti_affinity_pods[key]
             node = self._cluster.node_objects.get(pod.spec.node_name)
@@ -232,7 +232,7 @@ class Topology:
     # --- placing ---------------------------------------------------------------------------------
 
     def register_host(self, host: str) -> None:
-        """Make a new node known to all groups over hosts."""
+        """Register a new node with all groups over hosts."""
         for groups in (self.groups, self.inverse):
             for group in groups.values():
                 if group.key == HOSTNAME:
@@ -260,10 +260,10 @@ class Topology:
     def added_requirements(
         self, pending: PendingPod, node: Requirements, host: LabelRequirement
     ) -> list[LabelRequirement] | UnsatisfiableTopology:
-        """What the groups that bind the pod demand of a node, or the group that none satisfies.
+        """Return what the pod's groups require of a node, or the group that has no match.
 
-        `node` describes the node, without its hostname, which is `host`. All groups look at the
-        same node; what they demand is intersected by the caller.
+        `node` describes the node without its hostname, which is `host`. All groups examine the same
+        node; the caller intersects the results.
         """
         # upstream: topology.go:AddRequirements
         shape, strict = pending.labels_shape, pending.facts.strict
@@ -286,10 +286,10 @@ class Topology:
         node: Requirements,
         host: LabelRequirement,
     ) -> None:
-        """Count a placed pod in all groups that are about it.
+        """Count a placed pod in all groups that select it.
 
-        Spread and affinity count it once the node is down to one domain; anti-affinity counts it
-        in every domain in which the node may still land.
+        Spread and affinity count it once the node has only one possible domain; anti-affinity
+        counts it in every domain that the node may still get.
         """
         for group in self.about(pending):
             if not group.node_filter.matches_all and not group.node_filter.matches(taints, node):

@@ -1,4 +1,4 @@
-"""The universe of domains: every label value that a node of some NodePool could have.
+"""All domains: every label value that a node of some NodePool could have.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go:buildDomainGroups, and
 topologydomaingroup.go
@@ -24,7 +24,7 @@ class TopologyDomains:
     """Domains by label, each with the taints of the NodePools that provide it."""
 
     def __init__(self, pools: Iterable[tuple[NodePool, Sequence[InstanceType]]]) -> None:
-        """Domains count before limits and availability, as every listed value of every type."""
+        """Collect the domains: all values of all types, regardless of limits and availability."""
         self._by_key: dict[str, dict[str, set[Taints]]] = {}
         for pool, types in pools:
             self._insert_pool(pool, types)
@@ -58,7 +58,7 @@ class TopologyDomains:
         return self._by_key.get(key, {})
 
     def tolerated(self, key: str, tolerations: Sequence[Toleration]) -> list[str]:
-        """Return the domains that a NodePool provides whose taints are tolerated."""
+        """Return the domains of NodePools whose taints are tolerated."""
         return [
             domain
             for domain, groups in self._by_key.get(key, {}).items()

@@ -1,7 +1,8 @@
 """TopologyGroup: one spread, affinity or anti-affinity term, with its count of pods per domain.
 
-Pods with the same term share a group. `next_domains` answers in which domains a pod may go, given
-what the pod and the node allow. Ties are broken by the domain's name, where upstream takes any.
+Pods with the same term share a group. `next_domains` returns the domains in which a pod may be
+placed, given what the pod and the node allow. Ties are broken by the domain's name; upstream breaks
+them at random.
 
 upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
 """
@@ -43,7 +44,7 @@ class TopologyGroup:
         min_domains: int | None = None,
         node_filter: TopologyNodeFilter = EVERY_NODE,
     ) -> None:
-        """`kind` is SPREAD, AFFINITY or ANTI_AFFINITY."""
+        """Start without pods; `kind` is SPREAD, AFFINITY or ANTI_AFFINITY."""
         self.kind = kind
         self.key = key
         self.namespaces = namespaces
@@ -65,11 +66,11 @@ class TopologyGroup:
 
     @property
     def sort_key(self) -> tuple[int, str]:
-        """The key by which groups are sorted, so that errors are reproducible."""
+        """The sort key of groups, so that errors are reproducible."""
         return self.kind, self.key
 
     def selects(self, pod: Pod, shape: Hashable) -> bool:
-        """Return whether the term is about `pod`; `shape` identifies its namespace and labels."""
+        """Return whether the term selects `pod`; `shape` identifies its namespace and labels."""
         found = self._selected.get(shape)
         if found is None:
             found = self._selected[shape] = pod.metadata.namespace in self.namespaces and (
@@ -95,7 +96,7 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the domains in which the pod may go; DoesNotExist if there are none.
 
-        `selects` says whether the term is about the pod itself.
+        `selects` is whether the term selects the pod itself.
         """
         if self.key == HOSTNAME and len(node_domains.values) == 1:
             return self._on_host(pod_domains, next(iter(node_domains.values)), selects=selects)
@@ -114,7 +115,7 @@ class TopologyGroup:
     def _on_host(
         self, pod_domains: LabelRequirement, host: str, *, selects: bool
     ) -> LabelRequirement:
-        """Hosts are special: the next NodeClaim is always one more, which is empty."""
+        """Return the domains for hosts: the next NodeClaim is always one more, empty domain."""
         count = self.counts.get(host, 0)
         if self.kind == SPREAD:
             return self._domains((host,) if count + selects <= self.max_skew else ())
@@ -126,7 +127,7 @@ class TopologyGroup:
     def _spread(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the least used of the node's domains, if that keeps the skew."""
+        """Return the least used of the node's domains, if it satisfies maxSkew."""
         lowest = self._lowest_count(pod_domains)
         best: tuple[int, str] | None = None
         for domain, existing in self.counts.items():
@@ -138,7 +139,7 @@ class TopologyGroup:
     def _lowest_count(self, pod_domains: LabelRequirement) -> int:
         """Return the smallest count over the domains that the pod allows.
 
-        0 if a domain can be added.
+        Returns 0 if a domain can be added.
         """
         if self.key == HOSTNAME:
             return 0
@@ -150,7 +151,7 @@ class TopologyGroup:
     def _affinity(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return all domains that have such pods; the first pod of its kind may start one."""
+        """Return all domains with matching pods; the first pod of its kind may start one."""
         found = [
             domain
             for domain in self.occupied
@@ -158,21 +159,21 @@ class TopologyGroup:
         ]
         if found or not (selects and self.may_start(pod_domains)):
             return self._domains(found)
-        # The first domain of pod and node together, and the first one that the pod allows.
+        # The first domain that pod and node share, and the first that the pod allows.
         both = pod_domains.intersection(node_domains)
         first_of_both = min(filter(both.has, self.counts), default=None)
         first_of_pod = min(filter(pod_domains.has, self.counts), default=None)
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Return whether no pod that counts is anywhere this pod could go."""
+        """Return whether no counted pod is in any domain that this pod may use."""
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
     def _domains(self, domains: Iterable[str]) -> LabelRequirement:
         return LabelRequirement(self.key, values=frozenset(domains))
 
     def error(self, pod_domains: LabelRequirement, node_domains: LabelRequirement) -> str:
-        """Upstream's text, which lacks the closing parenthesis."""
+        """Return upstream's text, which lacks the closing parenthesis."""
         shown = sorted(self.counts.items())
         counts = ", ".join(f"{domain}: {n}" for domain, n in shown[:_SHOWN_DOMAINS])
         if len(shown) > _SHOWN_DOMAINS:

@@ -1,4 +1,4 @@
-"""Which nodes count for a topology spread constraint: policies on node affinity and on taints.
+"""Which nodes count for a topology spread constraint: affinity and taint policies.
 
 upstream: pkg/controllers/provisioning/scheduling/topologynodefilter.go
 """
@@ -24,8 +24,8 @@ HONOR = "Honor"
 class TopologyNodeFilter:
     """Decides which nodes a topology spread constraint counts.
 
-    Of the requirements in `alternatives` a node must meet at least one; if there are none, every
-    node does.
+    A node must meet at least one of the requirements in `alternatives`; if there are none, every
+    node counts.
     """
 
     alternatives: tuple[Requirements, ...] = ()
@@ -49,7 +49,7 @@ class TopologyNodeFilter:
 
     @property
     def identity(self) -> Hashable:
-        """What decides whether two filters are the same one: upstream's hash does not see values.
+        """The identity of the filter: upstream's hash ignores values.
 
         Only the labels and minValues of each alternative count, and equal elements of an unordered
         list cancel in pairs.

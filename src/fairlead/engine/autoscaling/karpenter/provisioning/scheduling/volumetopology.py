@@ -1,4 +1,4 @@
-"""Where the volumes of a pod can be used, and claims for which no node should be made.
+"""Where the volumes of a pod can be used, and claims for which no node is created.
 
 upstream: pkg/controllers/provisioning/scheduling/volumetopology.go
 """
@@ -34,10 +34,10 @@ Alternatives = tuple[Requirements, ...]
 
 
 def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | None:
-    """Return alternative requirements of which a node must meet one, None if volumes have none.
+    """Return alternative requirements, one of which a node must meet; None without any.
 
-    The alternatives of several volumes are combined pair by pair; pairs that contradict each other
-    are left out unless all do.
+    The alternatives of several volumes are combined pair by pair; contradictory pairs are left out,
+    unless all are.
     """
     alternatives: Alternatives | None = None
     for volume in pod.spec.volumes:
@@ -84,7 +84,7 @@ def _volume_alternatives(volume: PersistentVolume) -> Alternatives:
 
 
 def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noqa: FBT001
-    """Return a term's requirements; a volume on a node's disk is not bound to that node's name."""
+    """Return a term's requirements; a local volume is not bound to its node's name."""
     stated = term.match_expressions
     kept = [one for one in stated if not (is_local and one.key == HOSTNAME)]
     if stated and not kept:
@@ -93,7 +93,7 @@ def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noq
 
 
 def volume_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
-    """Upstream's text for the first volume that no node could provide, None if there is none."""
+    """Return upstream's text for the first volume that no node can use, None if there is none."""
     # upstream: volumetopology.go:ValidatePersistentVolumeClaims
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
@@ -178,6 +178,6 @@ def _topology_keys(storage_class: StorageClass) -> Sequence[str]:
 
 
 def _wrapped(text: str, values: dict[str, str]) -> str:
-    """Return a text with the values it is about, as upstream's structured errors print them."""
+    """Return a text followed by its values, in the form of upstream's structured errors."""
     shown = ", ".join(f"{key}={values[key]}" for key in sorted(values))
     return f"{text} ({shown})"
