@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import ssl
@@ -147,3 +148,18 @@ def test_probes_are_open_and_metrics_need_a_token(cluster, clean, tmp_path):
     assert found
     assert int(found[1]) >= 1
     assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in text
+
+
+def test_a_shadow_agrees_with_the_scheduler_that_runs_and_writes_nothing(cluster, clean, tmp_path):
+    file = tmp_path / "decisions.jsonl"
+    options = ("--shadow", "--listen", "none", "--decisions", str(file))
+    command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", cluster, *options]
+    shadow = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "comparing" in shadow.stderr.readline()
+    with running(cluster, "--listen", "none"):
+        create(*(pod(f"p{number}") for number in range(10)))
+        eventually(lambda: file.read_text().count("\n") == 10)
+    shadow.send_signal(signal.SIGTERM)
+    text, _ = shadow.communicate(timeout=20)
+    assert shadow.returncode == 0
+    assert json.loads(text)["present"]["decisions"]["equal"] == 10

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - jitter is not replayed
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.connection import ConnectionConfig
@@ -28,14 +28,14 @@ from fairlead.client.reflector import WATCH_SECONDS, ObjectUpdate, Reflector
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.engine import Engine
+from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.cluster.election import Election
 from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
 from fairlead.worlds.cluster.resource import REQUIRED, resources_by_kind
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
 from fairlead.worlds.cluster.world import ClusterWorld
-from fairlead.worlds.driver import Driver
+from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller
 from fairlead.worlds.local.clock import LocalClock
 
@@ -43,6 +43,12 @@ SLICE_S: Final = 0.02
 STOP_SECONDS_MAX: Final = 5.0
 LOST_LEADERSHIP: Final = "leaderelection lost"
 _POLL_S: Final = 0.02
+
+
+class RunningEngine(CommandSource, Protocol):
+    """An Engine, or a Shadow that only compares."""
+
+    cluster: Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +61,7 @@ class RunnerOptions:
 
     config: ConnectionConfig
     resources: Sequence[ApiResource]
-    build: Callable[[Instant], Engine]
+    build: Callable[[Instant], RunningEngine]
     election: ElectionConfig | None = None
     limits: RequestLimits = field(default_factory=RequestLimits)
     host: str = ""
@@ -63,7 +69,7 @@ class RunnerOptions:
     log: Callable[[str], None] = lambda _: None
     watch_seconds: int = WATCH_SECONDS
     request_seconds: float = REQUEST_SECONDS_MAX
-    on_start: Callable[[Engine], None] = lambda _: None
+    on_start: Callable[[RunningEngine], None] = lambda _: None
 
 
 class ClusterRunner:
@@ -73,7 +79,7 @@ class ClusterRunner:
         """Prepare; nothing is sent before `run`."""
         self.clock = LocalClock()
         self.election: Election | None = None
-        self.engine: Engine | None = None
+        self.engine: RunningEngine | None = None
         random = Random()  # noqa: S311 - jitter
         self._jitter = random.random
         self._options = options

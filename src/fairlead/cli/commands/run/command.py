@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
@@ -40,6 +41,7 @@ def run(
         str, named("FILE", "Certificate to serve with (default: a self-signed one).")
     ] = "",
     tls_private_key_file: Annotated[str, named("FILE", "Key of --tls-cert-file.")] = "",
+    shadow: ShadowOptions = NO_SHADOW,
     no_leader_election: Annotated[bool, Parameter(help=ELECT_HELP, negative=())] = False,
     no_events: Annotated[bool, Parameter(help="Write no events.", negative=())] = False,
     flags: ControllerOptions = NO_FLAGS,
@@ -53,6 +55,9 @@ def run(
     Lease of kube-scheduler (kube-system/kube-scheduler) or the one in --config. docs/production.md
     describes how to deploy it, and the permissions it needs.
 
+    With --shadow it writes nothing: it compares what it would have done with what other schedulers
+    do, and prints a summary at the end.
+
     Try:
 
         fairlead run --context dev --config scheduler.yaml
@@ -60,6 +65,8 @@ def run(
         fairlead run --in-cluster --controllers scheduler,batch --batch-config fairlead -v 2
 
         fairlead run --context dev --plugin examples/plugins/node_price.py:NodePrice
+
+        fairlead run --context prod --shadow --for 1h --decisions decisions.jsonl
     """
     from fairlead.cli.commands.run.run import RunRequest, run_controllers
 
@@ -77,5 +84,6 @@ def run(
             flags=flags,
             release=release,
             log=log,
+            shadow=shadow,
         )
     )

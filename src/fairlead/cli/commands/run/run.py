@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import ssl
 import sys
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from socket import socket
 from time import perf_counter_ns
-from typing import Final
+from typing import BinaryIO, Final
 
 import uvloop
 
@@ -20,6 +22,7 @@ from fairlead.cli.commands.run.client_settings import (
     host_name,
     read_client_settings,
 )
+from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.log import DecisionLogOptions
@@ -30,22 +33,26 @@ from fairlead.client.rest_client import RestClient
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.whatif.configuration.batch_file import read_batch_config
 from fairlead.whatif.configuration.release import read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.cluster.http_server import HttpOptions, HttpServer, served, tls_context
 from fairlead.worlds.cluster.resource import BATCH, CONTROLLERS, SCHEDULER, watched_resources
-from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions
+from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, RunningEngine
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
+from fairlead.worlds.cluster.shadow import Shadow
+from fairlead.worlds.cluster.shadow_record import ShadowRecord
 from fairlead.worlds.extender.address import parse_address
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.metrics import SchedulerMetrics
@@ -71,10 +78,15 @@ class RunRequest:
     flags: ControllerOptions
     release: ReleaseOptions
     log: DecisionLogOptions
+    shadow: ShadowOptions
 
 
 def run_controllers(request: RunRequest) -> int:
     """Run until a signal or a failure; return the exit code. Raises InputError."""
+    if request.shadow.shadow:
+        return run_shadow(request)
+    if request.shadow != NO_SHADOW:
+        raise InputError("--shadow", "is required with --for, --decisions and --new-config")
     controllers = _controllers(request.controllers)
     settings = read_client_settings(request.config)
     meter = Meter(perf_counter_ns)
@@ -93,8 +105,8 @@ def run_controllers(request: RunRequest) -> int:
     def build(now: Instant) -> Engine:
         return build_running_engine(replace(engine_config, start=now), reporter, controllers)
 
-    def on_start(engine: Engine) -> None:
-        if SCHEDULER in controllers:
+    def on_start(engine: RunningEngine) -> None:
+        if isinstance(engine, Engine) and SCHEDULER in controllers:
             metrics.waiting = engine.find(Scheduler).queue
         _log(f"{', '.join(controllers)} running in {connection.name}")
 
@@ -114,17 +126,89 @@ def run_controllers(request: RunRequest) -> int:
             on_start=on_start,
         )
         problem = uvloop.run(_run(options, metrics, http))
+    return _ended(problem)
+
+
+def run_shadow(request: RunRequest) -> int:
+    """Compare until a signal, a failure or the end of --for; print a summary. Raises InputError."""
+    options = request.shadow
+    if _controllers(request.controllers) != (SCHEDULER,):
+        raise InputError("--controllers", "only the scheduler can be compared with --shadow")
+    settings = read_client_settings(request.config)
+    configs = _compared(request)
+    duration = _duration(options.duration)
+    connection = _connection(request.connection, settings)
+    metrics = SchedulerMetrics(SilentReporter(), list)
+    with ExitStack() as opened:
+        http = _http_options(request, opened)
+        written = _open(options.decisions, opened)
+        record = ShadowRecord(configs, written)
+        metrics.registry.register(record)
+        runner_options = RunnerOptions(
+            config=connection,
+            resources=watched_resources((SCHEDULER,)),
+            build=lambda _now: Shadow(configs, record.record),
+            limits=settings.limits,
+            log=_log,
+            on_start=lambda _: _log(f"comparing with the schedulers of {connection.name}"),
+        )
+        problem = uvloop.run(_run(runner_options, metrics, http, duration))
+    print(json.dumps(record.summary(), indent=2))
+    return _ended(problem)
+
+
+def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
+    """Return the configurations to compare: `present`, and `new` if one is given."""
+    options, release = request.shadow, read_release(request.release.choice)
+    present = read_scheduler_config(request.config, UserPlugins(request.plugins), release)
+    configs = {"present": present}
+    if options.new_config is not None or options.new_plugin:
+        plugins = UserPlugins((*request.plugins, *options.new_plugin))
+        path = options.new_config or request.config
+        configs["new"] = read_scheduler_config(path, plugins, release)
+    if any(config.extenders for config in configs.values()):
+        raise InputError("--shadow", "cannot be used with extenders, which would be asked twice")
+    return configs
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds of --for, None without it. Raises InputError."""
+    try:
+        return read_duration(text) / NANOSECONDS_PER_SECOND if text else None
+    except ValueError as cause:
+        raise InputError("--for", str(cause)) from None
+
+
+def _open(path: Path | None, opened: ExitStack) -> BinaryIO | None:
+    """Open the file of --decisions; each line is written at once. Raises InputError."""
+    if path is None:
+        return None
+    try:
+        return opened.enter_context(path.open("wb", buffering=0))
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError("--decisions", problem, object_name=str(path)) from None
+
+
+def _ended(problem: str) -> int:
     if problem:
         _log(problem)
     return exit_code.DIFFERENCE if problem else exit_code.SUCCESS
 
 
-async def _run(options: RunnerOptions, metrics: SchedulerMetrics, http: HttpOptions | None) -> str:
+async def _run(
+    options: RunnerOptions,
+    metrics: SchedulerMetrics,
+    http: HttpOptions | None,
+    seconds: float | None = None,
+) -> str:
     runner = ClusterRunner(options)
     metrics.registry.register(RuntimeMetrics(runner))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, runner.stop)
+    if seconds is not None:
+        loop.call_later(seconds, runner.stop)
     async with AsyncExitStack() as stack:
         if http is not None:
             client = RestClient(options.config, connections_max=2)

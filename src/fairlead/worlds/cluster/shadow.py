@@ -1,0 +1,272 @@
+"""Shadow: decides about every pod that another scheduler places, and compares.
+
+    a pod gets a node       evaluate the pod on the state before, compare the node, then apply
+    a pod is nominated      evaluate the pod on the state before: did it have to preempt?
+    anything else           apply
+
+It stands where an engine stands, and issues no commands. The state before a binding is observed is
+not always the state in which the other scheduler decided: two bindings may be observed in another
+order than they were decided in. Such pods count as differences.
+
+A node that is feasible but not among the best is `sampled` if the other scheduler does not evaluate
+all feasible nodes (percentageOfNodesToScore), because it may not have evaluated the best ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal
+from fairlead.engine.core.command import Issued
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.status import Status
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.evaluation import evaluate
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.node_sample import ADAPTIVE, feasible_nodes_to_find
+from fairlead.engine.scheduling.prioritization import best_positions, explain_scores
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class Agreement(StrEnum):
+    """How a placement compares with what a configuration would have chosen."""
+
+    EQUAL = "equal"  # one of the best nodes
+    SAMPLED = "sampled"  # a feasible node with a lower score; sampling explains it
+    LOWER = "lower"  # a feasible node with a lower score
+    INFEASIBLE = "infeasible"  # a node on which the pod does not fit
+    UNSCHEDULABLE = "unschedulable"  # the pod fits no node
+    NEEDLESS = "needless"  # the pod was nominated after preemption, but fits a node
+    PREEMPTED = "preempted"  # the pod was nominated after preemption, and fits no node
+    ERROR = "error"  # a plugin failed
+
+
+PLACEMENTS: Final = (
+    Agreement.EQUAL,
+    Agreement.SAMPLED,
+    Agreement.LOWER,
+    Agreement.INFEASIBLE,
+    Agreement.UNSCHEDULABLE,
+)
+
+
+class ShadowDecision(Struct, frozen=True):
+    """What one configuration would have done with a pod that got, or was nominated to, `node`.
+
+    `choices` are the best nodes, at most CHOICES_MAX of `equals`. `score` and `best_score` are the
+    totals of `node` and of the best ones, None if the node is infeasible. `reason` says why a node
+    or the pod is refused. `victims` are the pods that the configuration would have preempted.
+    """
+
+    at: Instant
+    configuration: str
+    agreement: Agreement
+    pod: str
+    scheduler: str
+    node: str
+    choices: tuple[str, ...] = ()
+    equals: int = 0
+    feasible: int = 0
+    score: int | None = None
+    best_score: int | None = None
+    reason: str = ""
+    victims: tuple[str, ...] = ()
+
+
+CHOICES_MAX: Final = 10
+OnDecision = Callable[[ShadowDecision], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """A configuration under comparison: its profiles by scheduler name, and the first of them."""
+
+    name: str
+    served: Mapping[str, Served]
+    first: Served
+    percentages: Mapping[str, int | None]
+
+
+class Shadow:
+    """Follows a cluster; see the module's docstring. A `CommandSource` without commands."""
+
+    def __init__(self, configs: Mapping[str, SchedulerConfig], on_decision: OnDecision) -> None:
+        """`configs` are the configurations to compare, by name. Raises ProfileError."""
+        self.cluster = Cluster()
+        self._nominator = Nominator()
+        self._on_decision = on_decision
+        self._configurations = tuple(self._serve(name, one) for name, one in configs.items())
+
+    def _serve(self, name: str, config: SchedulerConfig) -> _Configuration:
+        beliefs = Beliefs(self.cluster, self._nominator)
+        shared = Shared(version=config.version)
+        served = {
+            profile.scheduler_name: serve(
+                profile, beliefs, TieBreak(0), config.out_of_tree, shared=shared
+            )
+            for profile in config.profiles
+        }
+        percentages = {one.scheduler_name: one.node_percentage for one in config.profiles}
+        return _Configuration(name, served, next(iter(served.values())), percentages)
+
+    # --- CommandSource ---------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+        """Compare, if a pod was placed or nominated, then apply `stimulus`."""
+        if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
+            self._compare(stimulus.object, now)
+        self.cluster.apply(stimulus)
+        match stimulus:
+            case ObjectChanged(object=Pod() as pod):
+                self._nominate(pod)
+            case ObjectDeleted(object=Pod() as pod):
+                self._nominator.withdraw(pod.metadata.uid)
+            case ObjectsLoaded():
+                for info in list(self.cluster.pods.values()):
+                    self._nominate(info.pod)
+            case _:
+                pass
+        return ()
+
+    def next_deadline(self) -> Instant | None:
+        """None: only stimuli cause work."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+        """Do nothing."""
+        return ()
+
+    def _nominate(self, pod: Pod) -> None:
+        node = pod.status.nominated_node_name
+        known = self.cluster.pods.get(pod.key)
+        if known is None or not node or pod.spec.node_name:
+            self._nominator.withdraw(pod.metadata.uid)
+        elif self._nominator.node_of(known.uid) != node:
+            self._nominator.nominate(known, node)
+
+    # --- comparison ------------------------------------------------------------------------
+
+    def _compare(self, new: Pod, now: Instant) -> None:
+        """Compare the placement or nomination by which `new` differs from what is known."""
+        old = self.cluster.pods.get(new.key)
+        if old is None or old.uid != new.metadata.uid or old.pod.spec.node_name:
+            return  # not seen before, so its placement was no decision of a scheduler
+        if is_terminal(new) or new.metadata.deletion_timestamp:
+            return
+        nominated = new.status.nominated_node_name
+        if new.spec.node_name:
+            for one in self._configurations:
+                self._on_decision(self._placed(one, old, new.spec.node_name, now))
+        elif nominated and nominated != old.pod.status.nominated_node_name:
+            for one in self._configurations:
+                self._on_decision(self._nominated(one, old, nominated, now))
+
+    def _placed(
+        self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
+    ) -> ShadowDecision:
+        """Compare a placement with what `configuration` would have chosen."""
+        served = _served(configuration, pod)
+        scheduler = pod.pod.spec.scheduler_name
+        decided = partial(
+            replace,
+            ShadowDecision(now, configuration.name, Agreement.EQUAL, pod.key, scheduler, node),
+        )
+        if not self.cluster.table.count:
+            return decided(agreement=Agreement.UNSCHEDULABLE, reason="no nodes are known")
+        found = find_nodes_that_fit(served.plans, pod)
+        broken = found.error()
+        if broken is not None:
+            return decided(agreement=Agreement.ERROR, reason=broken.message)
+        feasible = found.count()
+        if not feasible:
+            evaluation = evaluate(served, pod)
+            victims = tuple(evaluation.room.victims) if evaluation.room is not None else ()
+            reason = evaluation.fit_error
+            return decided(agreement=Agreement.UNSCHEDULABLE, reason=reason, victims=victims)
+        best = self._best(served, pod, found)
+        if isinstance(best, Status):
+            return decided(agreement=Agreement.ERROR, reason=best.message)
+        decided = partial(
+            decided, choices=tuple(best[:CHOICES_MAX]), equals=len(best), feasible=feasible
+        )
+        if node in best:
+            return decided(agreement=Agreement.EQUAL)
+        info = self.cluster.table.find(node)
+        if info is None:
+            return decided(agreement=Agreement.INFEASIBLE, reason="the node is not known")
+        if not found.is_feasible(info):
+            why = found.diagnosis().status_of(info.row)
+            return decided(agreement=Agreement.INFEASIBLE, reason="; ".join(why.reasons))
+        score, highest = self._scores(served, pod, found, node)
+        percentage = configuration.percentages.get(pod.pod.spec.scheduler_name)
+        enough = feasible_nodes_to_find(percentage or ADAPTIVE, self.cluster.table.count)
+        agreement = Agreement.SAMPLED if feasible > enough else Agreement.LOWER
+        return decided(agreement=agreement, score=score, best_score=highest)
+
+    def _nominated(
+        self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
+    ) -> ShadowDecision:
+        """Compare a nomination, which follows a preemption, with what `configuration` would do."""
+        served = _served(configuration, pod)
+        found = find_nodes_that_fit(served.plans, pod)
+        feasible = found.count()
+        agreement = Agreement.NEEDLESS if feasible else Agreement.PREEMPTED
+        best = self._best(served, pod, found) if feasible else []
+        names = () if isinstance(best, Status) else tuple(best)
+        scheduler = pod.pod.spec.scheduler_name
+        return ShadowDecision(
+            now,
+            configuration.name,
+            agreement,
+            pod.key,
+            scheduler,
+            node,
+            choices=names[:CHOICES_MAX],
+            equals=len(names),
+            feasible=feasible,
+        )
+
+    def _best(self, served: Served, pod: PodInfo, found: Feasibility) -> list[str] | Status:
+        """Return the names of the nodes among which the scheduler would choose."""
+        nominated = pod.pod.status.nominated_node_name
+        info = self.cluster.table.find(nominated) if nominated else None
+        if info is not None and found.is_feasible(info):
+            return [nominated]
+        best = best_positions(served.plans, pod, found)
+        if isinstance(best, Status):
+            return best
+        table, rows = self.cluster.table, found.plan.rows
+        return [table.at(int(rows[at])).name for at in best]
+
+    def _scores(
+        self, served: Served, pod: PodInfo, found: Feasibility, node: str
+    ) -> tuple[int | None, int | None]:
+        """Return the totals of `node` and of the best nodes."""
+        ranked = explain_scores(served.plans, pod, found)
+        if ranked.error is not None:
+            return None, None
+        table, rows = self.cluster.table, found.plan.rows
+        totals = {
+            table.at(int(rows[at])).name: int(total)
+            for at, total in zip(ranked.positions, ranked.totals, strict=True)
+        }
+        return totals.get(node), max(totals.values(), default=None)
+
+
+def _served(configuration: _Configuration, pod: PodInfo) -> Served:
+    """Return the pod's profile; pods of unknown schedulers are compared with the first one."""
+    return configuration.served.get(pod.pod.spec.scheduler_name, configuration.first)

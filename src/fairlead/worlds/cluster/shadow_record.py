@@ -1,0 +1,121 @@
+"""ShadowRecord: counts what a Shadow decided, as metrics, JSON lines and a summary."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
+
+import msgspec
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.worlds.cluster.shadow import PLACEMENTS, Agreement, ShadowDecision
+
+EXAMPLES_MAX: Final = 5
+_AGREEING: Final = (Agreement.EQUAL, Agreement.SAMPLED)
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class _Counts:
+    """The decisions of one configuration, and some examples of each difference."""
+
+    by_agreement: Counter[Agreement] = field(default_factory=Counter)
+    lost_score: int = 0
+    examples: dict[Agreement, list[ShadowDecision]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    @property
+    def placements(self) -> int:
+        """The number of placements that were compared."""
+        return sum(self.by_agreement[one] for one in PLACEMENTS)
+
+    def ratio(self, agreeing: Iterable[Agreement]) -> float:
+        """The share of placements with one of `agreeing`; 1 without placements."""
+        placements = self.placements
+        return sum(self.by_agreement[one] for one in agreeing) / placements if placements else 1.0
+
+
+class ShadowRecord(Collector):
+    """Receives the decisions of a Shadow."""
+
+    def __init__(self, configurations: Iterable[str], lines: BinaryIO | None = None) -> None:
+        """`lines` gets each decision as one line of JSON."""
+        self._counts = {name: _Counts() for name in configurations}
+        self._lines = lines
+
+    def record(self, decision: ShadowDecision) -> None:
+        """Count `decision` and write it."""
+        counts = self._counts[decision.configuration]
+        counts.by_agreement[decision.agreement] += 1
+        if decision.score is not None and decision.best_score is not None:
+            counts.lost_score += decision.best_score - decision.score
+        examples = counts.examples[decision.agreement]
+        if decision.agreement is not Agreement.EQUAL and len(examples) < EXAMPLES_MAX:
+            examples.append(decision)
+        if self._lines is not None:
+            self._lines.write(_encode(_as_json(decision)) + b"\n")
+
+    def collect(self) -> Iterable[Metric]:
+        """See Collector."""
+        decisions = CounterMetricFamily(
+            "fairlead_shadow_decisions",
+            "Placements and nominations by other schedulers, by how they compare.",
+            labels=["configuration", "agreement"],
+        )
+        ratio = GaugeMetricFamily(
+            "fairlead_shadow_agreement_ratio",
+            "Share of placements on one of the best nodes, or explained by node sampling.",
+            labels=["configuration"],
+        )
+        for name, counts in self._counts.items():
+            for agreement in Agreement:
+                decisions.add_metric([name, agreement.value], counts.by_agreement[agreement])
+            ratio.add_metric([name], counts.ratio(_AGREEING))
+        yield decisions
+        yield ratio
+
+    def summary(self) -> dict[str, Any]:
+        """Return the counts as JSON, by configuration."""
+        return {name: _summary(counts) for name, counts in self._counts.items()}
+
+
+def _summary(counts: _Counts) -> dict[str, Any]:
+    differing = counts.by_agreement[Agreement.LOWER] + counts.by_agreement[Agreement.SAMPLED]
+    return {
+        "placements": counts.placements,
+        "equalRatio": round(counts.ratio((Agreement.EQUAL,)), 4),
+        "agreementRatio": round(counts.ratio(_AGREEING), 4),
+        "decisions": {one.value: counts.by_agreement[one] for one in Agreement},
+        "averageScoreLost": round(counts.lost_score / differing, 2) if differing else 0,
+        "examples": {
+            agreement.value: [_as_json(one) for one in examples]
+            for agreement, examples in sorted(counts.examples.items())
+            if examples
+        },
+    }
+
+
+def _as_json(decision: ShadowDecision) -> Mapping[str, Any]:
+    """Return a decision as JSON, without empty fields."""
+    fields: dict[str, Any] = {
+        "time": format_timestamp(decision.at),
+        "configuration": decision.configuration,
+        "agreement": decision.agreement.value,
+        "pod": decision.pod,
+        "scheduler": decision.scheduler,
+        "node": decision.node,
+        "choices": decision.choices,
+        "equals": decision.equals,
+        "feasible": decision.feasible,
+        "score": decision.score,
+        "bestScore": decision.best_score,
+        "reason": decision.reason,
+        "victims": decision.victims,
+    }
+    return {key: value for key, value in fields.items() if value not in (None, "", ())}

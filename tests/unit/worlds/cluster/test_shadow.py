@@ -1,0 +1,158 @@
+"""A shadow: how it compares the placements of another scheduler with its own choices."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.worlds.cluster.shadow import Agreement, Shadow
+from fairlead.worlds.cluster.shadow_record import ShadowRecord
+
+NOW = 1_000_000_000
+
+
+def node(name, cpu="4", **spec):
+    room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    status = {"allocatable": room, "capacity": room}
+    meta = {"name": name, "uid": f"u-{name}"}
+    obj = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status}
+    return decode(obj)
+
+
+def pod(name, node="", cpu="1", nominated="", scheduler="default-scheduler", priority=0):
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"containers": [container], "schedulerName": scheduler, "priority": priority}
+    spec |= {"nodeName": node} if node else {}
+    meta = {"name": name, "namespace": "d", "uid": f"u-{name}"}
+    status = {"phase": "Pending"} | ({"nominatedNodeName": nominated} if nominated else {})
+    obj = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
+    return decode(obj)
+
+
+class Following:
+    """A shadow of a cluster with these objects, and what it decided."""
+
+    def __init__(self, *objects, **configs):
+        self.decisions = []
+        configs = configs or {"present": SchedulerConfig()}
+        self.shadow = Shadow(configs, self.decisions.append)
+        self.shadow.handle(ObjectsLoaded(objects), NOW)
+
+    def see(self, *pods):
+        for one in pods:
+            self.shadow.handle(ObjectChanged(one), NOW)
+        return [one.agreement for one in self.decisions]
+
+
+def test_one_of_the_best_nodes_is_equal():
+    following = Following(node("a"), node("b"), node("small", cpu="1100m"))
+    assert following.see(pod("p"), pod("p", node="b")) == [Agreement.EQUAL]
+    (decision,) = following.decisions
+    assert (decision.choices, decision.equals, decision.feasible) == (("a", "b"), 2, 3)
+
+
+def test_a_worse_node_is_lower_by_its_score():
+    following = Following(node("a"), node("small", cpu="1100m"))
+    assert following.see(pod("p"), pod("p", node="small")) == [Agreement.LOWER]
+    (decision,) = following.decisions
+    assert decision.score < decision.best_score
+
+
+def test_sampling_explains_a_worse_node_of_many():
+    nodes = [node(f"n{number}") for number in range(120)]
+    following = Following(*nodes, node("small", cpu="1100m"))
+    assert following.see(pod("p"), pod("p", node="small")) == [Agreement.SAMPLED]
+
+
+def test_a_node_that_does_not_fit_is_infeasible_and_the_reason_is_named():
+    following = Following(node("a"), node("full", cpu="500m"))
+    assert following.see(pod("p"), pod("p", node="full")) == [Agreement.INFEASIBLE]
+    assert following.decisions[0].reason == "Insufficient cpu"
+
+
+def test_a_pod_that_fits_no_node_is_unschedulable():
+    following = Following(node("full", cpu="500m"))
+    assert following.see(pod("p"), pod("p", node="full")) == [Agreement.UNSCHEDULABLE]
+    assert following.decisions[0].reason.startswith("0/1 nodes are available")
+
+
+def test_the_victims_that_it_would_have_preempted_are_named():
+    following = Following(node("a", cpu="1"), pod("low", node="a"), pod("p", priority=9))
+    assert following.see(pod("p", node="a", priority=9)) == [Agreement.UNSCHEDULABLE]
+    assert following.decisions[0].victims == ("d/low",)
+
+
+def test_reality_is_followed():
+    """Each pod is compared on the state that the pods before it left."""
+    following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"))
+    following.see(pod("p"), pod("q"), pod("p", node="a"), pod("q", node="a"))
+    assert [one.agreement for one in following.decisions] == [
+        Agreement.EQUAL,
+        Agreement.INFEASIBLE,
+    ]
+
+
+def test_a_deleted_pod_leaves_its_room():
+    following = Following(node("a", cpu="1500m"), pod("old", node="a"))
+    following.shadow.handle(ObjectDeleted(pod("old", node="a")), NOW)
+    assert following.see(pod("p"), pod("p", node="a")) == [Agreement.EQUAL]
+
+
+@pytest.mark.parametrize(
+    ("room", "expected"), [("4", Agreement.NEEDLESS), ("500m", Agreement.PREEMPTED)]
+)
+def test_a_preemption_is_needless_if_the_pod_fits(room, expected):
+    following = Following(node("a", cpu="1"), node("b", cpu=room), pod("low", node="a"))
+    assert following.see(pod("p"), pod("p", nominated="a")) == [expected]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [[pod("static", node="a")], [pod("p"), pod("p")], [pod("p", node="a"), pod("p", node="a")]],
+    ids=["created on a node", "unchanged", "placed before"],
+)
+def test_what_no_scheduler_did_is_not_compared(seen):
+    assert Following(node("a")).see(*seen) == []
+
+
+def test_pods_of_any_scheduler_are_compared_by_the_first_profile():
+    following = Following(node("a"))
+    pending, placed = pod("p", scheduler="x"), pod("p", node="a", scheduler="x")
+    assert following.see(pending, placed) == [Agreement.EQUAL]
+
+
+def test_two_configurations_are_compared_side_by_side():
+    args = {"NodeResourcesFit": {"scoringStrategy": {"type": "MostAllocated"}}}
+    packing = SchedulerConfig(profiles=(Profile(args=args),))
+    following = Following(
+        node("empty"), node("used"), pod("old", node="used"), present=SchedulerConfig(), new=packing
+    )
+    following.see(pod("p"), pod("p", node="empty"))
+    found = {one.configuration: one for one in following.decisions}
+    assert found["present"].choices == ("empty",)
+    assert found["new"].agreement in (Agreement.LOWER, Agreement.EQUAL)
+    assert found["new"].best_score != found["present"].best_score
+
+
+def test_decisions_are_counted_and_written():
+    lines = io.BytesIO()
+    record = ShadowRecord(["present"], lines)
+    shadow = Shadow({"present": SchedulerConfig()}, record.record)
+    shadow.handle(ObjectsLoaded([node("a"), node("small", cpu="1100m")]), NOW)
+    for number, place in enumerate(("a", "small", "a")):
+        for one in (pod(f"p{number}"), pod(f"p{number}", node=place)):
+            shadow.handle(ObjectChanged(one), NOW)
+    summary = record.summary()["present"]
+    assert summary["placements"] == 3
+    assert summary["decisions"]["equal"] == 2
+    assert summary["agreementRatio"] == 0.6667
+    assert summary["averageScoreLost"] > 0
+    written = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert [one["agreement"] for one in written] == ["equal", "lower", "equal"]
+    assert written[1]["bestScore"] - written[1]["score"] == summary["averageScoreLost"]
