@@ -141,6 +141,18 @@ def plan(name, arguments, *says, files=()):
 
 CASES = [
     # --- plans ---------------------------------------------------------------------------------
+    plan("a drain of nothing", "drain-plan dump.yaml", "arguments: name the nodes with --nodes N"),
+    plan("a drain of nobody", "drain-plan dump.yaml --nodes pool=x", "--nodes: no node matches"),
+    plan("a drain at no pace", "drain-plan dump.yaml --nodes n1 --max-unavailable 0",
+         "--max-unavailable: 0 is not 1 or more"),
+    plan("a drain for a while", "drain-plan dump.yaml --nodes n1 --for soon",
+         "--for: 'soon' is not a duration"),
+    plan("an upgrade with too much surge", "upgrade-check dump.yaml --surge 101",
+         "--surge: 101 is not from 0 to 100"),
+    plan("an upgrade of an unknown node", "upgrade-check dump.yaml --nodes n7",
+         "--nodes: there is no Node n7; known: n1"),
+    plan("an upgrade of an unknown version", "upgrade-check dump.yaml --behave-like 1.17",
+         "--behave-like: unknown version '1.17'"),
     plan("fit of nothing", "fit dump.yaml", "arguments: name either --pod FILE or --like KIND/"),
     plan("fit nowhere", "fit --like deploy/shop/web", "arguments: name a SNAPSHOT, or a cluster"),
     plan("fit a file without pods", "fit dump.yaml --pod n.yaml",

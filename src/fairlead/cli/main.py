@@ -86,6 +86,16 @@ _COMMANDS: Final = (
         "Count how many more pods of a kind fit.",
     ),
     _Command(
+        "drain-plan",
+        "fairlead.cli.commands.drain_plan:drain_plan",
+        "Plan the drain of nodes: blockers, order, pace, time.",
+    ),
+    _Command(
+        "upgrade-check",
+        "fairlead.cli.commands.upgrade_check:upgrade_check",
+        "Check whether all nodes can be drained and upgraded.",
+    ),
+    _Command(
         "snapshot",
         "fairlead.cli.commands.snapshot:snapshot",
         "Write what a running cluster contains to a file.",

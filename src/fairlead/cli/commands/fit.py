@@ -10,6 +10,7 @@ from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import integer, named
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def fit(
@@ -43,6 +44,7 @@ def fit(
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
+    release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
     """Count how many more pods fit, where they go, and what stops the next one.
@@ -66,26 +68,19 @@ def fit(
     snapshot
         A file, a directory, or - for standard input.
     """
-    from fairlead.cli.options.connection import snapshot_of
+    from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.planner.cluster_model import ClusterModel
     from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
     from fairlead.whatif.planner.fit import fit as count_fitting
     from fairlead.whatif.planner.new_pod import pod_source
-    from fairlead.whatif.planner.note import plan_notes
-    from fairlead.whatif.snapshot.inventory import Inventory
 
-    scheduler = present.scheduler
     if max_limit is not None and not 1 <= max_limit <= PODS_MAX:
         raise InputError("--max-limit", f"{max_limit} is not from 1 to {PODS_MAX:,}")
     with ProgressBar() as progress:
-        progress.begin("reading", 0)
-        read = snapshot_of(snapshot, connection)
-        source = pod_source(pod, like, namespace, Inventory(read.manifests))
-        model = ClusterModel(read, scheduler, seed=present.seed, preempts=preempt)
-        result = count_fitting(model, source, progress, max_limit or PODS_MAX)
-    notes = plan_notes(read, model, present.choice)
-    print_plan(fit_answer(result, source, model, read.source, notes), output)
+        read = read_plan_input(snapshot, connection, present, release, progress, preempts=preempt)
+        source = pod_source(pod, like, namespace, read.inventory)
+        result = count_fitting(read.model, source, progress, max_limit or PODS_MAX)
+    print_plan(fit_answer(result, source, read.model, read.snapshot.source, read.notes), output)
     return 0

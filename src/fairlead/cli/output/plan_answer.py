@@ -47,7 +47,7 @@ def _print_text(answer: PlanAnswer, console: Console) -> None:
 
 
 def _print_table(table: PlanTable, console: Console) -> None:
-    if not table.rows:
+    if not table.rows or not table.shown:
         return
     console.print()
     print_line(console, f"{table.title[0].upper()}{table.title[1:]}:", "bold")

@@ -36,7 +36,7 @@ class PlanColumn:
 
 @dataclass(frozen=True, slots=True)
 class PlanTable:
-    """The list `name` of an answer; a terminal shows its first `shown` rows."""
+    """The list `name` of an answer; a terminal shows its first `shown` rows, 0: none."""
 
     name: str
     title: str

@@ -7,8 +7,8 @@
         supposed.commit()                   # otherwise leaving the block reverts
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
-all plugins of the pod's profile, and stays in the state until it is undone. No time passes: pods
-are ready at once, and no controller acts. The store behind the model has the objects of the
+all plugins of the pod's profile. The pod then runs on its node and is ready, until that is undone.
+No time passes, and no controller acts. The store behind the model has the objects of the
 snapshot and admits new pods as a simulation does.
 """
 
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject, Node, Pod, PodStatus, Taint
+from fairlead.api.objects import ApiObject, Node, Pod, PodCondition, PodStatus, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE
 from fairlead.apiserver.error import ApiError
@@ -52,6 +52,9 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+_RUNNING: Final = PodStatus(
+    phase="Running", conditions=(PodCondition(type="Ready", status="True"),)
+)
 _CORDON: Final = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
 
 
@@ -77,11 +80,22 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Assumed:
-    """A placement that the model made, with what undoes its reservations."""
+class _Placed:
+    """A placement that the model made; the reservations of plugins are undone with it."""
 
     framework: Framework
     placement: Placement
+    pod: PodInfo
+
+    def reserve(self) -> None:
+        """Reserve again what `unreserve` released."""
+        for plugin in self.framework.reserve:
+            plugin.reserve(self.placement.state, self.pod, self.placement.node.name)
+
+    def unreserve(self) -> None:
+        """Release what plugins reserved."""
+        for plugin in reversed(self.framework.reserve):
+            plugin.unreserve(self.placement.state, self.pod, self.placement.node.name)
 
 
 class _NoEngine:
@@ -118,7 +132,7 @@ class ClusterModel:
         self._tie_break = TieBreak(seed)
         self._preempts = preempts
         self._served = self._serve(config)
-        self._assumed: dict[str, _Assumed] = {}
+        self._placed: dict[str, _Placed] = {}
         self._undo: list[Callable[[], None]] = []
         self._copies = 0
         for pod in self.cluster.pods.values():
@@ -261,7 +275,7 @@ class ClusterModel:
         decision = settle(schedule_one(served, pod, self._tie_break))
         if isinstance(decision, Failure):
             return decision
-        refused = self._reserve(served.framework, pod, decision)
+        refused = self._place(served.framework, pod, decision)
         return decision if refused is None else refusal(refused)
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
@@ -273,50 +287,46 @@ class ClusterModel:
             self.remove(victim)
         return victims
 
-    def _reserve(self, framework: Framework, pod: PodInfo, placement: Placement) -> Status | None:
-        """Assume `pod` on its node and run Reserve; undo both if a plugin refuses."""
+    def _place(self, framework: Framework, pod: PodInfo, placement: Placement) -> Status | None:
+        """Run Reserve and bind `pod` as a running pod; undo Reserve if a plugin refuses."""
         node = placement.node.name
-        self.cluster.assume(pod, node)
-        self._assumed[pod.id] = _Assumed(framework, placement)
+        placed = _Placed(framework, placement, pod)
         for plugin in framework.reserve:
             status = attempt(plugin, partial(plugin.reserve, placement.state, pod, node))
             if status is not None and not status.is_success:
-                self._forget(pod)
+                placed.unreserve()
                 return status.by(plugin.name)
-        self._undo.append(partial(self._forget, pod))
-        return None
+        self._placed[pod.id] = placed
+        bound = _running(pod.pod, node)
+        self.cluster.apply(ObjectChanged(bound))
 
-    def _forget(self, pod: PodInfo) -> None:
-        assumed = self._assumed.pop(pod.id)
-        for plugin in reversed(assumed.framework.reserve):
-            plugin.unreserve(assumed.placement.state, pod, assumed.placement.node.name)
-        self.cluster.forget(pod)
+        def undo() -> None:
+            self.cluster.apply(ObjectDeleted(bound))
+            self._placed.pop(pod.id).unreserve()
+
+        self._undo.append(undo)
+        return None
 
     def remove(self, pod: PodInfo) -> None:
         """Delete `pod`, whether the snapshot has it or the model placed it."""
-        assumed = self._assumed.get(pod.id)
-        if assumed is not None:
-            self._forget(pod)
-            self._undo.append(partial(self._put_back, pod, assumed))
-            return
-        node = self.table.find(self.cluster.node_of(pod))
+        placed = self._placed.pop(pod.id, None)
+        known = self.cluster.pods[pod.key]
+        node = self.table.find(self.cluster.node_of(known))
         # Two pods can share a host port, which removing one of them frees.
         ports = dict(node.used_ports) if node is not None and pod.shape.host_ports else None
-        self.cluster.apply(ObjectDeleted(pod.pod))
+        self.cluster.apply(ObjectDeleted(known.pod))
+        if placed is not None:
+            placed.unreserve()
 
         def undo() -> None:
-            self.cluster.apply(ObjectChanged(pod.pod))
+            if placed is not None:
+                placed.reserve()
+                self._placed[pod.id] = placed
+            self.cluster.apply(ObjectChanged(known.pod))
             if ports is not None and node is not None:
                 node.used_ports = ports
 
         self._undo.append(undo)
-
-    def _put_back(self, pod: PodInfo, assumed: _Assumed) -> None:
-        node = assumed.placement.node.name
-        self.cluster.assume(pod, node)
-        self._assumed[pod.id] = assumed
-        for plugin in assumed.framework.reserve:
-            plugin.reserve(assumed.placement.state, pod, node)
 
     def put(self, added: ApiObject) -> None:
         """Add an object that the snapshot does not have, such as a claim or a pod on a node."""
@@ -372,3 +382,7 @@ def is_leaving(pod: PodInfo) -> bool:
 def _unbound(pod: Pod, uid: str) -> Pod:
     meta = replace(pod.metadata, uid=uid, deletion_timestamp="", annotations={})
     return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=""), status=PodStatus())
+
+
+def _running(pod: Pod, node: str) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=node), status=_RUNNING)

@@ -1,13 +1,15 @@
 """RollingDrains: drains nodes one after another and returns them to service, as a rolling upgrade.
 
     waiting ──▶ draining ──▶ empty, down for a while ──▶ uncordoned, back
+                                └── or stays cordoned, with `away=forever`
 
 The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts it. Nodes
 with exactly the same annotation form a group and are drained in the order in which they were
 annotated. At most `max-unavailable` of them are draining or down at a time. `drain.controller`
 drains each node, by the annotation `fairlead.dev/drain`; a drain that a disruption budget blocks
 also blocks the nodes after it. Removing the annotation, or deleting the node, continues with the
-next node. A node that was already cordoned stays cordoned.
+next node. A node that was already cordoned stays cordoned. An empty node that stays away counts as
+gone, so that the next one starts.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN, REQUESTED
 
+FOREVER: Final = "forever"
 _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(?: .*)?")
 
 
@@ -33,16 +36,17 @@ _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(
 class RollingDrainOptions:
     """At most `at_once` nodes are down together, each for `away` (ns) after it is empty.
 
-    `which` distinguishes groups with otherwise equal options.
+    With `away` None they never return. `which` distinguishes groups with otherwise equal options.
     """
 
     at_once: int
-    away: DurationNs
+    away: DurationNs | None
     which: str = ""
 
     def __str__(self) -> str:
         """Return the value of the annotation."""
-        return f"max-unavailable={self.at_once} away={self.away}ns {self.which}".rstrip()
+        away = FOREVER if self.away is None else f"{self.away}ns"
+        return f"max-unavailable={self.at_once} away={away} {self.which}".rstrip()
 
 
 def parse_options(text: str) -> RollingDrainOptions | None:
@@ -50,6 +54,8 @@ def parse_options(text: str) -> RollingDrainOptions | None:
     matched = _FORM.fullmatch(text)
     if matched is None:
         return None
+    if matched[2] == FOREVER:
+        return RollingDrainOptions(int(matched[1]), None)
     try:
         away = parse_duration(matched[2])
     except ValueError:
@@ -114,6 +120,9 @@ class RollingDrains:
             commands += self._join(node, text)
         group = self._groups.get(text)
         if group and annotations.get(DRAIN) == DONE and name in group.begun.keys() - group.empty:
+            if group.options.away is None:
+                del group.begun[name]
+                return [*commands, *self._begin(group)]
             group.empty.add(name)
             self._back.add(now + group.options.away, (group, name))
         return commands

@@ -108,3 +108,20 @@ def test_what_is_written_is_read():
     turns = RollingDrainOptions(3, seconds(90), "pool=a")
     found = parse_options(str(turns))
     assert (found.at_once, found.away) == (3, seconds(90))
+
+
+def test_a_node_that_stays_away_lets_the_next_begin(world, build):
+    """With away=forever an empty node stays cordoned and counts as gone."""
+    world.load(build.node("n1"), build.node("n2"), build.pod("a"), build.pod("b", node="n2"))
+    annotations = {"fairlead.dev/drain-in-turn": str(RollingDrainOptions(1, None))}
+    ask(world, "n1", "n2", patch={"metadata": {"annotations": annotations}})
+    assert away(world) == ["n1"]
+    world.run(seconds(11))
+    assert away(world) == ["n1", "n2"]
+    world.run(seconds(3600))
+    assert away(world) == ["n1", "n2"]
+
+
+def test_forever_is_read_as_written():
+    options = RollingDrainOptions(3, None)
+    assert parse_options(str(options)) == options

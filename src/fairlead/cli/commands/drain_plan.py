@@ -1,0 +1,85 @@
+"""`fairlead drain-plan`: an order for draining nodes, what blocks them, and how long it takes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.output import AnswerOutput
+from fairlead.cli.options.parameter import Names, integer, repeatable
+from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+
+def drain_plan(
+    snapshot: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = None,
+    /,
+    *,
+    nodes: Annotated[
+        Names, repeatable("NODE", "The nodes to drain, by name or selector (pool=old).")
+    ] = (),
+    max_unavailable: Annotated[
+        int | None,
+        Parameter(
+            help="Try only N nodes at a time (default: 1, 2, 4, ... and say which is safe).",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = None,
+    lasts: Annotated[
+        str,
+        Parameter(
+            name="--for",
+            help="Each node returns to service this long after it is empty (default: never).",
+            metavar="DURATION",
+            show_default=False,
+        ),
+    ] = "",
+    connection: ConnectionOptions = NO_CONNECTION,
+    present: PresentOptions = PRESENT_DEFAULTS,
+    release: ReleaseOptions = NO_RELEASE,
+    output: AnswerOutput = "text",
+) -> int:
+    """Plan the drain of nodes: what blocks it, an order, a safe number at once, and how long.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. The drains are simulated with
+    several numbers of nodes at once; evictions respect disruption budgets.
+
+    Try:
+
+        fairlead drain-plan dump.yaml --nodes pool=old
+
+        fairlead drain-plan --context prod --nodes worker-3 --nodes worker-4 -o markdown
+
+        fairlead drain-plan dump.yaml --nodes pool=old --for 5m --max-unavailable 2
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from fairlead.cli.commands.plan_input import read_plan_input
+    from fairlead.cli.output.plan_answer import print_plan
+    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.input.strict_form import field_duration
+    from fairlead.whatif.planner.drain_plan import drain_answer, plan_drains, run_plan
+
+    if not nodes:
+        raise InputError("arguments", "name the nodes with --nodes NODE or --nodes LABEL=VALUE")
+    if max_unavailable is not None and max_unavailable < 1:
+        raise InputError("--max-unavailable", f"{max_unavailable} is not 1 or more")
+    away = field_duration("--for", "", lasts or None)
+    with ProgressBar() as progress:
+        read = read_plan_input(snapshot, connection, present, release, progress)
+        names = read.nodes("--nodes", nodes)
+        plan = plan_drains(read.planner(), names, progress, return_again=away is not None)
+        run_plan(plan, read.experiment, progress, at_once=max_unavailable, away=away)
+    print_plan(drain_answer(plan, read.snapshot.source, read.notes), output)
+    return 0

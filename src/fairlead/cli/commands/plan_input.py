@@ -1,0 +1,94 @@
+"""PlanInput: what a planning command reads: the snapshot, and the scheduler of today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
+from fairlead.cli.options.present import PresentOptions
+from fairlead.cli.options.release import ReleaseOptions
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
+from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.planner.budget_room import BudgetRoom
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.drain import DrainPlanner
+from fairlead.whatif.planner.note import plan_notes
+from fairlead.whatif.run.experiment import Experiment, with_batch
+from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInput:
+    """The snapshot, a model of it, the objects of it by name, and the options about the present."""
+
+    snapshot: Snapshot
+    inventory: Inventory
+    model: ClusterModel
+    scheduler: SchedulerConfig
+    release: ReleaseChoice
+    seed: int
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes about the input."""
+        return plan_notes(self.snapshot, self.model, self.release)
+
+    def planner(self) -> DrainPlanner:
+        """The planner of drains in this model."""
+        return DrainPlanner(self.model, BudgetRoom(self.model.objects, self.model.now))
+
+    @property
+    def experiment(self) -> Experiment:
+        """The simulation of the snapshot without any change. Raises InputError."""
+        release = read_release(self.release)
+        experiment = Experiment(
+            title=self.snapshot.source,
+            source=self.snapshot.source,
+            initial=self.snapshot.manifests,
+            start=self.snapshot.taken_at,
+            seed=self.seed,
+            kubelet=KubeletConfig(renews_leases=release.node_leases),
+            scheduler=self.scheduler,
+            node_lifecycle=controller_manager(release, {}),
+            releases=Releases(release, release),
+        )
+        return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())
+
+    def nodes(self, option: str, texts: Iterable[str]) -> list[str]:
+        """The nodes that `texts`, names or selectors, match, in order. Raises InputError."""
+        return list(
+            dict.fromkeys(name for one in texts for name in self.inventory.nodes(option, one))
+        )
+
+
+def read_plan_input(
+    source: str | None,
+    connection: ConnectionOptions,
+    present: PresentOptions,
+    release: ReleaseOptions,
+    progress: Progress,
+    *,
+    preempts: bool = False,
+) -> PlanInput:
+    """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError."""
+    version = read_release(release.choice)
+    scheduler = read_scheduler_config(
+        present.config,
+        UserPlugins(present.plugin),
+        version,
+        allow_extenders=present.allow_extenders,
+    )
+    progress.begin("reading", 0)
+    snapshot = snapshot_of(source, connection)
+    progress.begin("loading", 0)
+    model = ClusterModel(snapshot, scheduler, seed=present.seed, preempts=preempts)
+    inventory = Inventory(snapshot.manifests)
+    return PlanInput(snapshot, inventory, model, scheduler, release.choice, present.seed)

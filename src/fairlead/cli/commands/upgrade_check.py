@@ -1,0 +1,109 @@
+"""`fairlead upgrade-check`: can every node be drained and come back, as an upgrade does?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.output import AnswerOutput
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+
+def upgrade_check(
+    snapshot: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = None,
+    /,
+    *,
+    nodes: Annotated[
+        Names, repeatable("NODE", "Only these nodes, by name or selector (default: all).")
+    ] = (),
+    surge: Annotated[
+        int,
+        Parameter(help="Nodes added to each pool for the upgrade.", metavar="N", converter=integer),
+    ] = 1,
+    max_unavailable: Annotated[
+        int | None,
+        Parameter(
+            help="Nodes that are drained at a time (default: as many as --surge, at least 1).",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = None,
+    lasts: Annotated[
+        str, Parameter(name="--for", help="How long each node is down.", metavar="DURATION")
+    ] = "5m",
+    group_by: Annotated[
+        str,
+        named(
+            "LABEL",
+            "Node label that tells pools apart (default: the label of Karpenter, EKS, GKE or AKS; "
+            "else nodes that are alike are a pool).",
+        ),
+    ] = "",
+    connection: ConnectionOptions = NO_CONNECTION,
+    present: PresentOptions = PRESENT_DEFAULTS,
+    release: ReleaseOptions = NO_RELEASE,
+    output: AnswerOutput = "text",
+) -> int:
+    """Check whether all nodes can be upgraded: what would stop it, and how long it takes.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. The answer names budgets that
+    can never be met, pods that fit nowhere else, and workloads that stop meanwhile.
+
+    Try:
+
+        fairlead upgrade-check dump.yaml
+
+        fairlead upgrade-check dump.yaml --surge 3 --for 10m
+
+        fairlead upgrade-check --context prod --nodes pool=web --surge 0
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from dataclasses import replace
+
+    from fairlead.cli.commands.plan_input import read_plan_input
+    from fairlead.cli.output.plan_answer import print_plan
+    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.input.strict_form import field_duration
+    from fairlead.whatif.planner.drain_plan import run_plan
+    from fairlead.whatif.planner.upgrade_check import (
+        SURGE_MAX,
+        check_nodes,
+        pools_of,
+        surge_nodes,
+        upgrade_answer,
+    )
+
+    if not 0 <= surge <= SURGE_MAX:
+        raise InputError("--surge", f"{surge} is not from 0 to {SURGE_MAX}")
+    if max_unavailable is not None and max_unavailable < 1:
+        raise InputError("--max-unavailable", f"{max_unavailable} is not 1 or more")
+    away = field_duration("--for", "", lasts) or 0
+    with ProgressBar() as progress:
+        read = read_plan_input(snapshot, connection, present, release, progress)
+        planner = read.planner()
+        pools = pools_of(read.model, group_by)
+        added = surge_nodes(pools, surge)
+        names = (
+            read.nodes("--nodes", nodes) if nodes else [n.name for n in read.model.table.nodes()]
+        )
+        plan = check_nodes(planner, pools, added, names, progress)
+        base = read.experiment
+        extra = (one.manifest() for found in added.values() for one in found)
+        experiment = replace(base, initial=(*base.initial, *extra))
+        run_plan(plan, experiment, progress, at_once=max_unavailable or max(surge, 1), away=away)
+    limits = planner.budgets.limits()
+    print_plan(upgrade_answer(plan, limits, surge, read.snapshot.source, read.notes), output)
+    return 0

@@ -1,0 +1,163 @@
+"""BudgetRoom: what disruption budgets allow now, and what they could allow at best.
+
+    blocked now        the budget allows nothing because pods that it needs are not ready
+    blocked for good   even with all wanted pods ready it allows nothing (minAvailable equal to the
+                       replicas, maxUnavailable 0, a percentage that rounds up to everything)
+    blocked twice      several budgets select the pod, which the eviction API refuses
+
+Example: minAvailable 2 and a Deployment with 2 replicas, both ready: allowed now 0, at best 0. With
+3 replicas, one of them unready: allowed now 0, at best 1.
+
+upstream: pkg/registry/core/pod/storage/eviction.go, pkg/controller/disruption/disruption.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.disruption.budget import BudgetError, desired_healthy
+from fairlead.engine.workloads.disruption.budget_state import BudgetState, NamespaceBudgets
+from fairlead.engine.workloads.disruption.scale import Scales, is_scalable
+from fairlead.engine.workloads.int_or_percent import IntOrPercentError
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
+
+_ALWAYS: Final = "AlwaysAllow"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLimit:
+    """One budget: disruptions allowed `now`, and `at_best`, when all wanted pods are ready.
+
+    `healthy` pods are ready, `desired` have to be, and `wanted` would be ready at best. `rule` is
+    its limit in words; `problem` is why its status cannot be computed, "" if it can.
+    """
+
+    key: str
+    rule: str
+    now: int
+    at_best: int
+    healthy: int
+    desired: int
+    wanted: int
+    problem: str = ""
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether it allows no disruption even at best."""
+        return self.at_best < 1
+
+    @property
+    def spares_unready(self) -> bool:
+        """Whether unready pods may be evicted because enough others are healthy."""
+        return self.healthy >= self.desired > 0
+
+
+class BudgetRoom:
+    """The budgets of a cluster with their pods, as the disruption controller counts them."""
+
+    def __init__(self, objects: Iterable[ApiObject], now: Instant) -> None:
+        """Count the pods in `objects` at `now`."""
+        self._namespaces: dict[str, NamespaceBudgets] = {}
+        self._scales = Scales()
+        self._limits: dict[str, BudgetLimit] = {}
+        known = list(objects)
+        for one in known:
+            if isinstance(one, PodDisruptionBudget):
+                self._namespace(one.metadata.namespace).see_budget(one)
+        for one in known:
+            if isinstance(one, Pod):
+                self._scales.see_pod(one)
+                if not is_terminal(one) and one.metadata.namespace in self._namespaces:
+                    self._namespaces[one.metadata.namespace].see_pod(one)
+            elif is_scalable(one):
+                self._scales.see(one)
+        for namespace, budgets in self._namespaces.items():
+            for name, state in budgets.states.items():
+                key = f"{namespace}/{name}"
+                self._limits[key] = self._limit(key, state, now)
+
+    def of(self, pod: Pod) -> list[BudgetLimit]:
+        """The budgets that select `pod`, by name."""
+        budgets = self._namespaces.get(pod.metadata.namespace)
+        if budgets is None:
+            return []
+        return [
+            self._limits[f"{pod.metadata.namespace}/{name}"]
+            for name, state in sorted(budgets.states.items())
+            if state.selects(pod.metadata.labels)
+        ]
+
+    def guarding(self, pod: Pod) -> list[BudgetLimit]:
+        """The budgets that an eviction of `pod` is charged to; several refuse it.
+
+        None for a pod that is evicted without a check: pending, terminating, or unready while its
+        budget spares unready pods.
+        """
+        if is_terminating(pod) or is_terminal(pod) or pod.status.phase == "Pending":
+            return []
+        found = self.of(pod)
+        if len(found) == 1 and not is_ready(pod) and self._spares(found[0]):
+            return []
+        return found
+
+    def limits(self) -> list[BudgetLimit]:
+        """All budgets, by namespace and name."""
+        return [self._limits[key] for key in sorted(self._limits)]
+
+    def _spares(self, limit: BudgetLimit) -> bool:
+        namespace, _, name = limit.key.partition("/")
+        spec = self._namespaces[namespace].states[name].budget.view.spec
+        return spec.unhealthy_pod_eviction_policy == _ALWAYS or limit.spares_unready
+
+    def _namespace(self, name: str) -> NamespaceBudgets:
+        return self._namespaces.setdefault(name, NamespaceBudgets())
+
+    def _limit(self, key: str, state: BudgetState, now: Instant) -> BudgetLimit:
+        budget, rule = state.budget, _rule(state.budget.view)
+        members = len(budget.members)
+        try:
+            scale = self._scale(state)
+        except BudgetError as cause:
+            if budget.needs_scale:
+                return BudgetLimit(key, rule, 0, 0, budget.healthy, 0, members, str(cause))
+            scale = members
+        try:
+            status = budget.status(scale, now)
+            wanted = scale if budget.needs_scale else max(members, scale)
+            at_best = max(0, wanted - desired_healthy(budget.view, wanted))
+        except (BudgetError, IntOrPercentError) as cause:
+            return BudgetLimit(key, rule, 0, 0, budget.healthy, 0, members, str(cause))
+        return BudgetLimit(
+            key,
+            rule,
+            status.disruptions_allowed,
+            at_best,
+            status.current_healthy,
+            status.desired_healthy,
+            wanted,
+        )
+
+    def _scale(self, state: BudgetState) -> int:
+        """The pods that the controllers want; the loaded status counts if none is known.
+
+        Raises BudgetError for a controller without a scale.
+        """
+        view, owners = state.budget.view, state.budget.owners
+        namespace, stated = view.metadata.namespace, view.status.expected_pods
+        total = self._scales.total(namespace, owners)
+        is_known = any(self._scales.is_known(namespace, owner) for owner in owners)
+        return total if is_known or not stated else stated
+
+
+def _rule(view: PodDisruptionBudget) -> str:
+    spec = view.spec
+    if spec.max_unavailable is not None:
+        return f"maxUnavailable {spec.max_unavailable}"
+    if spec.min_available is not None:
+        return f"minAvailable {spec.min_available}"
+    return "no limit"

@@ -1,0 +1,250 @@
+"""DrainPlanner: whether nodes can be emptied, what blocks them, and where their pods go.
+
+All commands that drain use it: `drain-plan` and `upgrade-check` name the nodes, `consolidate` and
+`size` choose them. A node is emptied in three steps:
+
+    1  rules      does a budget refuse an eviction, now or for good?
+    2  room       sums over columns: is there room for the node's requests at all?
+    3  placement  the scheduler places a replacement of each pod, in the order of its queue
+
+Step 2 only rules out; a node can be emptied if and only if step 3 finds a node for every pod. Pods
+that are moved stay moved, so nodes that are emptied one after another are emptied together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.remedy.search import find_remedy
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.planner.budget_room import BudgetLimit, BudgetRoom
+from fairlead.whatif.planner.cluster_model import (
+    ClusterModel,
+    in_queue_order,
+    is_leaving,
+    moves_with_drain,
+)
+from fairlead.whatif.planner.node_copy import copy_node
+
+_REMEDY_NODES_MAX: Final = 12  # each search takes milliseconds
+
+
+class BlockCause(StrEnum):
+    """Why a pod keeps its node from being emptied; the value is the cause in words."""
+
+    SEVERAL_BUDGETS = "several budgets select the pod"
+    BUDGET_NEVER = "its budget never allows an eviction"
+    BUDGET_NOW = "its budget allows no eviction now"
+    NO_PLACE = "no other node takes the pod"
+    ANNOTATION = "an annotation forbids it"
+    LOCAL_STORAGE = "the pod has local storage"
+    NOT_REPLICATED = "no controller would replace the pod"
+    SYSTEM_POD = "a pod of kube-system without a budget"
+    OTHER_RULE = "a rule of the autoscaler"
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """What keeps `node` from being emptied: the pod, the cause, and who can remove the cause.
+
+    `owner` is the object to change (`pdb/shop/web`), `why` a sentence, and `edit` a command or a
+    change that removes the cause, "" if none is known.
+    """
+
+    node: str
+    pod: str
+    cause: BlockCause
+    owner: str
+    why: str
+    edit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodMove:
+    """A pod that is evicted from `origin`; its replacement goes to `target`."""
+
+    pod: str
+    workload: str
+    origin: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDrain:
+    """A node that can be emptied, with its moves.
+
+    `lost` are pods without a controller, which nothing replaces. `charged` counts the evictions by
+    the budget that they are charged to.
+    """
+
+    node: str
+    moves: tuple[PodMove, ...]
+    lost: tuple[str, ...] = ()
+    charged: dict[str, int] = field(default_factory=dict)
+
+
+class DrainPlanner:
+    """Empties nodes of `model`, whose budgets are `budgets`."""
+
+    def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
+        """Plan in `model`; what is emptied stays so until the model reverts it."""
+        self.model = model
+        self.budgets = budgets
+
+    def evicted(self, node: str) -> list[PodInfo]:
+        """The pods that a drain of `node` evicts, in the order of the scheduler's queue."""
+        pods = self.model.node(node).pods.values()
+        return in_queue_order(pod for pod in pods if moves_with_drain(pod))
+
+    def budget_blockers(self, node: str) -> list[Blocker]:
+        """The evictions from `node` that budgets refuse, now or for good."""
+        found = (self._budget_blocker(node, pod) for pod in self.evicted(node))
+        return [one for one in found if one is not None]
+
+    def empty(self, node: str, *, with_remedy: bool = False) -> PlannedDrain | Blocker:
+        """Cordon `node` and move its pods; on failure nothing changes.
+
+        Returns the first pod that finds no place, `with_remedy` with a change that would give it
+        one. Budgets are not consulted.
+        """
+        model = self.model
+        pods = self.evicted(node)
+        with model.hypothesis() as supposed:
+            model.cordon(node)
+            for pod in pods:
+                model.remove(pod)
+            moves: list[PodMove] = []
+            lost: list[str] = []
+            for pod in pods:
+                if is_leaving(pod):
+                    continue
+                if controller_of(pod.pod.metadata) is None:
+                    lost.append(pod.key)
+                    continue
+                new = model.replacement(pod)
+                decision = model.schedule(new)
+                if not isinstance(decision, Placement):
+                    edit = self._remedy(node, new) if with_remedy else ""
+                    return _no_place(node, new, decision.message, edit)
+                workload = str(workload_of(pod.pod))
+                moves.append(PodMove(pod.key, workload, node, decision.node.name))
+            supposed.commit()
+        return PlannedDrain(node, tuple(moves), tuple(lost), self._charged(pods))
+
+    def has_room_elsewhere(self, node: str) -> bool:
+        """Whether the sums of free resources on other open nodes allow emptying `node`.
+
+        False proves that it cannot be emptied; True proves nothing.
+        """
+        table = self.model.table
+        table.widen()
+        info = self.model.node(node)
+        others = table.alive & ~table.unschedulable
+        others[info.row] = False
+        free = np.maximum(table.allocatable - table.requested, 0)[:, others].sum(axis=1)
+        needed = np.zeros(len(free), np.int64)
+        count = 0
+        for pod in self.evicted(node):
+            if not is_leaving(pod) and controller_of(pod.pod.metadata) is not None:
+                count += 1
+                for column, amount in pod.shape.requests:
+                    needed[column] += amount
+        room = int(np.maximum(table.allowed_pods - table.pod_count, 0)[others].sum())
+        return count <= room and bool((needed <= free).all())
+
+    def _charged(self, pods: Iterable[PodInfo]) -> dict[str, int]:
+        charged: dict[str, int] = {}
+        for pod in pods:
+            for limit in self.budgets.guarding(pod.pod):
+                charged[limit.key] = charged.get(limit.key, 0) + 1
+        return charged
+
+    # --- blockers --------------------------------------------------------------------------
+
+    def _budget_blocker(self, node: str, pod: PodInfo) -> Blocker | None:
+        limits = self.budgets.guarding(pod.pod)
+        if len(limits) > 1:
+            return _several(node, pod, limits)
+        if not limits or limits[0].now > 0:
+            return None
+        return _exhausted(node, pod, limits[0])
+
+    def _remedy(self, node: str, pod: PodInfo) -> str:
+        """The smallest change that gives `pod` a place: of the pod, of a node, or one more node.
+
+        "" if none is found.
+        """
+        served = self.model.served(pod)
+        diagnosis = find_nodes_that_fit(served.plans, pod).diagnosis()
+        found: list[tuple[int, str]] = []
+        others = [one for one in self.model.table.nodes() if _may_help(one, node)]
+        for one in others[:_REMEDY_NODES_MAX]:
+            remedy = find_remedy(served.framework, pod, one, diagnosis.status_of(one.row))
+            if remedy is not None and not any(change.without for change in remedy.changes):
+                found.append((len(remedy.changes), f"{remedy.what} (then {one.name} takes it)"))
+        return min(found)[1] if found else self._one_more_node(node, pod)
+
+    def _one_more_node(self, node: str, pod: PodInfo) -> str:
+        with self.model.hypothesis():
+            copy_node(self.model.node(node), f"{node}-copy").add_to(self.model)
+            fits = isinstance(self.model.schedule(pod), Placement)
+        return f"add a node like {node}" if fits else ""
+
+
+def _may_help(info: NodeInfo, node: str) -> bool:
+    return info.name != node and not info.node.spec.unschedulable
+
+
+def _no_place(node: str, pod: PodInfo, message: str, edit: str) -> Blocker:
+    owner = str(workload_of(pod.pod))
+    return Blocker(node, pod.key, BlockCause.NO_PLACE, owner, short_reason(message), edit)
+
+
+def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
+    names = [one.key.partition("/")[2] for one in limits]
+    why = f"{' and '.join(names)} select it; the eviction API refuses pods with several budgets"
+    edit = f"kubectl -n {pod.namespace} delete pdb {names[-1]}"
+    return Blocker(node, pod.key, BlockCause.SEVERAL_BUDGETS, f"pdb/{limits[-1].key}", why, edit)
+
+
+def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Blocker:
+    """The blocker for a budget that allows nothing now; with the edit that would help."""
+    owner = f"pdb/{limit.key}"
+    if limit.problem:
+        why = f"its status cannot be computed: {limit.problem}"
+        return Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, _relaxed(limit))
+    if limit.is_permanent:
+        why = f"{limit.rule} with {limit.wanted} wanted leaves no room even if all are ready"
+        edit = _scaled_up(pod, limit) or _relaxed(limit)
+        return Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
+    why = f"{limit.healthy} ready, {limit.desired} needed ({limit.rule})"
+    edit = f"make {limit.desired + 1 - limit.healthy} more of its pods ready"
+    return Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
+
+
+def _relaxed(limit: BudgetLimit) -> str:
+    namespace, _, name = limit.key.partition("/")
+    patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
+    return f"kubectl -n {namespace} patch pdb {name} --type merge -p '{patch}'"
+
+
+def _scaled_up(pod: PodInfo, limit: BudgetLimit) -> str:
+    """Scaling a single replica up is better than allowing that none runs; "" if that cannot be."""
+    workload = workload_of(pod.pod)
+    can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet")
+    is_number = limit.rule == f"minAvailable {limit.wanted}"
+    if limit.wanted != 1 or not can_scale or not is_number:
+        return ""
+    kind, _, rest = str(workload).partition("/")
+    return f"kubectl -n {workload.namespace} scale {kind}/{rest.partition('/')[2]} --replicas 2"

@@ -1,0 +1,309 @@
+"""drain-plan: an order for draining given nodes, what blocks some, how many at once, how long.
+
+    1  rules      nodes with an eviction that a budget refuses are blocked
+    2  placement  all other nodes are cordoned together and emptied one after another; a node whose
+                  pods find no place is blocked and stays in service. If drained nodes return, each
+                  is emptied alone, with all others in service
+    3  runs       the drains are simulated with 1, 2, 4, ... nodes at once; the fastest run in
+                  which no replicated workload stops is the safe number
+
+The order is that of step 2: nodes with fewer evictions that budgets limit come first, then nodes
+with fewer pods, then by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+    listed,
+)
+from fairlead.whatif.planner.drain import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.drain_run import DrainPace, DrainRun, pace_seconds, run_drains
+from fairlead.whatif.planner.kubectl_drain import flag_findings, needed_flags
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.progress import Progress
+
+PACES: Final = (1, 2, 4, 8, 16, 32)
+
+
+@dataclass(slots=True)
+class DrainPlan:
+    """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
+
+    `flags` are the pods that make flags of kubectl drain necessary.
+    """
+
+    nodes: tuple[str, ...]
+    drains: list[PlannedDrain] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
+    runs: list[DrainRun] = field(default_factory=list)
+    flags: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def best(self) -> DrainRun | None:
+        """The fastest safe run, of equals the one with fewer nodes at once; None if none is."""
+        safe = [run for run in self.runs if run.is_safe and run.took is not None]
+        return min(safe, key=lambda run: (run.took or 0, run.pace.at_once), default=None)
+
+    @property
+    def blocked(self) -> list[str]:
+        """The nodes that cannot be drained."""
+        return list(dict.fromkeys(one.node for one in self.blockers))
+
+
+def plan_drains(
+    planner: DrainPlanner, nodes: Sequence[str], progress: Progress, *, return_again: bool = False
+) -> DrainPlan:
+    """Plan the drain of `nodes`; the model is left as it was.
+
+    They stay away, unless they `return_again`.
+    """
+    plan = DrainPlan(tuple(nodes))
+    model = planner.model
+    pods = [pod for name in nodes for pod in model.node(name).pods.values()]
+    plan.flags = needed_flags(pods)
+    free = []
+    for name in nodes:
+        blockers = planner.budget_blockers(name)
+        plan.blockers += blockers
+        if not blockers:
+            free.append(name)
+    free.sort(key=lambda name: _effort(planner, name))
+    progress.begin("placing pods", len(free))
+    with model.hypothesis():
+        before = {name: model.node(name).node for name in free}
+        for name in () if return_again else free:
+            model.cordon(name)
+        for number, name in enumerate(free):
+            progress.reach(number, 0)
+            drained = _drained_alone(planner, name) if return_again else _drained(planner, name)
+            if isinstance(drained, PlannedDrain):
+                plan.drains.append(drained)
+                continue
+            plan.blockers.append(drained)
+            if not return_again:
+                model.put_node(before[name])
+    return plan
+
+
+def _drained(planner: DrainPlanner, name: str) -> PlannedDrain | Blocker:
+    return planner.empty(name, with_remedy=True)
+
+
+def _drained_alone(planner: DrainPlanner, name: str) -> PlannedDrain | Blocker:
+    with planner.model.hypothesis():
+        return _drained(planner, name)
+
+
+def _effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:
+    pods = planner.evicted(name)
+    limited = sum(bool(planner.budgets.guarding(pod.pod)) for pod in pods)
+    return limited, len(pods), name
+
+
+def run_plan(
+    plan: DrainPlan,
+    experiment: Experiment,
+    progress: Progress,
+    *,
+    at_once: int | None = None,
+    away: DurationNs | None = None,
+) -> None:
+    """Simulate the plan with several numbers of nodes at once, or only `at_once`.
+
+    Nodes return after `away`, None for never. Raises InputError.
+    """
+    names = [drain.node for drain in plan.drains]
+    if names:
+        plan.runs = run_drains(experiment, names, paces_for(len(names), at_once, away), progress)
+
+
+def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
+    """The paces to try for a number of nodes."""
+    if at_once is not None:
+        return [DrainPace(at_once, away)]
+    return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]
+
+
+# --- the answer -------------------------------------------------------------------------------
+
+
+def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> PlanAnswer:
+    """The answer of `fairlead drain-plan`."""
+    best = plan.best
+    facts: Json = {
+        "nodes": list(plan.nodes),
+        "drainable": len(plan.drains),
+        "blocked": plan.blocked,
+        "at_once": None if best is None else best.pace.at_once,
+        "takes_s": None if best is None else pace_seconds(best.took),
+        "kubectl_flags": plan.flags,
+    }
+    tables = (
+        *blocker_tables(plan.blockers),
+        pace_table(plan.runs),
+        _order(plan),
+        _moves(plan),
+    )
+    findings = (*_pace_findings(plan), *flag_findings(plan.flags))
+    return PlanAnswer("DrainPlan", source, _verdict(plan), findings, tables, facts, notes)
+
+
+def _verdict(plan: DrainPlan) -> str:
+    total, count, best = len(plan.nodes), len(plan.drains), plan.best
+    blocked = len(plan.blocked)
+    if not count:
+        return (
+            f"None of {counted(total, 'node')} can be drained."
+            if total > 1
+            else (f"{plan.nodes[0]} cannot be drained.")
+        )
+    which = "All nodes" if not blocked and total > 1 else f"{count:,} of {counted(total, 'node')}"
+    if total == 1:
+        which = plan.nodes[0]
+    rest = f"; {blocked:,} {'is' if blocked == 1 else 'are'} blocked" if blocked else ""
+    if best is None:
+        return f"{which} can be drained, but no pace is safe{rest}."
+    pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
+    pace = "" if total == 1 else f", {pace}"
+    return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."
+
+
+def _pace_findings(plan: DrainPlan) -> list[str]:
+    found = []
+    for run in plan.runs:
+        if not run.is_safe:
+            found.append(f"{counted(run.pace.at_once, 'node')} at once: {unsafe_because(run)}.")
+            break
+    if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
+        found.append("Cordon all of them first, so that no pod moves twice.")
+    return found
+
+
+def unsafe_because(run: DrainRun) -> str:
+    """Why a run is not safe, in words; "" if it is."""
+    parts = []
+    if run.unfinished:
+        parts.append(f"{counted(len(run.unfinished), 'node')} never empty")
+    replicated = [str(one.workload) for one in run.stopped if one.wanted > 1]
+    if replicated:
+        verb = "stops" if len(replicated) == 1 else "stop"
+        parts.append(f"{listed(replicated, 2)} {verb} for a time")
+    if run.pending:
+        parts.append(f"{counted(len(run.pending), 'pod')} without a node at the end")
+    return ", ".join(parts)
+
+
+def blocker_tables(blockers: Sequence[Blocker]) -> tuple[PlanTable, ...]:
+    """What blocks nodes, by owner and reason, and the edits that would unblock them."""
+    groups: dict[tuple[str, str, str], list[Blocker]] = {}
+    for one in blockers:
+        groups.setdefault((one.owner, one.cause.value, one.why), []).append(one)
+    ordered = sorted(groups.items(), key=lambda item: (-_nodes(item[1]), item[0]))
+    rows = [
+        {
+            "owner": owner,
+            "cause": cause,
+            "why": why,
+            "nodes": _nodes(found),
+            "pods": sorted({one.pod for one in found}),
+            "on": sorted({one.node for one in found}),
+            "edit": next((one.edit for one in found if one.edit), ""),
+        }
+        for (owner, cause, why), found in ordered
+    ]
+    columns = (
+        PlanColumn("nodes", "nodes", NUMBER),
+        PlanColumn("owner", "blocked by", NAME),
+        PlanColumn("why", "why"),
+    )
+    edits = [{"edit": edit} for edit in dict.fromkeys(str(row["edit"]) for row in rows) if edit]
+    return (
+        PlanTable("blockers", "what blocks", columns, rows),
+        PlanTable("edits", "what would unblock", (PlanColumn("edit", "change"),), edits, 6),
+    )
+
+
+def _nodes(blockers: Sequence[Blocker]) -> int:
+    return len({one.node for one in blockers})
+
+
+def pace_table(runs: Sequence[DrainRun]) -> PlanTable:
+    """How long the drains take with each number of nodes at once, and what they do."""
+    rows = [
+        {
+            "at_once": run.pace.at_once,
+            "takes_s": pace_seconds(run.took),
+            "evicted": run.evicted,
+            "waited": run.waited,
+            "stopped": [str(one.workload) for one in run.stopped],
+            "stops": len(run.stopped),
+            "pending": list(run.pending),
+            "unfinished": list(run.unfinished),
+            "safe": run.is_safe,
+            "result": "safe" if run.is_safe else unsafe_because(run),
+        }
+        for run in runs
+    ]
+    columns = (
+        PlanColumn("at_once", "at once", NUMBER),
+        PlanColumn("takes_s", "takes", SECONDS),
+        PlanColumn("evicted", "evicted", NUMBER),
+        PlanColumn("waited", "budget waits", NUMBER, 1),
+        PlanColumn("stops", "stopped", NUMBER, 2),
+        PlanColumn("result", "result"),
+    )
+    return PlanTable("paces", "how many nodes at once", columns, rows)
+
+
+def _order(plan: DrainPlan) -> PlanTable:
+    rows = [
+        {
+            "step": number,
+            "node": drain.node,
+            "pods": len(drain.moves) + len(drain.lost),
+            "lost": list(drain.lost),
+            "budgets": sorted(drain.charged),
+            "limited": sum(drain.charged.values()),
+        }
+        for number, drain in enumerate(plan.drains, 1)
+    ]
+    columns = (
+        PlanColumn("step", "step", NUMBER),
+        PlanColumn("node", "node", NAME),
+        PlanColumn("pods", "pods", NUMBER),
+        PlanColumn("limited", "of these with a budget", NUMBER),
+    )
+    return PlanTable("order", "order", columns, rows, 8)
+
+
+def _moves(plan: DrainPlan) -> PlanTable:
+    rows = [
+        {"pod": move.pod, "from": move.origin, "to": move.target}
+        for drain in plan.drains
+        for move in drain.moves
+    ]
+    return moves_table(rows)
+
+
+def moves_table(rows: Sequence[Json]) -> PlanTable:
+    """Where pods go; a terminal does not show it."""
+    columns = (
+        PlanColumn("pod", "pod", NAME),
+        PlanColumn("from", "from", NAME),
+        PlanColumn("to", "to", NAME),
+    )
+    return PlanTable("moves", "where the pods go", columns, rows, 0)

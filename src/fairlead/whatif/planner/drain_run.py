@@ -1,0 +1,158 @@
+"""Runs the drains of a plan in a simulation: how long they take, and what they do to workloads.
+
+The drain controller of the simulation evicts through the eviction API, so no budget is broken; the
+run shows how long budgets make a drain wait, and whether workloads without a budget stop. The
+cluster is loaded once; a copy of the process runs each number of nodes at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, seconds, to_seconds
+from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
+from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.run_pair import in_child
+
+SOURCE: Final = "plan"
+_HORIZON: Final = seconds(7 * 24 * 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class DrainPace:
+    """`at_once` nodes are drained at a time; each returns after `away`, None for never."""
+
+    at_once: int
+    away: DurationNs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedWorkload:
+    """A workload that had no ready pod for a time (None: until the end); it wants `wanted`."""
+
+    workload: WorkloadRef
+    wanted: int
+    stopped_for: DurationNs | None
+
+
+@dataclass(frozen=True, slots=True)
+class DrainRun:
+    """What came of draining `pace.at_once` nodes at a time.
+
+    `took` is the time until the last node was empty and, if it returns, back; None if some node was
+    never empty: those `unfinished`. `stopped` workloads had no ready pod for a time, `pending` pods
+    have no node at the end, `waited` evictions were refused at first by a budget, and `breaches`
+    are evictions against a budget, which never happen.
+    """
+
+    pace: DrainPace
+    took: DurationNs | None
+    evicted: int
+    waited: int
+    unfinished: tuple[str, ...]
+    stopped: tuple[StoppedWorkload, ...]
+    pending: tuple[str, ...]
+    breaches: int
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether all nodes are drained, every pod runs again, and no replicated workload stops."""
+        replicated = [one for one in self.stopped if one.wanted > 1]
+        return not (self.unfinished or replicated or self.pending or self.breaches)
+
+
+def run_drains(
+    experiment: Experiment, nodes: Sequence[str], paces: Sequence[DrainPace], progress: Progress
+) -> list[DrainRun]:
+    """Drain `nodes` in this order, once for each of `paces`. Raises InputError."""
+    base = replace(experiment, steps_begin=None, horizon=_HORIZON)
+    has_extenders = bool(experiment.scheduler.extenders)  # their connections cannot be shared
+    if has_extenders or not hasattr(os, "fork") or threading.active_count() > 1:
+        rest = run_experiment(base, "at rest", progress).outcome.rest
+        return [
+            _drain_run(pace, nodes, _run_apart(base, nodes, pace, rest.after or 0, progress))
+            for pace in paces
+        ]
+    run = ExperimentRun(base, None)
+    run.start("loading", progress)
+    shared = run.pods_so_far()
+    before = in_child(lambda: run.finish(progress).outcome.rest.after, shared)
+    found = []
+    for pace in paces:
+        progress.begin(f"draining {pace.at_once} at once", 0)
+        work = partial(_finish, run, _steps(nodes, pace), before or 0, progress)
+        outcome = in_child(work, shared)
+        assert outcome is not None, "the copy of the process failed"
+        found.append(_drain_run(pace, nodes, outcome))
+    return found
+
+
+def _finish(
+    run: ExperimentRun, steps: tuple[ScriptedStep, ...], begin: DurationNs, progress: Progress
+) -> RunOutcome:
+    run.set_steps(steps, begin)
+    return run.finish(progress).outcome
+
+
+def _run_apart(
+    base: Experiment,
+    nodes: Sequence[str],
+    pace: DrainPace,
+    begin: DurationNs,
+    progress: Progress,
+) -> RunOutcome:
+    experiment = replace(base, steps=_steps(nodes, pace), steps_begin=begin)
+    return run_experiment(experiment, f"draining {pace.at_once} at once", progress).outcome
+
+
+def _steps(nodes: Sequence[str], pace: DrainPace) -> tuple[ScriptedStep, ...]:
+    """The steps of the plan; nodes that stay away are cordoned first, so no pod moves twice."""
+    steps = []
+    if pace.away is None:
+        steps += [ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in nodes]
+    options = RollingDrainOptions(pace.at_once, pace.away, SOURCE)
+    for name in nodes:
+        steps.append(ScriptedStep(0, (commands.rolling_drain(name, options),), SOURCE, name))
+    return tuple(steps)
+
+
+def _drain_run(pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome) -> DrainRun:
+    wanted = set(nodes)
+    drains = [one for one in outcome.drains if one.node in wanted]
+    returns = pace.away is not None
+    ends = [one.back_at if returns else one.empty_at for one in drains]
+    unfinished = tuple(one.node for one, end in zip(drains, ends, strict=True) if end is None)
+    known = [end for end in ends if end is not None]
+    took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
+    stopped = tuple(
+        StoppedWorkload(ref, one.wanted, one.lowest_for)
+        for ref, one in sorted(outcome.workloads.items())
+        if ref.is_permanent and one.before > 0 and one.lowest == 0
+    )
+    refused = {pod for budget in outcome.budgets for pod in budget.refused}
+    return DrainRun(
+        pace,
+        took,
+        len(outcome.evicted),
+        len(refused),
+        unfinished,
+        stopped,
+        tuple(pod.key for pod in outcome.pending()),
+        len(outcome.pdb_breaches),
+    )
+
+
+def pace_seconds(duration: DurationNs | None) -> float | None:
+    """`duration` in seconds for a result, None if it has no end."""
+    return None if duration is None else round(to_seconds(duration), 3)

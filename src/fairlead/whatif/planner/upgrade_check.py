@@ -1,0 +1,212 @@
+"""upgrade-check: can every node be drained and replaced, one after another, with surge nodes?
+
+For each node by itself: with the surge nodes of its pool added, do its evictions pass their
+budgets, and does every pod find another place? Then the whole upgrade is simulated: so many nodes
+at a time are drained, are down for a while, and return, while the surge nodes of all pools exist.
+
+A surge node is a copy of the newest open node of its pool, with the DaemonSet pods of that node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.node_pool import POOL_LABELS
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+    listed,
+)
+from fairlead.whatif.planner.budget_room import BudgetLimit
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.drain import BlockCause, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.drain_plan import (
+    DrainPlan,
+    blocker_tables,
+    pace_table,
+    unsafe_because,
+)
+from fairlead.whatif.planner.drain_run import DrainRun, pace_seconds
+from fairlead.whatif.planner.kubectl_drain import needed_flags
+from fairlead.whatif.planner.node_copy import NodeCopy, NodeKind, copy_node, kind_of_node
+from fairlead.whatif.run.progress import Progress
+
+SURGE_MAX: Final = 100
+
+
+Pools = dict[str, list[NodeInfo]]
+
+
+def pools_of(model: ClusterModel, label: str) -> Pools:
+    """The nodes by pool: by their value of `label`, or of the first known label of managed pools.
+
+    Without such a label, nodes with equal labels (but for places), taints and sizes are a pool.
+    """
+    infos = model.table.nodes()
+    present = {key for info in infos for key in POOL_LABELS if key in info.labels}
+    label = label or next((key for key in POOL_LABELS if key in present), "")
+    if label:
+        found: Pools = {}
+        for info in infos:
+            found.setdefault(info.labels.get(label, ""), []).append(info)
+        return dict(sorted(found.items()))
+    by_kind: dict[NodeKind, list[NodeInfo]] = {}
+    for info in infos:
+        by_kind.setdefault(kind_of_node(info), []).append(info)
+    return {f"pool-{at}": members for at, members in enumerate(by_kind.values(), 1)}
+
+
+def surge_nodes(pools: Pools, count: int) -> dict[str, list[NodeCopy]]:
+    """`count` copies of the newest open node of each pool, by the pool's name."""
+    return {
+        pool: [
+            copy_node(max(infos, key=_fitness), f"surge-{pool or 'nodes'}-{number}")
+            for number in range(1, count + 1)
+        ]
+        for pool, infos in pools.items()
+    }
+
+
+def _fitness(info: NodeInfo) -> tuple[bool, str, str]:
+    node = info.node
+    return (not node.spec.unschedulable, node.metadata.creation_timestamp, info.name)
+
+
+def check_nodes(
+    planner: DrainPlanner,
+    pools: Pools,
+    surge: dict[str, list[NodeCopy]],
+    nodes: Sequence[str],
+    progress: Progress,
+) -> DrainPlan:
+    """Whether each of `nodes` can be drained by itself, with the surge nodes of its pool."""
+    model, plan = planner.model, DrainPlan(tuple(nodes))
+    plan.flags = needed_flags(pod for name in nodes for pod in model.node(name).pods.values())
+    progress.begin("checking nodes", len(nodes))
+    wanted = set(nodes)
+    done = 0
+    for pool, infos in pools.items():
+        with model.hypothesis():
+            for one in surge[pool]:
+                one.add_to(model)
+            for name in sorted(info.name for info in infos if info.name in wanted):
+                progress.reach(done, 0)
+                done += 1
+                _check(planner, name, plan)
+    return plan
+
+
+def _check(planner: DrainPlanner, name: str, plan: DrainPlan) -> None:
+    blockers = planner.budget_blockers(name)
+    with planner.model.hypothesis():
+        drained = planner.empty(name, with_remedy=True)
+    if not isinstance(drained, PlannedDrain):
+        blockers.append(drained)
+    elif not blockers:
+        plan.drains.append(drained)
+    plan.blockers += blockers
+
+
+# --- the answer -------------------------------------------------------------------------------
+
+
+def upgrade_answer(
+    plan: DrainPlan,
+    limits: Sequence[BudgetLimit],
+    surge: int,
+    source: str,
+    notes: tuple[str, ...],
+) -> PlanAnswer:
+    """The answer of `fairlead upgrade-check`; `limits` are all budgets."""
+    run = plan.runs[0] if plan.runs else None
+    facts: Json = {
+        "nodes": len(plan.nodes),
+        "drainable": len(plan.drains),
+        "blocked": plan.blocked,
+        "surge": surge,
+        "takes_s": None if run is None else pace_seconds(run.took),
+        "kubectl_flags": plan.flags,
+    }
+    never = [one for one in limits if one.is_permanent and one.healthy]
+    tables = (
+        *blocker_tables(plan.blockers),
+        _never(never),
+        _stopped(run),
+        pace_table(plan.runs),
+    )
+    return PlanAnswer(
+        "UpgradeCheck",
+        source,
+        _verdict(plan, run),
+        tuple(_findings(plan, run, never)),
+        tables,
+        facts,
+        notes,
+    )
+
+
+def _verdict(plan: DrainPlan, run: DrainRun | None) -> str:
+    blocked, total = len(plan.blocked), counted(len(plan.nodes), "node")
+    if blocked:
+        return f"An upgrade of {total} stops: {counted(blocked, 'node')} cannot be drained."
+    if run is None or run.took is None:
+        because = "" if run is None else f": {unsafe_because(run)}"
+        return f"An upgrade of {total} does not finish{because}."
+    words = "" if run.is_safe else f", but {unsafe_because(run)}"
+    return f"An upgrade of {total} passes in {for_readers(run.took)}{words}."
+
+
+def _findings(plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit]) -> Iterable[str]:
+    causes = {one.cause for one in plan.blockers}
+    if never:
+        names = listed([one.key for one in never])
+        yield f"{counted(len(never), 'budget')} can never be met by an eviction: {names}."
+    if BlockCause.NO_PLACE in causes:
+        stuck = {one.owner for one in plan.blockers if one.cause is BlockCause.NO_PLACE}
+        yield f"{counted(len(stuck), 'workload')} cannot be placed elsewhere, even with surge."
+    if run is not None and plan.blocked:
+        took = "never ends" if run.took is None else f"takes {for_readers(run.took)}"
+        yield f"Draining the other {len(plan.drains):,} {took}."
+    single = [] if run is None else [one for one in run.stopped if one.wanted == 1]
+    if single:
+        yield f"{counted(len(single), 'single replica')} will stop while its pod moves."
+
+
+def _never(limits: Sequence[BudgetLimit]) -> PlanTable:
+    rows = [
+        {"pdb": one.key, "rule": one.rule, "wanted": one.wanted, "problem": one.problem}
+        for one in limits
+    ]
+    columns = (
+        PlanColumn("pdb", "budget", NAME),
+        PlanColumn("wanted", "pods wanted", NUMBER),
+        PlanColumn("rule", "rule"),
+    )
+    return PlanTable("never", "budgets that never allow an eviction", columns, rows, 6)
+
+
+def _stopped(run: DrainRun | None) -> PlanTable:
+    found = () if run is None else run.stopped
+    rows = [
+        {
+            "workload": str(one.workload),
+            "wanted": one.wanted,
+            "stopped_s": pace_seconds(one.stopped_for),
+        }
+        for one in sorted(found, key=lambda one: (-one.wanted, str(one.workload)))
+    ]
+    columns = (
+        PlanColumn("workload", "workload", NAME),
+        PlanColumn("wanted", "wanted", NUMBER),
+        PlanColumn("stopped_s", "none ready for", SECONDS),
+    )
+    return PlanTable("stopped", "workloads that stop for a time", columns, rows, 6)

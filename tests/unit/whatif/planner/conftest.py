@@ -1,0 +1,79 @@
+"""Clusters for planners, and what reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.planner.budget_room import BudgetRoom
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.drain import DrainPlanner
+from fairlead.whatif.run.experiment import Experiment
+
+READY = [{"type": "Ready", "status": "True"}]
+DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "ds-uid"}
+
+
+def deployment(make, name, nodes, *, cpu="1", **spec):
+    """A Deployment whose ready replicas are on `nodes`, with its ReplicaSet and pods."""
+    labels = {"app": name, "pod-template-hash": "1"}
+    web = make.workload("Deployment", name, replicas=len(nodes), cpu=cpu, **spec)
+    owned = make.workload("ReplicaSet", f"{name}-1", replicas=len(nodes), cpu=cpu, **spec)
+    owned["spec"]["selector"] = web["spec"]["selector"]
+    owned["spec"]["template"] = {**web["spec"]["template"], "metadata": {"labels": labels}}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": f"{name}-uid"}
+    web["metadata"]["uid"] = f"{name}-uid"
+    owned["metadata"] |= {
+        "uid": f"{name}-1-uid",
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    pods = []
+    for number, node in enumerate(nodes):
+        pod = make.pod(f"{name}-1-{number}", cpu=cpu, node_name=node, owner=f"{name}-1", **spec)
+        pod["metadata"]["labels"] = labels
+        pod["metadata"]["ownerReferences"][0]["uid"] = f"{name}-1-uid"
+        pod["status"]["conditions"] = READY
+        pods.append(pod)
+    return [web, owned, *pods]
+
+
+def budget(name, **spec):
+    """A budget for the pods of the Deployment of that name."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {**spec, "selector": {"matchLabels": {"app": name}}},
+    }
+
+
+def daemon_pod(make, node, cpu="500m"):
+    """A pod of a DaemonSet on `node`."""
+    pod = make.pod(f"agent-{node}", cpu=cpu, node_name=node)
+    pod["metadata"]["ownerReferences"] = [{**DAEMON, "controller": True}]
+    pod["status"]["conditions"] = READY
+    return pod
+
+
+@pytest.fixture
+def planner(snapshot):
+    """A planner of drains over a cluster of `objects`."""
+
+    def make_planner(*objects):
+        model = ClusterModel(snapshot(*objects), SchedulerConfig())
+        return DrainPlanner(model, BudgetRoom(model.objects, model.now))
+
+    return make_planner
+
+
+@pytest.fixture
+def experiment(snapshot):
+    """The simulation of a cluster of `objects`."""
+
+    def make_experiment(*objects):
+        read = snapshot(*objects)
+        return Experiment(
+            title="t", source="t", initial=read.manifests, start=read.taken_at, steps_begin=None
+        )
+
+    return make_experiment

@@ -1,0 +1,181 @@
+"""Drain plans: what blocks, which edits help, an order, and runs that break no budget."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
+
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.planner.drain import BlockCause, PlannedDrain
+from fairlead.whatif.planner.drain_plan import drain_answer, plan_drains, run_plan
+from fairlead.whatif.run.progress import NoProgress
+
+NODES = ("a", "b", "c")
+RELAXED = (
+    "kubectl -n default patch pdb web --type merge -p "
+    '\'{"spec":{"minAvailable":null,"maxUnavailable":1}}\''
+)
+
+
+def plan_of(planner, nodes, **how):
+    return plan_drains(planner, nodes, NoProgress(), **how)
+
+
+def blocked(planner, node):
+    """(cause, owner, edit) of what blocks the drain of a node."""
+    found = plan_of(planner, [node]).blockers
+    return [(one.cause, one.owner, one.edit) for one in found]
+
+
+def test_pods_go_where_the_scheduler_puts_them(planner, make):
+    """Node c is the emptiest; the pod of a DaemonSet stays."""
+    made = planner(
+        *map(make.node, NODES),
+        *deployment(make, "web", ["a", "b"]),
+        daemon_pod(make, "a"),
+    )
+    [drain] = plan_of(made, ["a"]).drains
+    assert [(move.pod, move.target) for move in drain.moves] == [("default/web-1-0", "c")]
+
+
+def test_the_model_is_as_before_after_planning(planner, make):
+    made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b"]))
+    before = {info.name: sorted(info.pods) for info in made.model.table.nodes()}
+    plan_of(made, ["a", "b"])
+    assert {info.name: sorted(info.pods) for info in made.model.table.nodes()} == before
+    made.model.table.validate()
+    assert not made.model.table.unschedulable.any()
+
+
+@pytest.mark.parametrize(
+    ("replicas", "limit", "edit"),
+    [
+        (1, {"minAvailable": 1}, "kubectl -n default scale deploy/web --replicas 2"),
+        (2, {"minAvailable": 2}, RELAXED),
+        (2, {"maxUnavailable": 0}, RELAXED),
+        (3, {"minAvailable": "100%"}, RELAXED),
+    ],
+)  # fmt: skip
+def test_a_budget_that_can_never_be_met_blocks_with_an_edit(planner, make, replicas, limit, edit):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"] * replicas)]
+    found = blocked(planner(*objects, budget("web", **limit)), "a")
+    assert found == [(BlockCause.BUDGET_NEVER, "pdb/default/web", edit)] * replicas
+
+
+def test_an_edited_budget_blocks_no_more(planner, make):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
+    assert blocked(planner(*objects, budget("web", maxUnavailable=1)), "a") == []
+
+
+def test_a_budget_without_room_now_names_the_missing_pods(planner, make):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b", "c"])]
+    objects[-1]["status"]["conditions"] = []  # not ready
+    found = blocked(planner(*objects, budget("web", minAvailable=2)), "a")
+    assert found == [(BlockCause.BUDGET_NOW, "pdb/default/web", "make 1 more of its pods ready")]
+
+
+def test_an_unready_pod_is_evicted_if_its_budget_spares_it(planner, make):
+    """IfHealthyBudget: two are healthy and two are needed, so the unready third may go."""
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b", "c"])]
+    objects[-1]["status"]["conditions"] = []
+    assert blocked(planner(*objects, budget("web", minAvailable=2)), "c") == []
+
+
+def test_two_budgets_for_a_pod_block_it(planner, make):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
+    second = budget("web", maxUnavailable=1)
+    second["metadata"]["name"] = "web-2"
+    found = blocked(planner(*objects, budget("web", maxUnavailable=1), second), "a")
+    assert found == [
+        (BlockCause.SEVERAL_BUDGETS, "pdb/default/web-2", "kubectl -n default delete pdb web-2")
+    ]
+
+
+def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
+    """Node b lacks the label; a change of one label is smaller than one more node."""
+    objects = [
+        make.node("a", pool="db"),
+        make.node("b"),
+        *deployment(make, "db", ["a"], nodeSelector={"pool": "db"}),
+    ]
+    [(cause, owner, edit)] = blocked(planner(*objects), "a")
+    assert (cause, owner) == (BlockCause.NO_PLACE, "deploy/default/db")
+    assert edit == "label node b pool=db (then b takes it)"
+
+
+def test_nodes_that_stay_away_share_the_room_that_is_left(planner, make):
+    """Each of a and b could be emptied into c alone, but not both."""
+    made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b", "b", "b"]))
+    plan = plan_of(made, ["a", "b"])
+    assert [drain.node for drain in plan.drains] == ["a"]
+    assert plan.blocked == ["b"]
+    made.model.table.validate()
+    again = plan_of(made, ["a", "b"], return_again=True)
+    assert [drain.node for drain in again.drains] == ["a", "b"]
+
+
+def test_a_run_takes_time_by_the_number_of_nodes_at_once(planner, experiment, make):
+    """Pods take 30 s to stop: three nodes one by one take 90 s, two at once 60 s."""
+    objects = [*map(make.node, (*NODES, "d")), *deployment(make, "web", NODES)]
+    plan = plan_of(planner(*objects), NODES)
+    run_plan(plan, experiment(*objects), NoProgress())
+    assert [(run.pace.at_once, run.took, run.is_safe) for run in plan.runs] == [
+        (1, seconds(90), True),
+        (2, seconds(60), True),
+    ]
+    assert plan.best is plan.runs[1]
+
+
+def test_a_pace_at_which_a_workload_stops_is_not_safe(planner, experiment, make):
+    """Without a budget both replicas are evicted at once if both nodes are."""
+    objects = [*map(make.node, (*NODES, "d")), *deployment(make, "web", ["a", "b"])]
+    plan = plan_of(planner(*objects), NODES)
+    run_plan(plan, experiment(*objects), NoProgress(), at_once=2, away=0)
+    [run] = plan.runs
+    assert [str(one.workload) for one in run.stopped] == ["deploy/default/web"]
+    assert not run.is_safe
+    assert plan.best is None
+
+
+def test_the_answer_begins_with_the_verdict(planner, experiment, make):
+    objects = [
+        *map(make.node, NODES),
+        *deployment(make, "web", ["a", "b"]),
+        *deployment(make, "one", ["b"]),
+        budget("one", minAvailable=1),
+        daemon_pod(make, "a"),
+        make.pod("alone", node_name="a"),
+    ]
+    plan = plan_of(planner(*objects), ["a", "b"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    assert found["verdict"] == ("1 of 2 nodes can be drained in 30s, one at a time; 1 is blocked.")
+    assert found["findings"] == [
+        "kubectl drain needs --ignore-daemonsets (1 pod), --force (1 pod).",
+        "default/alone has no controller and will be gone for good.",
+    ]
+    assert found["blocked"] == ["b"]
+    assert found["edits"] == [{"edit": "kubectl -n default scale deploy/one --replicas 2"}]
+    assert found["moves"] == [{"pod": "default/web-1-0", "from": "a", "to": "c"}]
+    assert found["order"][0]["lost"] == ["default/alone"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_plan_that_is_run_breaks_no_budget_and_empties_its_nodes(planner, experiment, make, seed):
+    """On random clusters, at every pace: all planned nodes are emptied, and all pods run again."""
+    pick = TieBreak(seed).pick
+    names = [f"n{number}" for number in range(6)]
+    objects = [make.node(name, cpu=str(4 + pick(5))) for name in names]
+    for number in range(4):
+        places = [names[(pick(6) + at) % 6] for at in range(1 + pick(4))]
+        objects += deployment(make, f"w{number}", places, cpu=("500m", "1")[pick(2)])
+        limits = ({"maxUnavailable": 1}, {"minAvailable": 1}, {"minAvailable": "50%"})
+        objects.append(budget(f"w{number}", **limits[pick(3)]))
+    chosen = [names[pick(2)], names[2 + pick(2)], names[4 + pick(2)]]
+    plan = plan_of(planner(*objects), chosen)
+    assert {drain.node for drain in plan.drains} | set(plan.blocked) == set(chosen)
+    assert all(isinstance(drain, PlannedDrain) for drain in plan.drains)
+    run_plan(plan, experiment(*objects), NoProgress())
+    for run in plan.runs:
+        assert (run.breaches, run.unfinished, run.pending) == (0, (), ())

@@ -1,0 +1,81 @@
+"""Upgrade checks: every node by itself, with surge nodes of its pool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.planner.drain import BlockCause
+from fairlead.whatif.planner.drain_plan import run_plan
+from fairlead.whatif.planner.upgrade_check import (
+    check_nodes,
+    pools_of,
+    surge_nodes,
+    upgrade_answer,
+)
+from fairlead.whatif.run.progress import NoProgress
+
+
+def checked(planner, surge=1):
+    pools = pools_of(planner.model, "")
+    names = [info.name for info in planner.model.table.nodes()]
+    return check_nodes(planner, pools, surge_nodes(pools, surge), names, NoProgress())
+
+
+def test_nodes_that_are_alike_are_a_pool(planner, make):
+    made = planner(make.node("a", disk="ssd"), make.node("b", disk="ssd"), make.node("c", cpu="8"))
+    pools = pools_of(made.model, "")
+    assert [[info.name for info in found] for found in pools.values()] == [["a", "b"], ["c"]]
+    assert list(pools_of(made.model, "disk")) == ["", "ssd"]
+
+
+def test_a_surge_node_makes_room_in_its_own_pool(planner, make):
+    """Both nodes are full; the surge node takes the pods, but for its DaemonSet's share."""
+    full = [make.node("a"), make.node("b"), daemon_pod(make, "a"), daemon_pod(make, "b")]
+    full += deployment(make, "web", ["a", "a", "a", "b", "b", "b"])
+    assert checked(planner(*full), surge=0).blocked == ["a", "b"]
+    assert checked(planner(*full), surge=1).blocked == []
+
+
+def test_a_pod_that_even_surge_cannot_place_is_named(planner, make):
+    """A pod bound to one host by its selector goes nowhere else."""
+    pinned = {"kubernetes.io/hostname": "a"}
+    objects = [
+        make.node("a", **pinned),
+        make.node("b", **{"kubernetes.io/hostname": "b"}),
+        *deployment(make, "db", ["a"], nodeSelector=pinned),
+    ]
+    [blocker] = checked(planner(*objects)).blockers
+    assert (blocker.node, blocker.cause) == ("a", BlockCause.NO_PLACE)
+
+
+def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, make):
+    objects = [
+        make.node("a"),
+        make.node("b"),
+        *deployment(make, "web", ["a", "b"]),
+        *deployment(make, "one", ["a"]),
+        *deployment(make, "strict", ["b"]),
+        budget("strict", maxUnavailable=0),
+    ]
+    made = planner(*objects)
+    pools = pools_of(made.model, "")
+    surge = surge_nodes(pools, 1)
+    plan = check_nodes(made, pools, surge, ["a", "b"], NoProgress())
+    base = experiment(*objects)
+    added = [one.manifest() for found in surge.values() for one in found]
+    run_plan(
+        plan, replace(base, initial=(*base.initial, *added)), NoProgress(),
+        at_once=1, away=seconds(300),
+    )  # fmt: skip
+    found = upgrade_answer(plan, made.budgets.limits(), 1, "dump.yaml", ()).to_json()
+    assert found["verdict"] == "An upgrade of 2 nodes stops: 1 node cannot be drained."
+    assert found["findings"] == [
+        "1 budget can never be met by an eviction: default/strict.",
+        "Draining the other 1 takes 5m30s.",
+        "1 single replica will stop while its pod moves.",
+    ]
+    assert [row["pdb"] for row in found["never"]] == ["default/strict"]
+    assert [row["workload"] for row in found["stopped"]] == ["deploy/default/one"]
