@@ -15,8 +15,8 @@ def with_conditions(
 ) -> list[Json]:
     """Return `conditions` with each of `changes` (type, status, reason, ...) merged in by type.
 
-    lastTransitionTime becomes `timestamp` where the status is another one than before, or there
-    was none; empty reasons and messages are left out.
+    lastTransitionTime becomes `timestamp` if the status changes or the condition is new; empty
+    reasons and messages are left out.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)

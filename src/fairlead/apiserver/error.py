@@ -17,11 +17,11 @@ STALE: Final = (
 
 
 class ApiError(Exception):
-    """A refused request: Status.reason, HTTP code, message, and details where upstream has them.
+    """A refused request: Status.reason, HTTP code, message, and details if upstream has them.
 
-    `retry_after_s` is 0 where the response has no Retry-After. `resource` replaces the plural as
-    the kind in the details. `has_details` sends details even if they are empty. `continue_token`
-    lets a client continue a list that has expired.
+    `retry_after_s` is 0 if the response has no Retry-After. `resource` replaces the plural as the
+    kind in the details. `has_details` sends details even if they are empty. `continue_token` lets a
+    client continue a list that has expired.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one Status
@@ -42,7 +42,7 @@ class ApiError(Exception):
     ) -> None:
         """`kind`, `namespace` and `name` identify the requested object, if there is one.
 
-        `details` replace those that follow from the other arguments.
+        `details` replaces the details computed from the other arguments.
         """
         super().__init__(message)
         self.reason = reason

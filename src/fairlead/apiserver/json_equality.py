@@ -1,8 +1,8 @@
 """Type-strict equality of JSON values, and a hashable canonical form of them.
 
-1 equals 1.0 but not true. The canonical form makes looking up one item among many cheap:
-comparing each item of a long list with every other takes hours where looking up takes seconds.
-The order of an object's members does not matter.
+1 equals 1.0 but not true; the order of an object's members does not matter. The canonical form
+makes lookups fast: comparing all items of two long lists pairwise would take hours instead of
+seconds.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def json_equal(value: Any, other: Any) -> bool:
     """Return whether two JSON values are equal: 1 equals 1.0 but not true, at any depth."""
     if value is other:
         return True
-    if value != other:  # which takes 1 for true
+    if value != other:  # == would take 1 for true
         return False
     return canonical_key(value) == canonical_key(other) or _is_as_true(value, other)
 
 
 def _is_as_true(value: Any, other: Any) -> bool:
-    """Return whether two values that Python finds equal have booleans at the same places."""
+    """Return whether two values that are equal in Python have booleans in the same places."""
     if isinstance(value, dict):
         return all(_is_as_true(item, other[key]) for key, item in value.items())
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""Kind: what the API server must know about each kind of object.
+"""Kind: the facts about each kind of object that the API server needs.
 
-The rows are in `kind_table`. Any other kind (a custom resource, a kind of another version) gets
-guessed names; a server that knows its definition asks `registry` instead.
+The rows are in `kind_table`. The names of other kinds (custom resources, kinds of other versions)
+are guessed; a server with their definitions uses `registry` instead.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """
@@ -30,7 +30,7 @@ _PROXY: Final = ("create", "delete", "get", "patch", "update")
 class Subresource:
     """A subresource and the kind of its bodies.
 
-    `group` and `version` are "" where the body has the object's group and version.
+    `group` and `version` are "" if the body has the object's group and version.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Kind:
     all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
 
     def __hash__(self) -> int:
-        """Returns the hash of one string, since lookups are frequent; few kinds share it."""
+        """Return the hash of one string, because lookups are frequent; few kinds share it."""
         return self.resource.__hash__()
 
     @cached_property
@@ -183,12 +183,12 @@ class Kind:
 
     @cached_property
     def singular(self) -> str:
-        """The singular, such as `pod`; custom resources and metrics kinds may have their own."""
+        """The singular, such as `pod`; custom resources and metrics kinds may set others."""
         return self.kind.lower() if self.singular_name is None else self.singular_name
 
     @cached_property
     def list_kind(self) -> str:
-        """The list's kind, such as `PodList`; custom resources may have their own."""
+        """The list's kind, such as `PodList`; custom resources may set another."""
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:

@@ -3,7 +3,8 @@
 A row is apiVersion, kind, plural, short names, traits, categories, subresources ("-" for none). The
 traits: n is namespaced; g counts the changes of its spec in metadata.generation; s has the
 subresource `status`; c is a custom resource, served only where its definition exists. If several
-groups share a name, the first row has it, as in kubectl. Subresources are sorted by name.
+groups have a kind of the same name, the name means the first row, as in kubectl. Subresources are
+sorted by name.
 
 upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
 """
@@ -95,7 +96,7 @@ metrics.k8s.io/v1beta1 NodeMetrics nodes - - - -
 metrics.k8s.io/v1beta1 PodMetrics pods - n - -
 """
 
-# Kinds that are only created, never stored: the response answers the request.
+# kinds that are only created, never stored: the response answers the request
 POSTED: Final = """
 v1 Binding bindings - n - -
 authentication.k8s.io/v1 SelfSubjectReview selfsubjectreviews - - - -

@@ -1,7 +1,7 @@
-"""Admission: plugins that change or refuse a request after it was decoded and before it is stored.
+"""Admission: plugins that change or refuse a request after decoding and before storage.
 
-Law: a plugin sees one request (`attributes.Attributes`) and the objects in storage. It returns the
-object to go on with or raises `ApiError`; it writes nothing.
+Law: a plugin reads one request (`attributes.Attributes`) and the objects in storage. It returns the
+object to store or raises `ApiError`; it writes nothing.
 
 `chain` lists the plugins in upstream's order. Plugins that are one module each are in `plugins`;
 `webhooks`, `policy` and `quota` are plugins of several modules. `match` (rules, selectors, match

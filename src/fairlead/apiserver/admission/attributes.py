@@ -36,9 +36,9 @@ class ReinvocationContext:
     run again (`round` 1): built-in plugins always, a webhook or policy only if its reinvocation
     policy is IfNeeded and the object has changed since it ran.
 
-    `previously_invoked` are the keys of those that want to run again, `due` those among them for
-    which the object has changed since, and `last_output` the object after the last webhook.
-    `apply_defaults` fills in the defaults of a changed object.
+    `previously_invoked` are the keys of webhooks and policies with that reinvocation policy, `due`
+    those of them for which the object has changed since they ran, and `last_output` the object
+    after the last webhook. `apply_defaults` sets the defaults of a changed object.
 
     upstream: apiserver/pkg/admission/reinvocation.go,
     plugin/webhook/mutating/reinvocationcontext.go
@@ -65,9 +65,9 @@ class ReinvocationContext:
 class AdmissionAttributes(Struct, frozen=True):
     """The attributes of a request, which admission plugins read.
 
-    `obj` is the object to store, for DELETE the stored one. With a subresource it is the body that
-    was sent (a Binding, an Eviction) or, for status, the whole object. `old` is the stored object
-    of an update. `reinvocation` is None where nothing is mutated a second time.
+    `obj` is the object to store; for DELETE, the stored object. For a subresource it is the body (a
+    Binding, an Eviction) or, for status, the whole object. `old` is the stored object of an update.
+    `reinvocation` is None if no plugin runs twice.
     """
 
     operation: Operation
@@ -118,7 +118,7 @@ class AdmissionAttributes(Struct, frozen=True):
 
 
 class AdmissionPlugin(Protocol):
-    """Admits an object, whether it changes it or not, or refuses it.
+    """Admits an object, changed or unchanged, or refuses it.
 
     A plugin that never changes objects sets `CHECKS_ONLY = True`. It runs after all others, on a
     complete and valid object, as upstream's validating plugins do.

@@ -51,7 +51,7 @@ def served_admission(
 
     `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
     resources; `authorities` are further CA ConfigMaps that ServiceAccount mounts;
-    `preemption_policies` is that of Priority.
+    `preemption_policies` is an option of Priority.
     """
     return (
         NamespaceLifecycle(),  # first: without its namespace nothing else can be checked
@@ -76,5 +76,6 @@ def served_admission(
         PolicyAuthorization(),
         ValidatingAdmissionPolicy(),
         ValidatingAdmissionWebhook(),
-        ResourceQuota(limited),  # last: charges quotas, so no other plugin may refuse after it
+        # last: counts against quotas, so no other plugin may refuse afterwards
+        ResourceQuota(limited),
     )

@@ -1,7 +1,7 @@
 """Which requests a webhook or policy applies to: rules, selectors and match conditions.
 
 With match policy Equivalent (the default), a rule for another version of a kind applies too, and
-the webhook or policy sees the object in that version. With Exact it does not.
+the webhook or policy gets the object in that version. With Exact, the rule does not apply.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{generic/webhook,matchconditions/matcher}.go,
 predicates/{rules,namespace,object}
@@ -97,7 +97,7 @@ def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) 
 
 
 def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Storage) -> Json:
-    """The CEL variables that all expressions about a request have, with objects as `matched`."""
+    """Return the CEL variables of all expressions about a request, with objects as `matched`."""
     request = admission_request(attributes, matched)
     return {
         "object": converted_object(attributes, matched),

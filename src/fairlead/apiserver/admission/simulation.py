@@ -1,8 +1,8 @@
 """SimulatedAdmission: the admission plugins of a simulation, and what they could not check.
 
-They are those of a server, except the ones that judge users, and webhooks, which are only named.
-A simulation starts from a snapshot, which may lack kinds that a server always has; a plugin that
-looks up such a kind then refuses nothing:
+They are those of a server, except those that check users, and webhooks, whose calls are only
+counted. A simulation starts from a snapshot, which may lack kinds that a server always has; a
+plugin that looks up such a kind is then skipped:
 
     Namespace         listed, if there is a Namespace `kube-system`
     ServiceAccount    listed, if the pod's namespace has a ServiceAccount `default`
@@ -47,8 +47,8 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 class Unchecked:
     """What admission left out in a run.
 
-    `plugins` are the names of plugins by the resource (`namespaces`) that they lacked, `webhooks`
-    the number of requests by the name of each webhook that they would have been sent to.
+    `plugins` maps missing resources (`namespaces`) to the plugins that needed them; `webhooks` maps
+    each webhook's name to the number of requests that would have been sent to it.
     """
 
     plugins: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class SimulatedAdmission:
         """`suffix` returns five characters for generated names.
 
         `completed` decodes an object by its type and sets all defaults, for CEL policies.
-        `preemption_policies` is that of Priority.
+        `preemption_policies` is an option of Priority.
         """
         self.unchecked = Unchecked()
         namespaces = NamespaceLifecycle(requires_namespace=False)
@@ -82,7 +82,7 @@ class SimulatedAdmission:
             ),
             Priority(
                 preemption_policies=preemption_policies
-            ),  # both admit hand-written pods of a snapshot, too
+            ),  # both also admit hand-written pods of a snapshot
             DefaultTolerationSeconds(),
             _OfRequests(
                 DefaultStorageClass(),
@@ -96,7 +96,8 @@ class SimulatedAdmission:
                 _IfListed(RuntimeClassOverhead(), None, RUNTIME_CLASS, self.unchecked),
                 _Policies(_validating, completed),
                 _UncalledWebhooks(self.unchecked, completed),
-                ResourceQuota(),  # last: charges quotas, so no other plugin may refuse after it
+                # last: counts against quotas, so no other plugin may refuse afterwards
+                ResourceQuota(),
             ),
         )
 
@@ -123,9 +124,9 @@ class _ChecksOfRequests(_OfRequests):
 
 @dataclass(frozen=True, slots=True)
 class _IfListed:
-    """Runs `plugin` if the snapshot lists the objects of `kind` that it looks up.
+    """Runs `plugin` if the snapshot contains the objects of `kind` that it looks up.
 
-    Without them it runs `otherwise`, and notes the plugin if it would have checked the object.
+    Otherwise it runs `otherwise`, and records the plugin if it would have checked the object.
     """
 
     plugin: AdmissionPlugin
@@ -169,7 +170,7 @@ def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
 
 @dataclass(slots=True)
 class _Policies:
-    """Applies policies to the whole object, as a server has it, of a user's request.
+    """Applies policies to the whole object of a user's request, as on a server.
 
     `load` returns the plugin; it imports CEL, which a simulation without policies does not need.
     """

@@ -1,11 +1,11 @@
-"""Suspends a request while a webhook is called: it yields the call and is sent the answer.
+"""Suspends a request while a webhook is called: it yields the call and receives the answer.
 
     handler --> store verb --> admission --> webhook plugin --yield WebhookCall--> HTTP server
                                                             <--send WebhookAnswer--
 
-Nothing between the plugin and the HTTP server does I/O; other requests run while one is suspended.
+No code between the plugin and the HTTP server does I/O; other requests run while one is suspended.
 So an object may change between a request's read and its write. The write then raises
-`SupersededError`, and `retried` starts the request over with the newest object.
+`SupersededError`, and `retried` restarts the request with the newest object.
 
 Scheduling cycles call extenders in the same way: `engine.scheduling.extender.consultation`.
 """
@@ -70,7 +70,7 @@ class SupersededError(ApiError):
 def settle(
     calls: WebhookCalls[Result], call: Callable[[WebhookCall], WebhookAnswer] | None = None
 ) -> Result:
-    """Run `calls` to the end with `call`, which answers at once, and return the result.
+    """Run `calls` to its end and return the result; `call` answers webhook calls immediately.
 
     Raises RuntimeError if a webhook is to be called and `call` is None.
     """
@@ -86,7 +86,7 @@ def settle(
 
 
 def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]:
-    """Run `attempt`, again whenever it is superseded. Raises ApiError.
+    """Run `attempt`, and repeat it while it is superseded. Raises ApiError.
 
     upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate, which also admits anew
     """
@@ -101,7 +101,7 @@ def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]
 class Suspendable(Generic[Parameters, Result]):
     """A function that webhooks may suspend: `steps(...)` is the generator.
 
-    A plain call runs it to the end, for callers whose writes no webhook sees.
+    A plain call runs it to the end, for callers whose writes do not go through webhooks.
     """
 
     __slots__ = ("steps",)

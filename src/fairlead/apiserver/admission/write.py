@@ -1,4 +1,4 @@
-"""Write: who makes a change, and how it is to be carried out."""
+"""Write: the sender of a change, and how to carry it out."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _forget(_key: str, _value: str) -> None:
 class Write:
     """The context of one write; its defaults are for writes of the server itself.
 
-    With `dry_run` everything happens but storing. `track` sets the managed fields of an object,
-    given the one before. `user` None is the server itself. `warn` takes warnings for the client,
-    `annotate` keys and values for the audit log. `options` are the request's options as they were
-    sent. `rights` authorize the user for more (None: anything). `view` shows an object as the
-    client sees it where the subresource is a view of it (Scale).
+    With `dry_run`, all steps happen except storing. `track` sets the managed fields of an object,
+    given the previous object. `user` is None for the server itself. `warn` receives warnings for
+    the client, `annotate` keys and values for the audit log. `options` are the request's options as
+    sent. `rights` checks further permissions of the user (None: all are granted). `view` converts
+    an object to the view that the subresource shows (Scale).
     """
 
     dry_run: bool = False
@@ -54,7 +54,7 @@ class Write:
         return new if self.track is None else self.track(old, new)
 
     def is_same(self, old: Json, new: Json) -> bool:
-        """Return whether nothing has changed; the times of managed fields do not count."""
+        """Return whether the objects are equal, apart from the times of managed fields."""
         if self.track is None:
             return json_equal(old, new)
         return json_equal(without_timestamps(old), without_timestamps(new))

@@ -43,7 +43,7 @@ _RULES_SKIPPED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing "
     "errors to complete validation"
 )
-# After errors of these types rules are not evaluated: values may not have the declared type.
+# After errors of these types rules are not evaluated, because values may have wrong types.
 # upstream: customresource/validator.go:hasBlockingErr
 _BLOCKING: Final = frozenset(
     {
@@ -58,7 +58,7 @@ _BLOCKING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """The paths of the fields that a Scale shows; `selector` is None if it shows none."""
+    """The paths of the fields that a Scale shows; `selector` is None if there is none."""
 
     spec_text: str
     spec: JsonPath

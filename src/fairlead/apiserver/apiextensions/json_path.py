@@ -67,7 +67,7 @@ def json_path(text: str) -> JsonPath:
 
 
 def plain_path(text: str) -> JsonPath:
-    """Returns the path of field names separated by dots, whatever characters they have."""
+    """Returns the path of field names separated by dots; names may contain any characters."""
     names = tuple(text.removeprefix(".").split("."))
     return JsonPath(tuple(map(_named, names)), names)
 

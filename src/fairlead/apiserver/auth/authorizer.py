@@ -80,7 +80,7 @@ class Identity:
     """The authorizer, and the functions that authenticate and issue tokens.
 
     `recognize` finds the user of a token; `issue` signs claims (RFC 7519). `issuer` is the issuer
-    of tokens and the audience of those that name none; `keys` are the public keys (RFC 7517).
+    of tokens, and their audience if they name none; `keys` are the public keys (RFC 7517).
     """
 
     rights: Authorizer

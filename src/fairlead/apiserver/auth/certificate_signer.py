@@ -4,7 +4,7 @@
     kubernetes.io/kube-apiserver-client-kubelet   client certificates of kubelets
     kubernetes.io/kubelet-serving                 server certificates of kubelets
 
-Requests for other signers are left to those.
+Requests with another signerName are ignored.
 
 upstream: pkg/controller/certificates/signer/signer.go, pkg/controller/certificates/authority,
 pkg/apis/certificates/helpers.go
@@ -82,7 +82,7 @@ def sign(
 ) -> str:
     """Return the certificate (PEM) for `request`, valid until `not_after` or the authority's end.
 
-    Its validity starts with the authority's, to tolerate clock skew.
+    Its validity starts when the authority's does, to tolerate clock skew.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)
@@ -123,7 +123,7 @@ def _client_usage_problem(usages: Sequence[str]) -> str:
 def _name_problem(request: x509.CertificateSigningRequest, *, is_server: bool) -> str:
     """Return why the subjectAltNames of `request` are not allowed; "" if they are.
 
-    A serving certificate needs DNS names or IP addresses, a client's must have none.
+    A serving certificate needs DNS names or IP addresses; a client certificate must not have any.
     """
     names = list(_alternatives(request) or ())
     if is_server and not any(isinstance(one, x509.DNSName | x509.IPAddress) for one in names):

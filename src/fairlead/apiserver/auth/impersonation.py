@@ -51,7 +51,7 @@ _GROUP: Final = "authentication.k8s.io"
 def impersonated(
     attributes: AuthorizationAttributes, headers: Mapping[str, str], authorize: Authorize
 ) -> User:
-    """Return the effective user of a request: its user, or the one its headers impersonate.
+    """Return the effective user of a request: its user, or the user in its headers.
 
     Raises ApiError: 403 without permission, 400 for headers without a user name.
     """

@@ -1,7 +1,7 @@
 """Converts objects between the version of a request and the stored version.
 
 Events of both groups are the same objects, and so are HorizontalPodAutoscalers of both versions.
-They are stored as `Kind.stored_as`; a kind that is served as it is stored passes unchanged.
+They are stored as `Kind.stored_as`; a kind that is served in the stored version is not converted.
 Versions of a custom resource differ only in apiVersion and in their schemas: fields unknown to the
 stored version are lost on write, and fields unknown to the served version are left out on read.
 
@@ -30,12 +30,12 @@ _EVENT_FIELDS: Final = {
     "count": "deprecatedCount",
 }
 _CORE_EVENT_FIELDS: Final = {new: old for old, new in _EVENT_FIELDS.items()}
-# Fields that one version writes even if they are empty, and the other omits.
+# fields that one version writes even if they are empty and the other version omits
 _EMPTY_IN_CORE: Final = ("reportingComponent", "reportingInstance")
 
 
 def is_converted(kind: Kind) -> bool:
-    """Return whether objects of `kind` are stored in another form than they are served in."""
+    """Return whether the stored version of `kind` differs from the served version."""
     return kind.stored_as != kind.api_version
 
 
@@ -58,7 +58,7 @@ def stored(kind: Kind, obj: Json) -> Json:
 
 
 def pruned_for_storage(kind: Kind, obj: Json) -> Json:
-    """A valid object with the stored apiVersion, without fields that its schema does not know."""
+    """Return a valid object with the stored apiVersion, without fields unknown to its schema."""
     if kind.custom is None or not is_converted(kind):
         return obj
     for api_version, one in kind.all_types:

@@ -1,6 +1,6 @@
 """Defaulting: fills in the absent fields of an object.
 
-Law: pure; an object that lacks nothing is returned itself.
+Law: pure; an object that is complete is returned unchanged.
 
 `defaulter` completes an object by its schema: first the defaults of single fields, which are rows
 of `schema.facts`, then the rules of types whose defaults depend on several fields. `simulation`

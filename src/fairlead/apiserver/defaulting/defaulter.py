@@ -100,7 +100,7 @@ DEVICE_RULES: Final[Mapping[str, Rule]] = {
 
 Complete = Callable[[Any], Any]
 
-# By type name: `v1.Container`, or `core.v1.Event` where two groups have a type of that name.
+# by type name: `v1.Container`, or `core.v1.Event` if two groups have a type of that name
 RULES: Final[Mapping[str, Rule]] = {
     **POD_RULES,
     **AMOUNT_RULES,
@@ -191,7 +191,7 @@ def _of_map(schema: Schema) -> Complete:
 
 
 def _inner(schema: Schema) -> Complete:
-    assert schema.items is not None  # otherwise nothing would have defaults
+    assert schema.items is not None  # else no type would have defaults
     inner = _completer(schema.items)
     assert inner is not None
     return inner

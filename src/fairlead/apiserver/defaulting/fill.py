@@ -11,7 +11,7 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """Returns `obj` with the `defaults` that it lacks; the same object if it lacks none."""
+    """Returns `obj` with the missing `defaults`; the same object if none is missing."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 

@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates.
 
 A template gets the defaults of a pod's spec. Requests derived from limits, and service links, are
-set on pods only, so that a template stays as its author wrote it.
+set on pods only, so that a template does not change otherwise.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{Pod,PodSpec,Container,Volume},
 pkg/apis/core/v1/conversion.go

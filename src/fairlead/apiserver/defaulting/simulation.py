@@ -1,4 +1,4 @@
-"""The defaults that simulations need: those that controllers or the scheduler read.
+"""The defaults for simulations: those that controllers or the scheduler read.
 
 A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots stay
 short. The values and rules are those of the API server's defaulter; only fewer are applied.
@@ -131,7 +131,7 @@ def _template_labels(template: Json) -> dict[str, str]:
     try:
         return decode_as(Pod, template).metadata.labels
     except DecodeError:
-        return {}  # validation reports the field
+        return {}  # validation reports the wrong field
 
 
 def _job(obj: Json) -> Json:

@@ -1,6 +1,6 @@
-"""Documents at paths that name no resource.
+"""Documents at paths without a resource.
 
-    /api  /apis                    aggregated discovery, or a list of groups, as Accept asks
+    /api  /apis                    aggregated discovery, or a list of groups, by Accept
     /api/v1  /apis/G  /apis/G/V    one group, one version
     /version  /                    the version, all paths
     /healthz  /livez  /readyz      health
@@ -52,14 +52,14 @@ _PUBLIC: Final = (("Cache-Control", "public"), ("Vary", "Accept"))
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """An encoded document and its ETag."""
+    """An encoded document with its ETag."""
 
     body: bytes
     etag: str
 
 
 class Documents:
-    """A Document (see `endpoints.server`) for everything above."""
+    """Serves (as a Document, see `endpoints.server`) all paths above."""
 
     def __init__(self, registry: ServedKinds, server_address: str, fairlead_version: str) -> None:
         """`server_address` is the host and port in the documents."""
@@ -127,7 +127,7 @@ class Documents:
         return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
-        """Return whether only GET is allowed; other documents ignore the method."""
+        """Return whether only GET is allowed; for other documents the method is ignored."""
         # upstream: apiserver/pkg/server/handler.go:director; not so kube-aggregator/pkg/apiserver/
         # handler_apis.go and apiextensions-apiserver/pkg/apiserver/customresource_handler.go
         match path:
@@ -162,7 +162,7 @@ class Documents:
 
 
 def _aggregated_clause(accept: str) -> Clause | None:
-    """Return the Accept clause for aggregated discovery; None if one without `as` comes first.
+    """Return the Accept clause for aggregated discovery; None if a clause without `as` comes first.
 
     Raises ApiError 406 if the client accepts nothing that is served.
     """

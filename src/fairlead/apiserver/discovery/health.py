@@ -1,7 +1,7 @@
 """`/healthz`, `/livez` and `/readyz`, with upstream's check names, as probes may exclude some.
 
-The server is one process, so if it answers it is healthy. Everything that upstream's post-start
-hooks do is done before the first request.
+The server is one process, so if it responds it is healthy. The work of upstream's post-start hooks
+is done before the first request.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go:handleRootHealth
 """

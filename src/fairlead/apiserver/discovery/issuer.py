@@ -20,7 +20,7 @@ _CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
 
 
 class IssuerDocuments:
-    """A Document (see `endpoints.server`) for both paths."""
+    """Serves both paths (as a Document, see `endpoints.server`)."""
 
     def __init__(self, identity: Identity, address: str) -> None:
         """`address` is the host and port in the documents."""

@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
-# Resources whose storage version upstream still has as an older one, which its hash shows.
+# resources for which upstream still stores an older version, which affects the hash
 _HASHED_VERSIONS: Final = {
     "CustomResourceDefinition": "v1beta1",
     "MutatingAdmissionPolicy": "v1beta1",

@@ -82,7 +82,7 @@ def shown_rule(rule: Json) -> Json:
 
 
 def shown_versions(versions: list[Json]) -> list[Json]:
-    """Versions as an error quotes them, without the fields that the internal type hoists."""
+    """Return the versions as an error quotes them, without fields of the internal type's spec."""
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)
         for version in versions

@@ -1,5 +1,5 @@
 """HTTP: serves an ApiServer on a socket.
 
-Law: nothing is decided here. Bytes become requests, answers become bytes. Together with the log on
-disk, this is the only part of the API server that uses clocks, sockets and tasks.
+Law: no decisions here. Bytes become requests, answers become bytes. Together with the log on disk,
+this is the only part of the API server that uses clocks, sockets and tasks.
 """

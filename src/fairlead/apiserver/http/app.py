@@ -1,10 +1,10 @@
 """ApiApp: an ApiServer as an ASGI application.
 
     1. authenticate   by client certificate or bearer token
-    2. authorize      by the head of the request alone
+    2. authorize      by the head of the request only
     3. read the body  bounded in size and time
     4. handle         `ApiServer.handle`, suspended while a webhook is called
-    5. settle         wait until what the answer tells is durable
+    5. settle         wait until the changes that the answer shows are durable
     6. send           in chunks, compressed if long; a watch line by line
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
@@ -86,9 +86,9 @@ class ApiApp:
     ) -> None:
         """`settle` is awaited before every answer, also to a read, and before watch events.
 
-        Otherwise a client could see a resourceVersion that a crash takes back. The version would
-        then be given to another change, and a watch from there would miss that change.
-        `handlers` serve further paths, after authorization. `audit` gets one line per answer.
+        Otherwise a client could receive a resourceVersion that a crash reverts. Another change
+        would then get the same version, and a watch from there would miss that change. `handlers`
+        serve further paths, after authorization. `audit` gets one line per answer.
         """
         self._handlers = handlers
         self._audit = audit

@@ -16,7 +16,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 "
 class CoalescingTransport(asyncio.Transport):
     """Wraps `transport` for one answer, and holds its head back until the body begins.
 
-    Not for HEAD requests, whose answers have no body.
+    Do not use it for HEAD requests, whose answers have no body.
     """
 
     __slots__ = ("_head", "_is_head_sent", "_transport")

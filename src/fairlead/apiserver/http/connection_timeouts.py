@@ -7,7 +7,7 @@ uvicorn closes idle connections. This protocol also closes connections
     whose request has no Host header or several, with status 400
     whose request head is incomplete after HEAD_SECONDS_MAX, or longer than HEAD_BYTES_MAX
     whose client does not read its answer for READING_SECONDS_MAX, or for UNREAD_SECONDS_MIN if
-    more than UNREAD_MAX others do not either
+    more than UNREAD_MAX other clients do not read
     whose client keeps sending a body after its request was refused
 
 upstream: Go's net/http/server.go:readRequest, which refuses such heads in the same words
@@ -66,7 +66,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
     """One connection with its timeouts."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Take uvicorn's arguments; no timeout runs yet."""
+        """Store uvicorn's arguments; start no timeout yet."""
         super().__init__(*arguments, **options)
         self._head = _Deadline()
         self._reading = _Deadline()

@@ -1,4 +1,4 @@
-"""Request headers as a mapping: the first of repeated headers counts, or they are a list.
+"""Request headers as a mapping; of repeated headers, the first counts, or all as a list.
 
 upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation
 """

@@ -1,6 +1,7 @@
 """Authenticates clients by certificate.
 
-TLS has verified the certificate. Its common name is the user, its organizations are groups.
+TLS has verified the certificate. Its common name is the user name; its organizations are the
+groups.
 
 upstream: apiserver/pkg/authentication/request/x509/x509.go:CommonNameUserConversion
 """

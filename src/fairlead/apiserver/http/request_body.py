@@ -1,4 +1,4 @@
-"""Reads the bodies of requests, bounded in size and time, each and together."""
+"""Reads the bodies of requests; limits the size and time of each, and the memory of all."""
 
 from __future__ import annotations
 

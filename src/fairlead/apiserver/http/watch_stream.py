@@ -1,6 +1,6 @@
 """Streams the events of a watch until it ends or the client disconnects.
 
-After a send it waits SEND_INTERVAL_S, so that the events of a busy watch are sent together.
+It waits SEND_INTERVAL_S after each send, so that the events of a busy watch are sent together.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def stream(
 
 
 async def _disconnected(receive: Receive) -> Message:
-    """Return when the client disconnects."""
+    """Wait until the client disconnects."""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -53,7 +53,7 @@ async def _disconnected(receive: Receive) -> Message:
 
 
 class _Stream:
-    """Streams one watch to one client; `_woken` is set when there may be something to do."""
+    """Streams one watch to one client; `_woken` is set when there may be work."""
 
     def __init__(
         self,
@@ -101,9 +101,9 @@ class _Stream:
         self._schedule_bookmark(elapsed_s)
 
     async def _send_lines(self) -> bool:
-        """Send the queued events. Returns whether there may be more.
+        """Send the queued events; return whether there may be more.
 
-        One chunk at a time is taken from the queue. The others stay there, where watches share
+        One chunk at a time is taken from the queue. The others stay there, because watches share
         their bytes.
         """
         self._woken.clear()

@@ -3,8 +3,8 @@
 Clauses of Accept are tried by q value, then in order; one that asks for an unknown view is skipped.
 Answers are JSON or YAML, never protobuf.
 
-Routes of built-in kinds check the media type first. They do not know `application/*`, and refuse
-with another message.
+Routes of built-in kinds check the media type first. They do not accept `application/*`, and refuse
+with a different message.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """
@@ -93,7 +93,7 @@ def negotiated_media_type(
         if form is None:
             continue
         if streams and form.media_type == YAML:
-            raise not_a_view(WATCHES)  # even if the client accepts JSON too
+            raise not_a_view(WATCHES)  # even if the client also accepts JSON
         if has_views or not form.view:
             return form
     if any(_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):

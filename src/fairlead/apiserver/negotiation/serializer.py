@@ -12,7 +12,8 @@ import yaml
 from fairlead.apiserver.negotiation.media_type import YAML
 
 BLOCK_YAML_BYTES_MAX: Final = 256 << 10
-# What JSON strings may contain, and YAML may not or reads as line breaks (YAML 1.1, 5.1).
+# characters that JSON strings may contain, but YAML excludes or reads as line breaks (YAML 1.1,
+# 5.1)
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
@@ -22,7 +23,7 @@ class _Dumper(yaml.CSafeDumper):
     """Writes subclasses of dict like dicts, and never uses anchors and aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write every part of a document out."""
+        """Return True, so that every part of a document is written out."""
         return True
 
 
@@ -32,8 +33,8 @@ _Dumper.add_multi_representer(dict, _Dumper.represent_dict)
 def text_of(media_type: str, value: Any) -> bytes:
     """Return `value` as YAML for that media type, else as JSON.
 
-    Long YAML is written like JSON, on one line. That is valid YAML, and laying it out would block
-    all other requests for a second per megabyte.
+    Long YAML is written like JSON, on one line, which is valid YAML. Formatting it would block all
+    other requests for a second per megabyte.
     """
     text = encode(value)
     if media_type != YAML:

@@ -4,7 +4,7 @@
     /openapi/v3/apis/GROUP/V    one document; with its hash in the query it never expires
     /openapi/v2                 everything in one document
 
-Hashes are of the inputs of a document, so that the index needs no documents.
+A hash covers the inputs of a document, so the index can be made without the documents.
 
 upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, pkg/handler/handler.go
 """
@@ -45,7 +45,7 @@ _PLAIN: Final = (".well-known/openid-configuration", "openid/v1/jwks", "version"
 
 
 class OpenApi:
-    """A Document (see `endpoints.server`) for everything under /openapi."""
+    """Serves (as a Document, see `endpoints.server`) all paths under /openapi."""
 
     def __init__(self, registry: ServedKinds, fairlead_version: str) -> None:
         """Prepare documents about the kinds in `registry`."""

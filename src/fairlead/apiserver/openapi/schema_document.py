@@ -85,7 +85,7 @@ _LISTS_WITHOUT_STRATEGY: Final = ("items", "verbs")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs between OpenAPI v2 and v3 in references to types."""
+    """The differences between OpenAPI v2 and v3 in references to types."""
 
     prefix: str
     wraps_references: bool

@@ -156,7 +156,7 @@ def _definitions(definitions: Mapping[str, Json]) -> bytes:
 
 
 def _named(number: int, values: Iterable[tuple[str, bytes]]) -> bytes:
-    """Named messages, in order."""
+    """Return named messages, in order."""
     return b"".join(
         bytes_field(number, _text(1, name) + bytes_field(2, value)) for name, value in values
     )

@@ -185,7 +185,7 @@ def _kind(group: str, version: str, kind: str) -> Json:
 
 _PACKAGE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _META: Final = f"#/components/schemas/{_PACKAGE}"
-# Definitions that the descriptions are taken from: of objects, and of lists.
+# definitions whose descriptions are used: of objects, and of lists
 _OBJECT: Final = "io.k8s.api.apps.v1.Deployment"
 _LIST: Final = f"{_PACKAGE}.Status"
 _CONVENTIONS: Final = (

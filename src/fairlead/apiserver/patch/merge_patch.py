@@ -1,7 +1,7 @@
 """JSON merge patch (RFC 7386) without mutation: untouched members are shared with the original.
 
-Where the target is not an object, the patch replaces it, without the patch's null members. Where
-the patch is not an object, it replaces the target as it is.
+If the target is not an object, the patch replaces it, without null members. If the patch is not an
+object, it replaces the target unchanged.
 
 upstream: gopkg.in/evanphx/json-patch.v4/merge.go
 """

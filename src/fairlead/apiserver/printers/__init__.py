@@ -1,6 +1,6 @@
-"""Table printers: what `kubectl get` shows of each kind.
+"""Table printers: the columns that `kubectl get` shows for each kind.
 
-A printer has the columns of a kind, and computes the cells of one object. Printers read stored JSON
+A printer has the columns of a kind and computes the cells of one object. Printers read stored JSON
 that may be incomplete: a watch bookmark prints as an object without fields.
 
 upstream: pkg/printers/internalversion/printers.go

@@ -65,6 +65,6 @@ def _days(seconds: int) -> str:
 
 
 def _two_units(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
-    """Two units; the smaller one is left out if it is zero."""
+    """Return two units; the smaller one is omitted if it is zero."""
     rest = seconds % large // small
     return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")

@@ -22,7 +22,7 @@ _SPEC: Final = re.compile(r"(?P<name>[^/:*]+)(?::(?P<type>\w+))?(?:/(?P<format>\
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; with `priority` 1 it is only shown by `kubectl get -o wide`."""
+    """A column; if `priority` is 1, only `kubectl get -o wide` shows it."""
 
     name: str
     type: str = "string"
@@ -43,9 +43,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """How a kind is printed; `cells` takes an object and the time, in ns since 1970.
+    """The printer of a kind; `cells` takes an object and the time, in ns since 1970.
 
-    `conditions` returns the row's conditions, by which clients can hide rows. Rows are sorted by
+    `conditions` returns the row's conditions, which clients use to hide rows. Rows are sorted by
     `order`; None keeps the order of the list. If `is_bare`, an empty table has null instead of an
     empty list of rows.
     """

@@ -1,4 +1,4 @@
-"""Rows of nodes, namespaces, events, and the core kinds that pods are configured with.
+"""Rows of nodes, namespaces, events, and the core kinds that configure pods.
 
 upstream: pkg/printers/internalversion/printers.go:printNode, printEvent, ...
 """

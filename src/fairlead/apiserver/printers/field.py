@@ -1,4 +1,4 @@
-"""Accessors for fields of printed objects, which may all be missing."""
+"""Accessors for fields of printed objects; every field may be missing."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _outcome(terminated: Json) -> str:
 
 
 def _recount_sidecars(pod: Json, tally: _Tally) -> None:
-    """After initialization only the restarts of sidecars count."""
+    """Recount restarts: after initialization, only those of sidecars count."""
     tally.restarts, tally.restarted_at = 0, 0
     for status in items(pod, "status", "initContainerStatuses"):
         if status.get("name") in tally.sidecars:

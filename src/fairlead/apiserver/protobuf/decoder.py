@@ -1,9 +1,9 @@
-r"""Decodes a protobuf message into the JSON value that upstream would make of it.
+r"""Decodes a protobuf message into the JSON value that upstream would produce from it.
 
     k8s\0 | Unknown{typeMeta: {apiVersion, kind}, raw: the object}
 
-Timestamps, quantities and some other types are messages in protobuf and strings in JSON. Whether a
-field with its zero value is kept is decided by the schema, as for JSON bodies.
+Timestamps, quantities and some other types are messages in protobuf and strings in JSON. As for
+JSON bodies, the schema determines whether a field with its zero value is kept.
 
 upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go:Decode
 """
@@ -136,7 +136,7 @@ _INITIALS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A field of a message; with `inner`, its fields are part of the outer object in JSON."""
+    """A field of a message; if `inner` is set, its fields are part of the outer object in JSON."""
 
     name: str
     schema: Schema
@@ -218,7 +218,8 @@ _TYPE_META: Final[Mapping[int, Layout]] = {1: ((BYTES,), "APIVersion"), 2: ((BYT
 def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
     """Returns the object in `body`; `api_version` and `kind` are used if the envelope has none.
 
-    For a kind without a message type, only its type. Raises ApiError 400 for a malformed message.
+    For a kind without a message type, only the type is returned. Raises ApiError 400 for a
+    malformed message.
     """
     try:
         envelope_version, envelope_kind, raw = _envelope(body)

@@ -1,8 +1,8 @@
-"""Fast decoding of well-formed values, which almost all are.
+"""Fast decoding of well-formed values.
 
 Each type is compiled into a function that returns the value in stored form or raises UnusualError.
-Everything unusual is left to `decoder`, which produces the error messages; a reader never returns
-anything that `decoder` would not.
+`decoder` handles all unusual values and produces the error messages; a reader only returns values
+that `decoder` would return.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _compiled(schema: Schema) -> Reader:
             return _SCALARS.get(schema.type, _unusual)
 
 
-# How a field is read (None: it is a string), whether it is dropped if it is empty, and whether an
-# empty map is written as null.
+# How a field is read (None: it is a string), whether it is dropped if empty, and whether an empty
+# map is written as null.
 _Row = tuple[Reader | None, bool, bool]
 
 

@@ -1,7 +1,7 @@
 """Decodes a JSON value into the form in which an API server stores objects of its type.
 
 Unknown fields and nulls are dropped, quantities and timestamps become canonical, and empty values
-are dropped, kept or written according to upstream's types (`Zero`).
+are dropped, kept or added according to upstream's types (`Zero`).
 
 The first value of a wrong type refuses the whole object with Go's message, unless a later value
 fails in its own UnmarshalJSON (quantities, timestamps): such a failure ends the decoding and is
@@ -58,14 +58,17 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Returns what `read` returns, for any value; `compiled_reader` is faster for usual ones."""
+    """Returns the same as `read` for any value; `compiled_reader` is faster for usual values."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
-    """Returns the stored form of an empty object of this type. Shared: do not mutate."""
+    """Returns the stored form of an empty object of this type.
+
+    It is shared, so do not mutate it.
+    """
     return _walked(schema, {}, FieldLocation(), Notes())
 
 
@@ -113,7 +116,7 @@ class _Walk:
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, location: FieldLocation, before: Any
     ) -> Any:
-        """A value without its own UnmarshalJSON: a mismatch is recorded and the value skipped."""
+        """Decode a value without its own UnmarshalJSON: record a mismatch and skip the value."""
         try:
             return read(schema, value, location)
         except TypeMismatchError as mismatch:

@@ -1,4 +1,4 @@
-"""Sorts members into the order in which upstream encodes them.
+"""Sorts members in the order in which upstream encodes them.
 
 Go encodes the fields of structs as declared and the keys of maps by name; objects without a Go type
 (custom resources) are encoded by name at every depth. Values are shared, never mutated: a value
@@ -18,8 +18,8 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 _Order = Callable[[Any], Any]
 _Rows = dict[str, tuple[int, _Order | None]]
-# For an object with certain keys: the members that need sorting inside, and the order of the
-# keys, None if they are in order.
+# For objects with a certain set of keys: the members that need sorting inside, and the order of the
+# keys, None if they are already in order.
 _Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
 _Plans = dict[tuple[str, ...], _Plan]
 
@@ -117,7 +117,10 @@ def _map(inner: _Order | None, value: Any) -> Any:
 
 
 def _by_name(made: Json, like_that: Json) -> Json:
-    """Returns `made` sorted by name; the equal `like_that` if that is sorted already."""
+    """Returns `made` sorted by name.
+
+    Returns `like_that`, which is equal, if that is already sorted.
+    """
     keys, names = list(made), sorted(made)
     return like_that if keys == names else {key: made[key] for key in names}
 

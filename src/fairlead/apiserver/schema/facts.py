@@ -5,11 +5,11 @@ They are rows of the text files in `data/facts`, one file per API group, one blo
     core.v1.ContainerPort
       protocol +enum=TCP,UDP,SCTP +default="TCP"
 
-Defaulting, validation and the OpenAPI documents read the same rows. A `+` marks what upstream's
-Go types declare with a marker of that name and OpenAPI therefore publishes; the others follow from
+Defaulting, validation and the OpenAPI documents read the same rows. A `+` means that upstream's Go
+types have a marker of that name, so that OpenAPI publishes the fact; the others follow from
 upstream's defaults.go and validation.go.
 
-    +enum, enum          allowed values; `enum` is what validation allows where it differs
+    +enum, enum          allowed values; `enum` is what validation allows if that differs
     +default, default    the value of an absent field, as JSON; `unfilled`: published only
     required             must not be empty; ="..." is the detail of the error
     listed               an empty string is refused as a value that is not in `enum`
@@ -74,7 +74,7 @@ class FieldFacts:
 
 @dataclass(frozen=True, slots=True)
 class ImmutableField:
-    """An immutable field and how a change of it is refused; see `immutable` above."""
+    """An immutable field, and the error for a change of it; see `immutable` above."""
 
     path: str
     words: str

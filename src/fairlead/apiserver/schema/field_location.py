@@ -92,11 +92,11 @@ class Notes:
         return list(self._texts)
 
     def unknown(self, location: FieldLocation) -> None:
-        """Note an unknown field."""
+        """Record an unknown field."""
         self._note("unknown", location)
 
     def repeated(self, location: FieldLocation) -> None:
-        """Note a duplicate field."""
+        """Record a duplicate field."""
         self._note("duplicate", location)
 
     def _note(self, what: str, location: FieldLocation) -> None:

@@ -1,4 +1,4 @@
-"""Converts the result of a patch into upstream's types, as runtime.FromUnstructured does.
+"""Converts the result of a patch to upstream's types, as runtime.FromUnstructured does.
 
 A patch's result is not parsed as JSON again: its values are assigned one by one. Numbers are
 converted to their field's type: whole floats become integers, and integers beyond 32 bits lose

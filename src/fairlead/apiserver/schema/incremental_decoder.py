@@ -1,6 +1,6 @@
 """Decodes a changed object without decoding its unchanged parts again.
 
-Parts shared with the old object are in stored form already.
+Parts that are shared with the old object are already in stored form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks a single value against the keywords of a JSON schema.
 
 The keywords are OpenAPI's: those of a custom resource's schema, or the facts about a field of a
-built-in type (`schema.facts`). Both are checked here; each has error messages of its own.
+built-in type (`schema.facts`). Both are checked here; their error messages differ.
 
 upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,values}.go
 """

@@ -1,8 +1,8 @@
 """The schema of a type, as a node that leads to the types of its fields.
 
-Nodes are shared and created on demand, so a type may contain itself. How empty fields are treated
-is part of the field (`Zero`); how lists and maps are merged by patches and by server-side apply is
-part of the type (`ElementRelationship`) and of the field (`merge_key`).
+Nodes are shared and created on demand, so a type may contain itself. A field defines how it is
+encoded if empty (`Zero`). The type (`ElementRelationship`) and the field (`merge_key`) define how
+patches and server-side apply merge lists and maps.
 
 upstream: staging/src/k8s.io/api/*/types.go and api/openapi-spec/swagger.json
 """
@@ -26,7 +26,7 @@ _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 class Type(StrEnum):
-    """The type of a value; all but the last three are scalars in JSON."""
+    """The type of a value; all except the last three are scalars in JSON."""
 
     STRING = "string"
     BYTES = "bytes"
@@ -80,7 +80,7 @@ class Field:
 class Schema:
     """A type. `fields` are an OBJECT's; `items` is the element type of a LIST, MAP or OBJECT.
 
-    A granular ANY is treated by its value: objects have fields, everything else is one value.
+    For a granular ANY, the value matters: an object has fields, anything else is one value.
 
     `keys` identify the items of a LIST that is a MAP; `key_defaults` are the keys of items of this
     type that omit them. `definition` is the full name of a type that has one.
@@ -175,7 +175,7 @@ class SchemaSet:
         return self._made[name]
 
     def _of_field(self, row: _FieldRow) -> Schema:
-        """Returns the type of a field; the field may be granular where its type is atomic."""
+        """Returns the type of a field; the field may be granular although its type is atomic."""
         schema = self._of_type(row.t)
         return replace(schema, topology=ElementRelationship.GRANULAR) if row.g else schema
 

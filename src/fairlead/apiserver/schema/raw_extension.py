@@ -1,7 +1,7 @@
 """RawExtension fields, whose JSON text upstream keeps byte by byte.
 
-They are compared as text, so another spelling of the same value is a change. A response has the
-compact text, and a patch is applied to that form.
+They are compared as text, so a different notation of the same value is a change. A response
+contains the compact text, and a patch is applied to that text.
 
 upstream: apimachinery/pkg/runtime/extension.go:RawExtension
 """
@@ -19,7 +19,7 @@ class RawObject(dict[str, Any]):
     __slots__ = ("text",)
 
     def __init__(self, content: dict[str, Any], text: bytes) -> None:
-        """Holds `content` and its original JSON, `text`."""
+        """Store `content` and its original JSON, `text`."""
         super().__init__(content)
         self.text = text
 
@@ -41,7 +41,7 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def differs_as_text(before: Any, after: Any) -> bool:
-    """Return whether `after` has another text than `before`; False for objects without text.
+    """Return whether `after` has a different text from `before`; False for objects without text.
 
     A value copied from `before` is compact, as clients read it.
     """

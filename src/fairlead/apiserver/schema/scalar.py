@@ -1,7 +1,7 @@
 """Decodes scalars: strings, numbers, booleans, quantities, timestamps.
 
-Types with an UnmarshalJSON of their own (`ENDING`) end the decoding if they fail; a mismatch of any
-other type (`PLAIN`) is skipped and reported at the end.
+Types with their own UnmarshalJSON (`ENDING`) end the decoding if they fail; a mismatch of any other
+type (`PLAIN`) is skipped and reported at the end.
 
 upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time, intstr.IntOrString
 """
@@ -76,8 +76,8 @@ def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
 
 def _number_text(value: float) -> str:
     if isinstance(value, float) and _LARGE <= abs(value) < _WITHOUT_EXPONENT:
-        return f"{Decimal(repr(value)):f}"  # as upstream converts YAML to JSON
-    return repr(value)  # most likely as the client wrote it
+        return f"{Decimal(repr(value)):f}"  # as upstream's conversion of YAML to JSON does
+    return repr(value)  # probably the client's notation
 
 
 def _number(schema: Schema, value: Any, location: FieldLocation) -> float:

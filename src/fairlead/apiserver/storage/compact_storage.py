@@ -4,11 +4,11 @@ A decoded JSON value takes five times the memory of its text, and time in every 
 So only the most recently written objects stay decoded; the others are decoded when they are read.
 150,000 pods of 4 KB take 0.7 GB this way instead of 3.4 GB.
 
-The log of changes keeps decoded objects for watches. The total size of their texts is bounded as
-well as their number, so the log reaches back less far when large objects are written often.
+The log of changes keeps decoded objects for watches. Both their number and the total size of their
+texts are bounded, so the log covers less time when large objects are written often.
 
-Objects are bounded as in etcd: each in its size, and all together. A store that is full still
-accepts changes that make an object smaller, and everything that deletes one.
+As in etcd, the size of each object and of all together is limited. A full store still accepts
+changes that make an object smaller, and deletions.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class CompactStorage(Storage):
         """Start empty."""
         super().__init__(log_capacity)
         self._bytes_max = bytes_max
-        self._bytes = 0  # of all objects whose texts are known
+        self._bytes = 0  # of all objects with known texts
         self._hot_bytes = 0
         self._log_bytes_max = log_bytes_max
         self._log_bytes = 0
         self._sizes: deque[int] = deque()  # of the changes in the log
-        # Decoded objects, the least recently written first, with their texts where known.
+        # Decoded objects, the least recently written first, with their texts if known.
         self._hot: OrderedDict[tuple[str, Key], bytes | None] = OrderedDict()
         self._hot_max = hot_max
 
@@ -131,7 +131,7 @@ class CompactStorage(Storage):
         self._bound_log()
 
     def _require_space(self, change: StoredChange) -> None:
-        """Refuse an object that is too large, or too much together. Raises ApiError 500."""
+        """Refuse an object that is too large, alone or with all others. Raises ApiError 500."""
         require_storable(change.kind, change.object, change.text)
         meta = change.object["metadata"]
         known = _counted(self._hot.get((change.kind.resource, _key(meta))))
@@ -141,7 +141,7 @@ class CompactStorage(Storage):
             raise no_space()
 
     def _record(self, change: StoredChange) -> None:
-        """Keep the object's text before listeners request it."""
+        """Store the object's text before listeners request it."""
         self._weigh(change)
         key = _key(change.object["metadata"])
         entry = change.kind.resource, key
@@ -178,7 +178,7 @@ class CompactStorage(Storage):
             self._set_hot((kind.resource, key), found)
 
     def _keep(self, kind: Kind, key: Key, text: bytes | None = None) -> None:
-        """Keep an object decoded until others with `hot_max` or HOT_BYTES_MAX were written."""
+        """Keep an object decoded until `hot_max` objects or HOT_BYTES_MAX bytes follow it."""
         entry = kind.resource, key
         self._set_hot(entry, text)
         self._hot.move_to_end(entry)
@@ -193,7 +193,7 @@ class CompactStorage(Storage):
             objects[coldest] = text
 
     def _set_hot(self, entry: tuple[str, Key], text: bytes | None) -> None:
-        """Note the text of a decoded object, None where it is unknown."""
+        """Store the text of a decoded object, None if it is unknown."""
         known = self._hot.get(entry)
         self._hot_bytes += (len(text) if text else 0) - (len(known) if known else 0)
         self._hot[entry] = text
@@ -204,5 +204,5 @@ def _key(meta: Json) -> Key:
 
 
 def _counted(text: bytes | None) -> int:
-    """Return the bytes that an object counts; 0 while its text is unknown."""
+    """Return the size that counts for an object; 0 while its text is unknown."""
     return len(text) + OVERHEAD_BYTES if text else 0

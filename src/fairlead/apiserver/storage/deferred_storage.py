@@ -1,8 +1,7 @@
-"""DeferredStorage: makes the JSON values of restored objects when they are first read.
+"""DeferredStorage: decodes restored objects when they are first read.
 
-A simulation reads few of the objects that it is loaded with, and controllers have typed views of
-their own. The text of a pod of a real cluster is some 15 KB; its JSON value would take five times
-as much memory.
+A simulation reads few of its initial objects as JSON, because controllers use typed views. The text
+of a pod of a real cluster is some 15 KB; its JSON value would take five times as much memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""HighWaterMark: how far a write-ahead log had come, in a file beside it.
+"""HighWaterMark: the newest state of a write-ahead log, in a file beside it.
 
 A log that was truncated, deleted or replaced by an older copy looks like a good log with fewer
-changes. The mark tells the difference: after each commit it holds the newest version, its time, and
-a checksum over all changes up to it (see `chained`). It is written without a sync, so after a power
-failure it may lie behind the log, but never ahead of it.
+changes. The mark reveals this: after each commit it holds the newest version, its time, and a
+checksum over all changes so far (see `chained`). It is written without a sync, so after a power
+failure it may be older than the log, but never newer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class HighWaterMark:
     """Reads and writes the mark in the file at `path`."""
 
     def __init__(self, path: Path) -> None:
-        """Only keep the path; the file is opened on the first use."""
+        """Store the path; the first use opens the file."""
         self._path = path
         self._file = -1
 
@@ -63,7 +63,7 @@ class HighWaterMark:
 
 
 def chained(checksum: int, row: Row) -> int:
-    """Return the checksum after `row`, if `checksum` covers everything before: a 63-bit integer."""
+    """Return the checksum (63 bits) after `row`, given the `checksum` of all rows before it."""
     version, type_, resource, namespace, name, text = row
     head = f"{checksum}\0{version}\0{type_}\0{resource}\0{namespace}\0{name}\0"
     digest = blake2b(head.encode(), digest_size=_DIGEST_BYTES)

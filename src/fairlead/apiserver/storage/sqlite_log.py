@@ -95,8 +95,8 @@ _BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.
 _LOGGED: Final = "INSERT INTO log VALUES {}"
 _UPSERTED: Final = "INSERT OR REPLACE INTO current VALUES {}"
 _DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
-# Rows per statement. Each statement releases the GIL and must reacquire it,
-# which takes longer than the write on a busy server. SQLite allows at most 32,766 parameters.
+# Rows per statement. Each statement releases the GIL and must reacquire it, which takes longer than
+# the write on a busy server. SQLite allows at most 32,766 parameters.
 _ROWS_MAX: Final = 500
 _COPIED_PAGES: Final = 4_096  # at a time
 _COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
@@ -141,7 +141,7 @@ class SqliteLog:
     def continues(self, mark: Mark) -> bool:
         """Return whether the changes after `mark` lead to the newest one. Raises SqliteLogError.
 
-        True also where the log no longer reaches back to `mark`.
+        Also True if the log no longer reaches back to `mark`.
         """
         checksum, version = mark.checksum, mark.version
         query = (

@@ -1,4 +1,4 @@
-"""The AdmissionRequest that webhooks receive and expressions see as `request`.
+"""The AdmissionRequest: sent to webhooks, and available to expressions as `request`.
 
 upstream: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go,
 plugin/cel/condition.go:CreateAdmissionRequest

@@ -1,4 +1,4 @@
-"""The CEL library `authorizer`: checks what the requesting user, or a service account, may do.
+"""The CEL library `authorizer`: checks permissions of the requesting user or a service account.
 
     authorizer.group("apps").resource("deployments").namespace("n").check("create").allowed()
     authorizer.requestResource.check("approve").allowed()

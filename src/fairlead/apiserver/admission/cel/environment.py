@@ -28,7 +28,7 @@ from fairlead.cel.error import ExpressionError
 from fairlead.cel.program import KEPT_CHARACTERS_MAX, OUT_OF_BUDGET, CelEnvironment, Program
 
 CACHE_SIZE: Final = 1_024
-# The maximal size of a value, which a policy variable may hand to other expressions.
+# The maximal size of a value that a policy variable may pass to other expressions.
 VALUE_CHARACTERS_MAX: Final = 2 << 20
 _CHARACTERS_PER_ITEM: Final = 4
 _NAMES: Final = (
@@ -61,7 +61,7 @@ class ExpressionContext:
     _activation: dict[str, Any] | None = None
 
     def with_budget(self, units: int) -> ExpressionContext:
-        """Return a context with the same variables, but a cost budget of its own."""
+        """Return a context with the same variables and a separate cost budget of `units`."""
         return replace(self, _budget=CostBudget(units))
 
     def evaluate(self, expression: str) -> ExpressionResult:

@@ -1,4 +1,4 @@
-"""The default class of objects that name none, such as the default StorageClass.
+"""The default class of objects that do not name one, such as the default StorageClass.
 
 upstream: pkg/volume/util/storageclass.go:GetDefaultClass,
 plugin/pkg/admission/network/defaultingressclass/admission.go
@@ -13,8 +13,7 @@ from fairlead.apiserver.storage.storage import Storage
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
     """Returns the name of the default class, which one of `annotations` marks; "" for none.
 
-    Of several default classes, the newest one is used; of equally new ones, the first in order of
-    their names.
+    Of several default classes, the newest is used; of equally new ones, the first by name.
     """
     defaults = []
     for candidate in storage.items(kind):

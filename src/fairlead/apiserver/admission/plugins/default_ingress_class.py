@@ -1,4 +1,4 @@
-"""DefaultIngressClass: sets the class of Ingresses that name none.
+"""DefaultIngressClass: sets the class of Ingresses that do not name one.
 
 upstream: plugin/pkg/admission/network/defaultingressclass/admission.go
 """

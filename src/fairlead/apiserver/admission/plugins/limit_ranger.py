@@ -26,7 +26,7 @@ _CONTAINER_LISTS: Final = (("containers", "container"), ("initContainers", "init
 
 @dataclass(frozen=True, slots=True)
 class _Resources:
-    """Requests and limits; `has_limits` is False for claims, which have none."""
+    """Requests and limits; `has_limits` is False for claims, which have no limits."""
 
     requests: Amounts
     limits: Amounts

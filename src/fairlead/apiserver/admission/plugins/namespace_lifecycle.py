@@ -26,7 +26,7 @@ class NamespaceLifecycle:
     """The admission plugin `NamespaceLifecycle`."""
 
     def __init__(self, *, requires_namespace: bool = True) -> None:
-        """Without `requires_namespace` a namespace need not have an object, as in a dump."""
+        """If `requires_namespace` is False, a namespace needs no object, as in a dump."""
         self._requires_namespace = requires_namespace
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:

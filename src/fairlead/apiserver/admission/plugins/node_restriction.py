@@ -69,7 +69,7 @@ class NodeRestriction:
 
 
 def _problem(node: str, attributes: AdmissionAttributes, storage: Storage) -> str:
-    """Return why the kubelet of `node` may not do this; "" if it may."""
+    """Return why the kubelet of `node` may not make this request; "" if it may."""
     match attributes.kind, attributes.subresource:
         case kind, "eviction" if kind is POD:
             pod = storage.find(POD, attributes.namespace, attributes.name)
@@ -87,7 +87,7 @@ def _problem(node: str, attributes: AdmissionAttributes, storage: Storage) -> st
         case kind, _ if kind is CSI_NODE and attributes.name != node:
             return "can only access CSINode with the same name as the requesting node"
         case kind, _ if kind is RESOURCE_SLICE and _node_of(attributes.obj) != node:
-            # For updates the node authorizer has compared the node.
+            # For updates, the node authorizer has already compared the node.
             is_update = attributes.operation is Operation.UPDATE
             return "" if is_update else _SLICE_PROBLEM.format(attributes.operation.value.lower())
         case _:

@@ -1,7 +1,7 @@
 """Limits the number of pods of a local server (no upstream plugin).
 
-A workload may ask for a billion replicas by mistake. Real clusters are limited by etcd and by
-nodes; here the API server refuses the next pod, and the controller backs off and reports an event.
+A workload may request a billion replicas by mistake. Real clusters are limited by etcd and nodes;
+here the API server refuses further pods, and the controller backs off and records an event.
 Existing pods are kept.
 """
 

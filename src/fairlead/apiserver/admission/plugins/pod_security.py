@@ -1,7 +1,7 @@
 """PodSecurity: enforces the Pod Security Standards that a namespace's labels select.
 
 Pods that violate the `enforce` level are refused. Pods and workloads that violate the `warn` level
-cause a warning. `audit` has no effect here. Workloads are never refused, their pods are.
+cause a warning. `audit` has no effect here. Workloads are never refused, but their pods are.
 
 upstream: pod-security-admission/admission/admission.go
 """
@@ -127,7 +127,7 @@ def _warn_of_pods(namespace: Json, storage: Storage, attributes: AdmissionAttrib
 
 def _level(namespace: Json, mode: str) -> _Level:
     labels = namespace["metadata"].get("labels") or {}
-    # A mode without a label of its own uses the enforced level.
+    # A mode without its own label uses the enforced level.
     mode = mode if f"{PREFIX}{mode}" in labels else "enforce"
     name = labels.get(f"{PREFIX}{mode}", "privileged")
     version = labels.get(f"{PREFIX}{mode}-version", "latest")

@@ -1,9 +1,9 @@
 """Priority: resolves the priority of new pods, and validates PriorityClasses.
 
-A new pod gets value and preemption policy of the class it names, else of the default class, else
-priority 0. A pod that sets them itself is refused, unless they equal the resolved ones. Existing
-pods keep theirs. A pod of a snapshot that has a class but no priority was written by hand, and is
-resolved like a new one.
+A new pod gets the value and preemption policy of its class, else of the default class, else
+priority 0. A pod that sets these fields itself is refused, unless they equal the resolved values.
+Existing pods keep their values. A pod of a snapshot with a class but no priority was written by
+hand, and is resolved like a new pod.
 
 upstream: plugin/pkg/admission/priority/admission.go,
 pkg/registry/scheduling/priorityclass/storage/storage.go
@@ -30,7 +30,7 @@ class Priority:
     """The admission plugin `Priority`."""
 
     def __init__(self, *, preemption_policies: bool = True) -> None:
-        """Without `preemption_policies` new pods have none (NonPreemptingPriority, until 1.23)."""
+        """If `preemption_policies` is False, new pods get none (default until 1.23)."""
         self._preemption_policies = preemption_policies
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:

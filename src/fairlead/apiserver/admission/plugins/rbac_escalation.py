@@ -95,7 +95,7 @@ class _Grantor:
         self._require(kind, binding, descriptions)
 
     def _may(self, verb: str, kind: Kind, namespace: str, name: str) -> bool:
-        """Return whether the user may do `verb` to a role."""
+        """Return whether the user may use `verb` on a role."""
         request = AuthorizationAttributes(
             self.user,
             verb,

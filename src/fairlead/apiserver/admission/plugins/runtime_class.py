@@ -113,7 +113,7 @@ def _merged_tolerations(tolerations: list[Json]) -> list[Json]:
 
 
 def _covers(toleration: Json, one: Json) -> bool:
-    """Return whether `toleration` tolerates everything that `one` does."""
+    """Return whether `toleration` tolerates everything that `one` tolerates."""
     operator = toleration.get("operator") or "Equal"
     if toleration == one:
         return True

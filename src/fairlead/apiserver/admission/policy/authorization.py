@@ -1,6 +1,6 @@
 """Requires that authors of policies can read the parameters that the policies use.
 
-Expressions see parameters and can quote them in messages. So the author of a policy with a
+Expressions read parameters and can quote them in messages. So the author of a policy with a
 paramKind must be able to get all objects of that kind, and the author of a binding must be able to
 get the objects that its paramRef selects.
 

@@ -37,8 +37,8 @@ _A_NAMESPACE: Final = "paramRef.namespace must not be provided for a cluster-sco
 class PolicyMatch:
     """A policy that applies to a request, through a binding; `kind` is the matched version.
 
-    It is evaluated once for each of `params` (None: without parameters). With a `problem`, the
-    policy or binding could not be resolved; `binding` is None if it is the policy's.
+    It is evaluated once for each of `params` (None: without parameters). If `problem` is set, the
+    policy or binding could not be resolved; `binding` is None if the problem is in the policy.
     """
 
     policy: Json

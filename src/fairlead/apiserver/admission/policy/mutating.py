@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicy: changes objects as CEL expressions say.
+"""MutatingAdmissionPolicy: changes objects by CEL expressions.
 
 A policy takes effect through bindings. Its mutations run one after the other: an
 ApplyConfiguration is merged as server-side apply would, a JSONPatch is applied as it is.
@@ -68,7 +68,7 @@ class MutatingAdmissionPolicy:
 
 
 def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) -> bool:
-    """Return whether the policy runs in this round; notes those that may run again."""
+    """Return whether the policy runs in this round; records policies that may run again."""
     if reinvocation is None:
         return True
     binding_name = match.binding["metadata"]["name"] if match.binding else ""

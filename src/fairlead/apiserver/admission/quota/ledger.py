@@ -1,7 +1,7 @@
-"""QuotaLedgers: what is used of each ResourceQuota, counted as objects come and go.
+"""QuotaLedgers: the usage of each ResourceQuota, updated as objects are created and deleted.
 
-A quota is counted in full when its status is first asked for, or after its spec has changed; from
-then on each change in the namespace is added or subtracted.
+A quota is counted in full when its status is first requested, or after its spec has changed; then
+each change in the namespace is added or subtracted.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
 """
@@ -22,7 +22,7 @@ Name = tuple[str, str]  # resource, name
 
 @dataclass(slots=True)
 class _Ledger:
-    """Usage of one quota: by object, and in total."""
+    """The usage of one quota: by object, and in total."""
 
     spec: Json
     used_by: dict[Name, Amounts] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""ResourceQuota: refuses requests that exceed a quota, and charges those that do not.
+"""ResourceQuota: refuses requests that exceed a quota, and counts the others against it.
 
-A quota is enforced by its status: before the quota controller has set `status.hard` it limits
-nothing. An admitted request is charged to `status.used` at once, so that the next request sees it.
-Only the controller lowers `status.used`, when it counts again.
+A quota is enforced by its status: until the quota controller has set `status.hard`, it limits
+nothing. An admitted request is added to `status.used` immediately, so that it counts for the next
+request. Only the controller lowers `status.used`, when it recounts.
 
 `limited` resources cannot be used unless some quota covers them. This is the documented way to
 restrict who may use high priority classes.
@@ -80,7 +80,7 @@ class ResourceQuota:
     limited: Sequence[LimitedResource] = ()
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses what exceeds a quota (ApiError 403), else charges the quotas."""
+        """Refuses an object that exceeds a quota (ApiError 403), else adds it to the quotas."""
         kind, obj = attributes.kind, attributes.obj
         if not _is_charged(attributes):
             return obj
@@ -124,7 +124,7 @@ class ResourceQuota:
 
 @dataclass(frozen=True, slots=True)
 class _Charge:
-    """One object and the quotas that it is charged to."""
+    """One object and the quotas against which it counts."""
 
     kind: Kind
     obj: Json
@@ -165,7 +165,7 @@ class _Charge:
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
         """Returns the increase over the old object.
 
-        This is the full usage if the quota did not apply to the old object.
+        If the quota did not apply to the old object, this is the full usage.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])

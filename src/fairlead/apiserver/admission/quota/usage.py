@@ -1,7 +1,7 @@
-"""What an object uses of a quota, and to which quotas it is charged.
+"""The usage of an object, and the quotas against which it counts.
 
-All kinds are counted (`count/deployments.apps`). Pods, services and claims are also charged for
-what they request, and some kinds are counted under a legacy name as well.
+All kinds are counted (`count/deployments.apps`). The requests of pods, services and claims also
+count, and some kinds are also counted under a legacy name.
 
 upstream: pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,registry}.go,
 apiserver/pkg/quota/v1/generic/evaluator.go
@@ -33,7 +33,7 @@ _REQUIRED_BY_QUOTA: Final = frozenset(
 
 
 def usage(kind: Kind, obj: Json) -> Amounts:
-    """Returns the amounts that `obj` uses; a terminated pod is only counted."""
+    """Returns the amounts that `obj` uses; a terminated pod uses only its count."""
     used: Amounts = {f"count/{kind.resource}": _ONE}
     if kind is POD:
         return used | ({} if is_terminal(obj) else {"pods": _ONE} | _compute(effective_spec(obj)))
@@ -97,7 +97,7 @@ def scope_requirements(spec: Json) -> Iterator[Json]:
 
 
 def _matches_scope(kind: Kind, obj: Json, requirement: Json) -> bool:
-    """Return whether an object matches a scope; except for one, scopes only match pods."""
+    """Return whether an object matches a scope; all scopes except one match only pods."""
     if kind is PERSISTENT_VOLUME_CLAIM and requirement.get("scopeName") == "VolumeAttributesClass":
         return _selects(requirement, obj["spec"].get("volumeAttributesClassName", ""))
     if kind is not POD:
@@ -208,11 +208,9 @@ def _claim_usage(claim: Json) -> Amounts:
 
 # --- resources of a pod --------------------------------------------------------------------------
 
-# Until the kubelet has resized a container, it is charged the maximum of desired, allocated and
-# actual resources. An infeasible resize is not charged.
-#
-# upstream: component-helpers/resource/helpers.go:determineEffectiveRequests,
-# determineEffectiveLimits
+# Until the kubelet has resized a container, the maximum of desired, allocated and actual resources
+# counts. An infeasible resize does not count. upstream:
+# component-helpers/resource/helpers.go:determineEffectiveRequests, determineEffectiveLimits
 
 _STATUSES: Final = (
     ("containers", "containerStatuses"),
@@ -221,7 +219,7 @@ _STATUSES: Final = (
 
 
 def effective_spec(pod: Json) -> Json:
-    """Returns the spec of `pod` with the resources to charge."""
+    """Returns the spec of `pod` with the resources that count."""
     spec: Json = pod["spec"]
     status = pod.get("status") or {}
     is_infeasible = _is_infeasible(status)

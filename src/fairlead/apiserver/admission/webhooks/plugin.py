@@ -1,6 +1,6 @@
 """MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
-Nothing here does I/O: `admit` is a generator that yields the webhooks to call and is sent their
+This module does no I/O: `admit` is a generator that yields the webhooks to call and receives their
 answers (see `admission.suspension`). Webhooks are not called for the server's own writes.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
@@ -194,7 +194,10 @@ def _fails_match_conditions(
 
 
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """Returns the webhook's response; empty if a failed call is ignored. Raises ApiError."""
+    """Returns the webhook's response; {} if the call failed and failures are ignored.
+
+    Raises ApiError.
+    """
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')

@@ -24,7 +24,7 @@ from fairlead.cel.function import Function, free, member
 from fairlead.cel.library.url import uri_problem
 from fairlead.cel.value import NONE, OptionalValue
 
-# The size that upstream takes the longest pattern of a format to have.
+# The size that upstream assumes for the longest pattern of a format.
 _PATTERN_SIZE: Final = 128
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -56,8 +56,8 @@ class _StopEvaluationError(Exception):
 def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
     """Yields the rules that `value` violates; `old` is ABSENT if there is no old value.
 
-    For an unchanged value and everything in it, only transition rules are evaluated (ratcheting).
-    After a rule that exceeds the cost limit, evaluation stops.
+    For an unchanged value and its parts, only transition rules are evaluated (ratcheting). After a
+    rule that exceeds the cost limit, evaluation stops.
     """
     try:
         yield from _broken_rules(schema, value, old, path, _EvaluationState(CostBudget()))
@@ -216,7 +216,7 @@ def _quoted_value(value: Any) -> str:
 
 
 def _cel_value(schema: Structural, value: Any) -> Any:
-    """Returns `value` as CEL sees it: field names escaped, numbers and strings of their type."""
+    """Returns `value` in CEL's form: field names escaped, numbers and strings with their types."""
     if isinstance(value, dict):
         return dict(_cel_fields(schema, value))
     if isinstance(value, list) and schema.items is not None:

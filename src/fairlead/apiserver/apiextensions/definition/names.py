@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# Each name, the reason of a conflict over it, and whether it names kinds or resources.
+# each name, the reason for a conflict over it, and whether it names kinds or resources
 _NAMES: Final = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),
@@ -59,7 +59,7 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 
 
 def holder_of_own_plural(definition: Json) -> Json:
-    """Return a stand-in for another definition that holds the plural of `definition`."""
+    """Return a stand-in definition that holds the plural name of `definition`."""
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}
     return {"spec": {"group": spec["group"]}, "status": {"acceptedNames": names}}

@@ -58,7 +58,10 @@ class RuleCostTotal:
         self._most_expensive: list[tuple[int, str]] = []
 
     def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
-        """Adds the cost of the expression at `field`; an error if it exceeds the limit itself."""
+        """Adds the cost of the expression at `field`.
+
+        Yields an error if it alone exceeds the limit.
+        """
         if cost > RULE_COST_MAX:
             yield forbidden(
                 field, _over_budget_message(f"estimated {name} cost", cost, RULE_COST_MAX)

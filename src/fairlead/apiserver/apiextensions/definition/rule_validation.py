@@ -46,7 +46,7 @@ class RuleContext:
     """The context of a schema's rules.
 
     `cardinality` is how many values of the schema an object can have; None if unbounded. Below the
-    schema `uncorrelatable_from`, if given, items have no old value, so oldSelf is not available.
+    schema `uncorrelatable_from`, if set, items have no old value, so oldSelf is not available.
     """
 
     cost_total: RuleCostTotal

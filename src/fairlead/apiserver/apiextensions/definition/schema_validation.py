@@ -67,8 +67,8 @@ _JUNCTIONS: Final = ("allOf", "oneOf", "anyOf")
 class _NodeContext:
     """The context of a schema node.
 
-    `default_forbidden` says why it must not have a default. `cardinality` is how many values of the
-    node an object can have. For `uncorrelatable_from` see RuleContext.
+    `default_forbidden` is the reason why it must not have a default. `cardinality` is how many
+    values of the node an object can have. For `uncorrelatable_from` see RuleContext.
     """
 
     cost_total: RuleCostTotal

@@ -139,7 +139,7 @@ def mark_definition(definition: Json, now: int, _: int | None) -> Json:
 
 
 def without_cleanup_finalizer(definition: Json) -> Json:
-    """Return `definition` after its objects are gone."""
+    """Return `definition` without its finalizer, once its objects are deleted."""
     meta = dict(definition["metadata"])
     finalizers = [name for name in meta.pop("finalizers", ()) if name != CLEANUP]
     if finalizers:

@@ -1,7 +1,7 @@
 """Validation of CustomResourceDefinitions.
 
-Where all versions have the same schema, columns or subresources, errors name the top-level field
-that v1beta1 had for them.
+If all versions have the same schema, columns or subresources, errors name the top-level field that
+v1beta1 used for them.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go

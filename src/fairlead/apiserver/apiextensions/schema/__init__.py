@@ -1,4 +1,4 @@
-"""Structural schemas of custom resources, and what is done to objects by them.
+"""Structural schemas of custom resources, and how they are applied to objects.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema
 """

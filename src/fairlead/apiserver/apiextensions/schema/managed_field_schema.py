@@ -1,7 +1,7 @@
 """The schema of a custom resource for managedFields and server-side apply.
 
-Where a definition preserves unknown fields, it does so for everything below: objects there have
-their declared fields and any others. A value without a declared type can be of any type.
+If a definition preserves unknown fields, this holds for all values below: objects there have their
+declared fields and any others. A value without a declared type can be of any type.
 
 upstream: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go,
 kube-openapi/pkg/schemaconv/openapi.go
@@ -100,7 +100,7 @@ def _fields(
 
 
 def _other_fields(schema: Structural, *, keeps_unknown: bool) -> Schema | None:
-    """Return the schema of fields that are not declared; None if there cannot be any."""
+    """Return the schema of fields that are not declared; None if they are not allowed."""
     if schema.additional is not None:
         return value_schema(schema.additional, keeps_unknown=keeps_unknown)
     return ANYTHING if keeps_unknown else None

@@ -75,11 +75,11 @@ def has_format(text: str, name: str) -> bool:
     return has_format_ is None or has_format_(text)
 
 
-# A budget unit is the work of some nanoseconds.
+# one budget unit is the work of some nanoseconds
 VALIDATION_COST_MAX: Final = 500_000_000
 ALTERNATIVE_COST: Final = 4_000  # of a schema in anyOf, oneOf, allOf or not
 _PATH_CHARACTERS_PER_UNIT: Final = 8  # that are copied meanwhile
-# The field of errors that are not about a field.
+# the field of errors that do not concern a field
 NOWHERE: Final = "<nil>"
 _INT64: Final = (-(2**63), 2**63 - 1)
 _RANGES: Final = {
@@ -87,7 +87,7 @@ _RANGES: Final = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
-# What a value should be, by the keyword it violates.
+# what a value should be, by the violated keyword
 _WORDS: Final = {
     "minLength": "be at least {} chars long",
     "pattern": "match '{}'",
@@ -107,8 +107,8 @@ def value_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of `value`; `path` is "" for the object itself.
 
-    A value that equals `old` is valid even if it is wrong (ratcheting). Raises
-    OutOfBudgetError if validation costs more than `budget`.
+    A value that equals `old` is always accepted (ratcheting). Raises OutOfBudgetError if validation
+    costs more than `budget`.
     """
     budget = budget or CostBudget(VALIDATION_COST_MAX)
     budget.take(len(path) // _PATH_CHARACTERS_PER_UNIT)

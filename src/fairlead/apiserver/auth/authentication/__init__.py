@@ -1,1 +1,1 @@
-"""Who sends a request: bearer tokens, service account tokens, impersonation headers."""
+"""Identifies the sender of a request: by bearer tokens and service account tokens."""

@@ -32,14 +32,15 @@ CREDENTIAL: Final = "credential-id"
 _NS_PER_S: Final = 1_000_000_000
 # Tolerated clock skew; upstream: go-jose's jwt.DefaultLeeway
 _LEEWAY_S: Final = 60
-# The library would check times against the machine's clock, not the cluster's.
+# The library would compare times with the machine's clock, not the cluster's.
 _CHECKED: Final[Any] = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud")}
 
 
 class ServiceAccountTokens:
     """Issues and authenticates tokens, signed with `key` (the PEM text of a P-256 key).
 
-    A token is invalid once it has expired, or an object it is bound to is gone from `storage`.
+    A token is invalid once it has expired, or once an object to which it is bound was deleted from
+    `storage`.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ def _user(bound: Json, token_id: str) -> User:
 
 
 def _extra(bound: Json, token_id: str) -> dict[str, tuple[str, ...]]:
-    """Return the extra information about the user that a token gives."""
+    """Return the extra user information that a token provides."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:UserInfo
     extra = {f"{claim}-{part}": bound.get(claim, {}).get(part, "") for claim, part in _BOUND_FIELDS}
     extra[CREDENTIAL] = f"JTI={token_id}" if token_id else ""

@@ -53,7 +53,7 @@ class TokenAuthenticator:
     """
 
     def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:
-        """`users` by token; `recognize` authenticates all other tokens."""
+        """Store `users`, keyed by token; `recognize` authenticates all other tokens."""
         self._users = {_digest(token): user for token, user in users.items()}
         self._recognize = recognize
 

@@ -1,1 +1,1 @@
-"""What a user may do: RBAC and the node authorizer."""
+"""Authorization: RBAC and the node authorizer."""

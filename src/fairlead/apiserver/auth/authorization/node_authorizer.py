@@ -1,4 +1,4 @@
-"""The node authorizer: what a kubelet may do.
+"""The node authorizer: the permissions of kubelets.
 
 A kubelet may read what the pods bound to its node refer to, and write its own Node, Lease, CSINode
 and ResourceSlices. `NodeRestriction` (admission) checks the content of these writes.
@@ -26,14 +26,14 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage
 
-# Returns why a node's request has no support; None if it is allowed.
+# returns the reason for no opinion on a node's request; None if it is allowed
 Check = Callable[[str, AuthorizationAttributes], str | None]
 
 NODES_GROUP: Final = "system:nodes"
 USER_PREFIX: Final = "system:node:"
 LEASE_NAMESPACE: Final = "kube-node-lease"
 _CORE: Final = ("", "events.k8s.io")
-# What every kubelet may do, whatever pods it runs.
+# what every kubelet may do, regardless of its pods
 _NODE_RULES: Final[tuple[Json, ...]] = (
     {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"]},
     {
@@ -74,7 +74,7 @@ _NO_NAME: Final = "No Object name found"
 
 
 class NodeAuthorizer:
-    """Decides about requests of kubelets; has no opinion on others."""
+    """Decides about requests of kubelets; has no opinion on other requests."""
 
     def __init__(self, storage: Storage) -> None:
         """`storage` has the pods of each node."""
@@ -248,7 +248,7 @@ _STATELESS_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
 
 
 def bound_volumes(storage: Storage, pods: list[Json]) -> set[str]:
-    """Return the names of the volumes that the claims of these pods are bound to."""
+    """Return the names of the volumes to which the claims of these pods are bound."""
     found = set()
     for pod in pods:
         namespace = pod["metadata"]["namespace"]

@@ -138,7 +138,7 @@ class Rbac:
 
 
 def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
-    """Returns ApiError 403: the user may not do this; `reason` is added if there is one."""
+    """Returns ApiError 403: the user may not make this request; `reason` is added if not ""."""
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
     user = f'User "{attributes.user.name}" cannot {attributes.verb}'
     explanation = f": {reason}" if reason else ""
@@ -163,7 +163,7 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 
 
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
-    """Returns `attributes` with a single Namespace moved into itself, so its own bindings apply."""
+    """Returns `attributes`; a request for one Namespace gets its own name as the namespace."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
     if attributes.resource == "namespaces" and not attributes.group and is_one:
@@ -195,7 +195,7 @@ def _subject_text(subject: Json, namespace: str) -> str:
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
     """Returns the rules of `role`, and of the roles that its aggregation rule selects, recursively.
 
-    The aggregation controller writes them into the role. This works without it as well.
+    The aggregation controller writes them into the role; this function does not need it.
     """
     rules: dict[str, Json] = {}
     visited = {_role_name(role)}

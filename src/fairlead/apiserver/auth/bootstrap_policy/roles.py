@@ -246,6 +246,6 @@ CLUSTER_ROLE_BINDINGS: Final = (
     ("system:volume-scheduler", ("User", "system:kube-scheduler")),
     ("system:kube-controller-manager", ("User", "system:kube-controller-manager")),
     ("system:kube-dns", ("ServiceAccount", "kube-dns")),
-    ("system:node",),  # without subjects: the node authorizer decides about kubelets
+    ("system:node",),  # without subjects, because the node authorizer decides about kubelets
     ("system:node-proxier", ("User", "system:kube-proxy")),
 )

@@ -5,10 +5,11 @@
 - A negative list index counts from the end.
 - Text before the first slash of a path is ignored.
 
-Any other operation that cannot be done refuses the whole patch. The size of copied values is
-limited, since copies of copies double with each operation.
+If any other operation is impossible, the whole patch fails. The size of copied values is limited,
+because copies of copies double with each operation.
 
-Values in the patch stay JSON text until a path leads into them, because `test` compares texts.
+Values in the patch stay JSON text until a path refers to a part of them, because `test` compares
+texts.
 
 upstream: gopkg.in/evanphx/json-patch.v4 at 4.13.0,
 apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
@@ -39,7 +40,7 @@ _MISSING: Final = object()
 
 
 class TestFailedError(ApiError):
-    """A `test` operation failed: 422, like any other operation that cannot be done."""
+    """A `test` operation failed: 422, like any other impossible operation."""
 
     def __init__(self) -> None:
         """Use the message of other failed operations, as upstream does."""

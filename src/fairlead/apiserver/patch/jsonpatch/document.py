@@ -1,4 +1,4 @@
-"""Documents for JSON patches, decoded only along the paths that operations take.
+"""Documents for JSON patches, decoded only along the paths of the operations.
 
 A part of a document is one of
 - a decoded JSON value, which is never changed;
@@ -59,7 +59,7 @@ class PartialObject:
         del self.members[key]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Returns the member `key`, made partial. Raises OperationError if it is not composite."""
+        """Returns the member `key`, made partial. Raises OperationError if it is a scalar."""
         inner = self.members[key] = opened(self.members.get(key))
         return inner
 
@@ -131,7 +131,7 @@ def to_json(part: Any) -> Any:
 
 
 def parts_equal(one: Any, other: Any) -> bool:
-    """Returns whether two parts are equal; scalars are equal if their JSON texts are."""
+    """Returns whether two parts are equal; scalars are equal if their JSON texts are equal."""
     # upstream: patch.go:lazyNode.equal, which breaks down at a null in a list
     one, other = _members_or_items(one), _members_or_items(other)
     if isinstance(one, dict):
@@ -179,7 +179,7 @@ def _decoded(part: Any) -> Any:
         if text[:1] == b"[":
             return list(map(_null_to_none, _decode_array(text)))
     except (msgspec.DecodeError, RecursionError):
-        return parse_json(text)  # lone surrogates or invalid UTF-8, which parse_json repairs
+        return parse_json(text)  # lone surrogates or invalid UTF-8, which parse_json replaces
     return part
 
 

@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def document_text(schema: Schema | None, part: Any) -> str:
-    """Return the text of a part; `schema` orders the fields of parts that were not opened."""
+    """Return the text of a part; `schema` orders the fields of unopened parts."""
     match part:
         case PartialObject():
             members = sorted(part.members.items())

@@ -4,9 +4,9 @@ A manager is identified by name, operation, API version and subresource (`Manage
 has one entry. In memory the list is a dict of entries with decoded field sets; `entries_of` reads
 it from an object and `with_managed_fields` writes it.
 
-An update of an object whose list is empty is not recorded: sending `[]` or `[{}]` is how a client
-turns tracking off. The next apply turns it on again, and records all fields present by then under
-the manager `before-first-apply`.
+An update of an object whose list is empty is not recorded: by sending `[]` or `[{}]`, a client
+turns tracking off. The next apply turns it on again, and records all existing fields under the
+manager `before-first-apply`.
 
 upstream: apimachinery/pkg/util/managedfields/internal/*.go
 """
@@ -46,8 +46,8 @@ _ANCIENT: Final = "ancient-changes"
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
-# Fields that no manager owns: the server sets them, or they identify the object.
-# upstream: managedfields/internal/stripmeta.go:stripSet
+# Fields that no manager owns, because the server sets them or they identify the object. upstream:
+# managedfields/internal/stripmeta.go:stripSet
 STRIPPED_FIELDS: Final = set_of_paths(
     ("apiVersion",),
     ("kind",),
@@ -75,9 +75,9 @@ class ManagerIdentifier:
 
     @property
     def sort_key(self) -> str:
-        """Upstream's text form of the identifier, by which managers are ordered.
+        """Return upstream's text form of the identifier; managers are sorted by it.
 
-        An applier has one entry whatever version it applied in, so its version is not part of it.
+        An applier has one entry for all versions, so the text of an applier lacks the version.
         """
         # upstream: managedfields.go:BuildManagerIdentifier
         known = {
@@ -104,9 +104,9 @@ ManagedFields = dict[ManagerIdentifier, ManagedFieldsEntry]
 class TrackedResource:
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
-    `reset_fields` cannot be owned through it. `other_versions` are the API versions served besides
-    `api_version`. Entries in a version that is not served are dropped, or an error if
-    `rejects_unknown_versions`. With `api_version` "" all entries count as this version.
+    `reset_fields` are fields that cannot be owned through it. `other_versions` are the API versions
+    served besides `api_version`. Entries in a version that is not served are dropped, or an error
+    if `rejects_unknown_versions`. With `api_version` "" all entries count as this version.
     """
 
     schema: Schema
@@ -165,8 +165,8 @@ def entries_after_update(
     Raises ItemKeyError if list items cannot be told apart, UnknownVersionError.
     """
     managed = with_present_schemas(resource, managed)
-    # The update runs under a manager of its own, so that what it takes can be told from what
-    # `owner` had: only an owner that gained fields gets a new timestamp.
+    # The update runs under a temporary manager, so that the fields it takes can be compared with
+    # those that `owner` had: only an owner that gained fields gets a new timestamp.
     current = ManagerIdentifier("", "", "")
     owners = {one: entry.fields for one, entry in managed.items()}
     other_versions = resource.versions_of(managed)
@@ -187,7 +187,7 @@ class UnknownVersionError(ValueError):
 
 
 def with_present_schemas(resource: TrackedResource, managed: ManagedFields) -> ManagedFields:
-    """Return the entries of served versions, reconciled with their present schemas.
+    """Return the entries of served versions, reconciled with their current schemas.
 
     A schema may have changed since an entry was recorded. Raises UnknownVersionError.
     """
@@ -218,7 +218,7 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """Return the set of `text` reconciled with `schema`; None if unchanged, as almost all are."""
+    """Return the set of `text` reconciled with `schema`; None if unchanged, as usual."""
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)
     return None if made is fields else made
@@ -305,7 +305,7 @@ def _decoded_entries(entries: list[Json]) -> ManagedFields:
 def find_applier(
     managed: ManagedFields, manager: str, subresource: str
 ) -> ManagerIdentifier | None:
-    """Return the applier with that name, whatever version it applied in."""
+    """Return the applier with that name, for any version."""
     for owner in managed:
         if (owner.manager, owner.operation) == (manager, APPLY) and (
             owner.subresource == subresource
@@ -351,10 +351,10 @@ def _encoded_entry(owner: ManagerIdentifier, entry: ManagedFieldsEntry) -> Json:
 def _capped(managed: ManagedFields) -> ManagedFields:
     """Return `managed` with at most UPDATERS_MAX updaters.
 
-    The oldest updaters are joined as `ancient-changes`.
+    The oldest updaters are joined into an entry `ancient-changes`.
 
-    Appliers are never joined. There is one joined entry for each API version, since a field set
-    only makes sense in its version. So more updaters remain if each has a version of its own.
+    Appliers are never joined. There is one joined entry for each API version, because a field set
+    belongs to a version. So more updaters remain if their versions differ.
     """
     # upstream: capmanagers.go:capUpdateManagers
     updaters = [owner for owner in managed if owner.operation == UPDATE]
@@ -363,7 +363,7 @@ def _capped(managed: ManagedFields) -> ManagedFields:
         return managed
     updaters.sort(key=lambda owner: (managed[owner].time, owner.sort_key))
     capped = dict(managed)
-    # The oldest updater of a version stays as it is until a second one is to be joined with it.
+    # The oldest updater of a version stays unchanged until a second one must be joined with it.
     oldest: dict[str, ManagerIdentifier] = {}
     for owner in updaters:
         if surplus <= 0:

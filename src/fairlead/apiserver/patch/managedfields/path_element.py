@@ -1,4 +1,4 @@
-"""Path elements: the steps of a path into an object, as managedFields spells them.
+"""Path elements: the steps of a path into an object, in the notation of managedFields.
 
     f:name            a field of an object, or a key of a map
     k:{"name":"c"}    an item of an associative list (`x-kubernetes-list-type: map`), by its keys
@@ -49,7 +49,7 @@ class ItemKeyError(ValueError):
 
 
 def field_element(name: str) -> str:
-    """Returns the element of a field, or of a map's key."""
+    """Returns the element of a field or a map key."""
     return f"f:{name}"
 
 
@@ -70,7 +70,7 @@ def _canonical_number(value: Any) -> Any:
 
 @text_cache(maxsize=CACHE_SIZE)
 def canonical_element(element: str) -> str:
-    """Returns a client's element as this server spells it; "" if its prefix is unknown.
+    """Returns a client's element in this server's notation; "" if its prefix is unknown.
 
     Raises ValueError if it is not an element.
     """
@@ -79,7 +79,7 @@ def canonical_element(element: str) -> str:
     if prefix[1:] != ":":
         raise ValueError(f"{element!r} is not a path element")
     if prefix not in _PREFIXES:
-        return ""  # a newer version may define it: upstream skips it, too
+        return ""  # a newer version may define it; upstream skips it, too
     if prefix == "f:":
         return element
     if prefix == "i:":
@@ -91,7 +91,7 @@ def canonical_element(element: str) -> str:
         value = msgspec.json.decode(rest)
     except (msgspec.DecodeError, RecursionError):
         raise ValueError(f"{element!r} is not a path element") from None
-    if is_too_deep(value):  # it is decoded again later, with less of the stack left
+    if is_too_deep(value):  # it is decoded again later, with a deeper stack
         raise ValueError(f"{element!r} is not a path element")
     if prefix == "v:":
         return value_element(value)
@@ -169,7 +169,7 @@ def _value_text(value: Any) -> str:
 
 
 def is_leaf(schema: Schema, value: Any) -> bool:
-    """Returns whether `value` is owned as a whole: it is atomic, a scalar, or not of its type."""
+    """Returns whether `value` is owned as a whole: atomic, a scalar, or of a wrong type."""
     if schema.topology is ElementRelationship.ATOMIC or not is_composite(schema):
         return True
     return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
@@ -200,7 +200,7 @@ def items_by_element(schema: Schema, value: list[Any] | None) -> Iterator[tuple[
 
 
 def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Like `items_by_element`, with "" for items without a usable key."""
+    """Yields the same as `items_by_element`, with "" for items without a usable key."""
     for item in value:
         try:
             yield item_element(schema, item), item

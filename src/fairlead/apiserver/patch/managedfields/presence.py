@@ -1,8 +1,8 @@
 """Presence: all fields of a value, including structs on the way and everything below them.
 
-Unlike `typed.field_set`, which says what an applier claims, this is what was added or removed when
-a value as a whole was. Almost every write adds such values, so each type is compiled once into a
-function that returns the field set of a value.
+`typed.field_set` returns the fields that an applier claims; presence is the set of fields added or
+removed with a whole value. Almost every write adds such values, so each type is compiled once into
+a function that returns the field set of a value.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _of_list(schema: Schema) -> Presence:
             return LEAF
         made: FieldSet = {SELF: EMPTY}
         for element, item in items_by_element(schema, value):
-            # Duplicates are owned as one field, without what is in them.
+            # duplicates are owned as one field, without their content
             made[element] = LEAF if element in made or not (inner and item) else inner(item)
         return made
 

@@ -64,7 +64,7 @@ def parent_managed_fields(
     for owner, entry in managed.items():
         fields = entry.fields
         if intersection(fields, replicas) and left.pop(_identity(owner), None) is None:
-            fields = difference(fields, replicas)  # another manager took it
+            fields = difference(fields, replicas)  # another manager took it over
         if fields:
             made[owner] = replace(entry, fields=fields)
     for owner in left.values():
@@ -74,5 +74,5 @@ def parent_managed_fields(
 
 
 def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
-    """Return the key by which the two lists are matched."""
+    """Return the key by which entries of both lists are matched."""
     return replace(owner, api_version="") if owner.operation == APPLY else owner

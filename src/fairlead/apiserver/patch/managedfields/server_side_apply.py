@@ -4,11 +4,11 @@
        `before-first-apply`.
     2. Configuration and stored object are checked against the schema.
     3. `updater.after_apply` merges, prunes fields that are no longer applied, and finds conflicts.
-    4. The applier's entry gets the present time if anything changed.
+    4. The applier's entry gets the current time if anything changed.
 
-kubectl's own manager is special, to take over objects that `kubectl apply` wrote client-side
-before: a conflict is waived where the stored field still is what the last-applied annotation says,
-and the annotation is kept up to date.
+kubectl's own manager is special, so that it can take over objects from client-side `kubectl apply`:
+if a stored field still has the value in the last-applied annotation, it causes no conflict, and the
+annotation is kept up to date.
 
 upstream: apimachinery/pkg/util/managedfields/internal/{structuredmerge,lastappliedmanager,
 lastappliedupdater,skipnonapplied,conflict}.go,
@@ -184,7 +184,7 @@ def _apply(
     if own:
         # An apply that changes nothing keeps its timestamp, so it is no write at all.
         since = timestamp if new is not None else (before.time if before else "")
-        # The entry moves to the version of this apply: an applier has one entry.
+        # The entry moves to the version of this apply, because an applier has one entry.
         current = replace(owner, api_version=config["apiVersion"])
         made[current] = ManagedFieldsEntry(own, since)
     return (live if new is None else new), made

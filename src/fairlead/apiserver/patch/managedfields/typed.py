@@ -1,8 +1,8 @@
 """Typed values: a JSON value together with its schema, compared, merged and pruned field by field.
 
-How deep a walk goes is decided by the schema's topology: an atomic list or map is one field, a
-granular object one field per member, a set or associative list one field per item (see
-`path_element`). Null is a value that says nothing about the fields below it.
+The schema determines the depth of a walk: an atomic list or map is one field, a granular object has
+one field per member, a set or associative list has one field per item (see `path_element`). Null
+has no fields below it.
 
 upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove,
 reconcile_schema}.go
@@ -40,7 +40,7 @@ class _Duplicates(list[Any]):
 
 
 def field_set(schema: Schema, value: Any) -> FieldSet:
-    """Returns the fields that `value` mentions: what an applier of `value` claims to own.
+    """Returns the fields in `value`: those that an applier of `value` claims to own.
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template:
     a struct (`spec`) is a member only through its fields, unless it is empty or null. Keys of maps
@@ -70,10 +70,10 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 
 
 def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
-    """Returns `fields` plus every struct field that is on the way to a member.
+    """Returns `fields` plus every struct field on the path to a member.
 
-    Keys of maps and items of lists on the way are left as they are: {.spec.template.labels["a"]}
-    becomes {.spec, .spec.template, .spec.template.labels, .spec.template.labels["a"]}.
+    Map keys and list items on the path are not added: {.spec.template.labels["a"]} becomes {.spec,
+    .spec.template, .spec.template.labels, .spec.template.labels["a"]}.
     """
     # upstream: fieldpath/set.go:EnsureNamedFieldsAreMembers
     made: FieldSet = {}
@@ -90,8 +90,8 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
 def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
     """Returns `fields`, which an earlier schema recorded, in the form that `schema` requires.
 
-    Where a value has become atomic, owning anything in it means owning all of it:
-    {.spec.selector["a"]} becomes {.spec.selector}. Returns the same object if nothing changes.
+    If a value has become atomic, an owner of a part owns all of it: {.spec.selector["a"]} becomes
+    {.spec.selector}. Returns the same object if nothing changes.
     """
     # upstream: typed/reconcile_schema.go:ReconcileFieldSetWithSchema
     made = fields
@@ -153,9 +153,10 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Difference:
     if json_equal(old, new):
         return {}, {}, {}
     if is_leaf(schema, old) or is_leaf(schema, new):
-        # A leaf on one side only: the value was modified, and all fields below it come or go.
+        # A leaf on one side only: the value was modified, and all fields below it are added or
+        # removed.
         return _below(schema, new), LEAF, _below(schema, old)
-    # Both are composite. Null and {} differ from each other, but neither has fields below it.
+    # Both are composite. Null and {} differ, but neither has fields below it.
     if not (old or new):
         return {}, LEAF, {}
     if not old:
@@ -178,9 +179,9 @@ def _compare_members(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
-    """Compares items of one path element where either side has several of them.
+    """Compares items of one path element if either side has several of them.
 
-    The duplicates are one leaf, whatever is in them.
+    The duplicates are one leaf, regardless of their content.
     """
     # upstream: compare.go:visitListItems
     if type(old) is type(new):
@@ -246,7 +247,7 @@ def merged(schema: Schema, base: Any, over: Any) -> Any:
     # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:
         return over
-    if over is None:  # null mentions no fields
+    if over is None:  # null contains no fields
         return base or None
     if schema.type is Type.LIST:
         return _merged_list(schema, base, over)
@@ -277,15 +278,15 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
     """Yields the items of both lists in merge order: element, item, and whether it is from `right`.
 
     Items of `right` keep their order. Items only in `left` keep their position relative to the
-    items in both lists. An item in both is given once, from `right`.
+    items in both lists. An item in both lists is yielded once, from `right`.
 
         left  a b c    right  a x c    ->  a b x c     (b stays between a and c)
         left  a b c    right  c x a    ->  b c x a     (right's order wins for a and c)
     """
     # upstream: typed/merge.go:visitListItems
     in_left, in_right = {element for element, _ in left}, {element for element, _ in right}
-    # Items in both lists, in right's order; `next_shared` is the first not yet given. Left may
-    # only be advanced past a shared item when that item is next, or when it is given elsewhere.
+    # Items in both lists, in right's order; `next_shared` is the first not yet yielded. Left may
+    # only advance past a shared item if that item is next, or if it is yielded elsewhere.
     shared = iter([element for element, _ in right if element in in_left])
     next_shared = next(shared, None)
     given: set[str] = set()
@@ -293,14 +294,14 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
     while at_left < len(left) or at_right < len(right):
         element = left[at_left][0] if at_left < len(left) else None
         if element is not None and element not in in_right:
-            # Only in left: give it as soon as left reaches it.
+            # Only in left: yield it as soon as left reaches it.
             yield *left[at_left], False
             at_left += 1
             continue
         has_both = element is not None and at_right < len(right)
         is_same = has_both and element == right[at_right][0]
         if has_both and not is_same and next_shared not in (None, element):
-            # In both lists, but right has it later (or had it earlier): right decides where.
+            # In both lists, but later (or earlier) in right: right's order counts.
             at_left += 1
             continue
         if is_same or element in given:
@@ -318,7 +319,7 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
 
 
 def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
-    """Returns `value` without `fields`; a list or object that has nothing left becomes null."""
+    """Returns `value` without `fields`; a list or object that becomes empty becomes null."""
     # upstream: remove.go:removingWalker
     if value is None or is_leaf(schema, value):
         is_atomic = schema.topology is ElementRelationship.ATOMIC or schema.type is Type.ANY

@@ -1,7 +1,7 @@
 """Validation of values against their schema, with the messages of structured-merge-diff.
 
-Finds undeclared fields, values of the wrong type, and list items that cannot be told apart. Null is
-a value of every type.
+Finds undeclared fields, values of the wrong type, and indistinguishable list items. Null is a value
+of every type.
 
 upstream: sigs.k8s.io/structured-merge-diff/typed/{validate,helpers}.go
 """
@@ -54,7 +54,7 @@ def _member_problems(
     for key in sorted(value):
         if schema.type is Type.OBJECT and key not in schema.fields and schema.items is None:
             yield f"{path}.{key}: field not declared in schema"
-            return  # upstream stops at the first one, too
+            return  # upstream also stops at the first one
         inner = member_schema(schema, key)
         yield from validation_problems(inner, value[key], f"{path}.{key}", may_repeat=may_repeat)
 

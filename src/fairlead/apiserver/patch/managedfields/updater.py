@@ -2,7 +2,7 @@
 
 The rules, with `owners` mapping each manager to its field set:
 
-- An **update** takes what it changes: a field that it adds or modifies belongs to the updater
+- An **update** owns what it changes: a field that it adds or modifies belongs to the updater
   alone; a field that it removes belongs to no one.
 - An **apply** claims all fields of the applied configuration. A field whose value stays the same is
   shared with its other owners. A field whose value changes is a conflict with them, unless `force`
@@ -22,8 +22,8 @@ Worked example, with spec = {replicas, image}:
 
 Invariant: `owners` never has an empty set, and no path of a set lies in its `reset_fields`.
 
-A manager's set is recorded in the API version in which it wrote. Where that is not the version of
-the present write (`OwnerVersions`), the object is converted to find out what changed there.
+A manager's set is recorded in the API version in which it wrote. If that is not the version of the
+current write (`OwnerVersions`), the object is converted to find the changes in that version.
 
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
@@ -65,9 +65,9 @@ def _unconverted(obj: Any) -> Any:
 class OwnedVersion:
     """An API version of a resource: its schema, and the fields that cannot be owned in it.
 
-    `reset_fields` are those that the resource's strategy resets whatever a client sends, such as
-    .status on the main resource. `convert` converts an object from the version being written to
-    this one, `convert_back` the other way round.
+    `reset_fields` are those that the resource's strategy always resets, such as .status on the main
+    resource. `convert` converts an object from the version being written to this one,
+    `convert_back` does the reverse.
     """
 
     schema: Schema
@@ -157,7 +157,7 @@ class _Changes:
         self._by_version: list[tuple[OwnedVersion, FieldSet, FieldSet]] = []
 
     def in_version(self, version: OwnedVersion) -> tuple[FieldSet, FieldSet]:
-        """Return the fields written and removed as `version` has them, without its reset fields."""
+        """Return the written and removed fields in `version`, without its reset fields."""
         for known, written, removed in self._by_version:
             if known is version:
                 return written, removed
@@ -180,7 +180,7 @@ def _release_changed(
     *,
     force: bool,
 ) -> dict[Name, FieldSet]:
-    """Return `owners` after every manager but `manager` has lost the fields that were changed.
+    """Return `owners` after every manager except `manager` has lost the changed fields.
 
     Raises OwnershipConflictError for written fields unless `force`; removed fields never conflict.
     """
@@ -265,10 +265,10 @@ def _with_owned(
 
 
 def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
-    """Return `full` without what is not in `left`, as far as the applier owned that before.
+    """Return `full` without the fields that are not in `left` and that the applier owned before.
 
-    A field that was removed only because something above it was, and that the applier did not own,
-    is restored.
+    A field that the applier did not own, and that was removed only with a field above it, is
+    restored.
     """
     # upstream: update.go:addBackDanglingItems
     rest = with_named_fields(schema, field_set(schema, left))

@@ -1,7 +1,7 @@
 """Directives of strategic merge patches, and the errors about them.
 
-    $patch                          replace or delete the object that it stands in
-    $retainKeys                     drop all fields but these
+    $patch                          replace or delete the object that contains it
+    $retainKeys                     drop all fields except these
     $setElementOrder/<list>         the order of the list's items after the merge
     $deleteFromPrimitiveList/<list> scalars to remove from the list
 
@@ -28,7 +28,7 @@ _FORMAT_NAMES: Final = {DELETE_FROM: "primitive list", SET_ORDER: "setElementOrd
 
 
 def target_list(key: str, prefix: str) -> str:
-    """Returns the name of the list that the directive `key` is about. Raises ApiError 400."""
+    """Returns the name of the list to which the directive `key` refers. Raises ApiError 400."""
     # upstream: patch.go:extractKey
     prefix_found, slash, name = key.partition("/")
     if not slash or prefix_found != prefix:

@@ -1,8 +1,8 @@
 """The order of merged lists in a strategic merge patch.
 
-The patch decides the order of its own items (by `$setElementOrder`, or as they stand in it). The
-remaining items keep the order of the original. The two sequences are then merged: an original item
-stays in front of a patch item if it was in front of it before.
+The order of the patch's items is that of `$setElementOrder`, or that of the patch. The remaining
+items keep the order of the original. The two sequences are then merged: an original item stays in
+front of a patch item if it was there before.
 
     original  a b c d    patch order  d x b
     from patch           d x b
@@ -44,8 +44,8 @@ def in_set_order(
 ) -> list[Any]:
     """Merges `from_patch` in the order of `patch_order` with `rest` in the order of `before`.
 
-    A patch item goes in front of the rest unless both were in `before`. `key` is the merge key,
-    "" for scalars. Raises ApiError 500.
+    A patch item is placed in front of the rest unless both were in `before`. `key` is the merge
+    key, "" for scalars. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
@@ -92,9 +92,9 @@ def _sorted_by_order(
 def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
     """Sorts as Go's stable sort does with upstream's comparison.
 
-    That comparison is not a total order: an item without a position (-1) is less than any other,
-    and any other is less than it. Go's sort.Stable uses insertion sort for short lists, which is
-    reproduced here, since the result depends on the algorithm.
+    That comparison is not a total order: an item without a position (-1) is less than all others,
+    and all others are less than it. So the result depends on the algorithm: Go's sort.Stable uses
+    insertion sort for short lists, as this function does.
     """
     result: list[tuple[int, Any]] = []
     for position, item in zip(found, items, strict=True):
@@ -110,7 +110,7 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
 def _merge_sorted(
     rest: list[Any], from_patch: list[Any], before_positions: Positions, key: str
 ) -> list[Any]:
-    """Merges both lists; items of `rest` stay in front of those they were in front of."""
+    """Merges both lists; items of `rest` stay in front of patch items that they preceded."""
     # upstream: patch.go:mergeSortedSlice
     result = []
     index = 0

@@ -1,11 +1,11 @@
-"""Strategic merge patch: merges by the schema, with directives for what that cannot express.
+"""Strategic merge patch: merges by the schema; directives express everything else.
 
 Lists whose field has the merge strategy are merged, lists of scalars as sets and lists of objects
 by their merge key; other lists are replaced. A new list item goes to the front unless
 `$setElementOrder/<list>` says otherwise. `directive` describes the directives.
 
-A part of the patch that is added or replaces something is taken as it stands: directives in it are
-unknown fields, for decoding to report.
+A part of the patch that is added or replaces a value is used unchanged: directives in it are
+unknown fields, which decoding reports.
 
 Example, with the merge key `name` of `containers`:
 
@@ -59,7 +59,7 @@ _POINTERS: Final = (Zero.KEEP, Zero.NULL)
 def apply_strategic_merge(schema: Schema, obj: Json, patch: Json) -> Json:
     """Returns `obj`, of type `schema`, with `patch` applied. Raises ApiError 400, 422, 500.
 
-    Directives that were followed are removed from `patch`, since errors about the result quote it.
+    Executed directives are removed from `patch`, because errors about the result quote it.
     """
     return _merged(Field(schema, Zero.EMIT), obj, patch)
 

@@ -1,4 +1,4 @@
-"""How Go reads JSON: its syntax errors, type names, base64, timestamps and internal types.
+"""Reproduces how Go reads JSON: syntax errors, type names, base64, timestamps, internal types.
 
 Decoding errors of the API server quote Go types and positions; clients see them, so they are
 reproduced to the byte.

@@ -19,7 +19,7 @@ class IllegalBase64Error(ValueError):
     """A text that is not base64."""
 
     def __init__(self, at: int) -> None:
-        """Describes an error at `at`, an offset in bytes."""
+        """Describe an error at `at`, an offset in bytes."""
         super().__init__(f"illegal base64 data at input byte {at}")
         self.at = at
 

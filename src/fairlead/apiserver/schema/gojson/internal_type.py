@@ -1,9 +1,9 @@
-"""Prints objects as upstream's internal (unversioned) types, as refusals of updates show them.
+"""Prints objects as upstream's internal (unversioned) types, as update errors show them.
 
-Internal types have no JSON names, so all fields are printed by their Go names and none is left
-out: an absent pointer, list or map is null, an absent string empty, an absent number 0. Most
-internal types have the fields of the versioned ones in the same order; `_DECLARED` lists those that
-differ, each field as `Name` or, where more than the case differs, `Name=jsonName`.
+Internal types have no JSON names, so all fields are printed under their Go names, including absent
+ones: a pointer, list or map as null, a string as empty, a number as 0. Most internal types have the
+same fields as the versioned types, in the same order; `_DECLARED` lists the others, with each field
+as `Name` or, if more than the case differs, `Name=jsonName`.
 
 upstream: pkg/apis/*/types.go, encoding/json
 """
@@ -60,7 +60,7 @@ _OF_SECURITY_CONTEXT: Final = (
     ("ShareProcessNamespace", None),
     ("HostUsers", None),
 )
-# First words of JSON names that Go writes in capitals.
+# first words of JSON names that Go writes in capitals
 _CAPITALS: Final = re.compile(
     "api|aws|ca|cel|cidr|cpu|csi|dns|fc|fs|gce|gid|gmsa|grpc|http|id|ip|iqn|iscsi|json|nfs|os|pd|"
     "qos|rbd|se|ssl|tcp|tls|ttl|tty|uid|uri|url"

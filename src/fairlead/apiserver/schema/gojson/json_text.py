@@ -1,4 +1,4 @@
-"""Parses JSON texts, keeping repeated members; the last one counts.
+"""Parses JSON texts and keeps repeated members; the last one counts.
 
 upstream: sigs.k8s.io/json, which is case-sensitive and reports duplicates,
 encoding/json/scanner.go
@@ -83,7 +83,7 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_plain(text: bytes) -> Any:
-    """Returns the value of a compact text, as most clients send it; NOT_PLAIN for any other text.
+    """Returns the value of a compact text, which most clients send; NOT_PLAIN for other texts.
 
     A text is compact if encoding its value gives the same text again.
     """
@@ -157,7 +157,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def json_kind(value: Any) -> str:
-    """Returns the name by which Go's decoder calls the type of a JSON value, which is not null."""
+    """Returns the name that Go's decoder uses for the type of a JSON value other than null."""
     match value:
         case bool():
             return "bool"
@@ -173,9 +173,9 @@ def json_kind(value: Any) -> str:
 
 # --- syntax errors -------------------------------------------------------------------------------
 
-# Go scans byte by byte and stops at the first one that cannot follow; a text that ends too early is
-# scanned as if a space followed. Python's decoder reports where it stopped and what it expected,
-# and the scan goes on from there as Go's does.
+# Go scans byte by byte and stops at the first byte that cannot follow; a text that ends too early
+# is scanned as if a space followed. Python's decoder reports where it stopped and what it expected,
+# and the scan continues from there as Go's does.
 
 END: Final = "unexpected end of JSON input"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
@@ -194,7 +194,7 @@ class _FoundError(Exception):
 
 
 def json_problem(cause: json.JSONDecodeError, text: str) -> str:
-    """Go's message about `text`, which Python's decoder refused.
+    """Return Go's message about `text`, which Python's decoder rejected.
 
     Invalid UTF-8 bytes are surrogates in it (`surrogateescape`).
     """
@@ -205,7 +205,7 @@ def json_problem(cause: json.JSONDecodeError, text: str) -> str:
 
 
 class _Scanner:
-    """Scans on from where the decoder stopped; `_at` is the next offset."""
+    """Continues scanning where the decoder stopped; `_at` is the next offset."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text + " "

@@ -78,7 +78,8 @@ class _Reading:
         seconds = (hour * 60 + minute) * 60 + second - zone
         instant = midnight + seconds * NANOSECONDS_PER_SECOND
         instant += int(f"{fraction:0<{_NANOS_DIGITS}.{_NANOS_DIGITS}}")
-        if not _FIRST <= instant <= _LAST:  # upstream continues here; no such text gets this far
+        # upstream continues here, but no such text gets this far
+        if not _FIRST <= instant <= _LAST:
             raise self._wrong("day out of range")
         return instant
 

@@ -29,9 +29,9 @@ _NAMES: Final = {
     Type.MICRO_TIME: "string",
     Type.ANY: "map[string]interface {}",
 }
-# Named list types and their elements; elements of other ones never appear in errors.
+# Named list types and their elements; elements of other list types never appear in errors.
 _NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
-# A type, the struct it embeds, and that struct's fields: these, or all but these.
+# a type, the struct it embeds, and that struct's fields: these, or all except these
 _EMBEDDED: Final = """
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \
