@@ -87,7 +87,7 @@ def read_plan_input(
         allow_extenders=present.allow_extenders,
     )
     progress.begin("reading", 0)
-    snapshot = snapshot_of(source, connection)
+    snapshot = snapshot_of(source, connection, present.max_input)
     progress.begin("loading", 0)
     model = ClusterModel(snapshot, scheduler, seed=present.seed, preempts=preempts)
     inventory = Inventory(snapshot.manifests)

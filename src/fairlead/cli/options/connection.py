@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.parameter import named
 
 if TYPE_CHECKING:
+    from fairlead.cli.output.progress_bar import ProgressBar
     from fairlead.client.connection import ConnectionConfig
     from fairlead.whatif.snapshot.live import LiveObjects, OnRead
     from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -46,15 +48,22 @@ class ConnectionOptions:
 NO_CONNECTION: Final = ConnectionOptions()
 
 
-def snapshot_of(source: str | None, options: ConnectionOptions) -> Snapshot:
+def snapshot_of(
+    source: str | None,
+    options: ConnectionOptions,
+    max_input: MaxInput = None,
+    progress: ProgressBar | None = None,
+) -> Snapshot:
     """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError."""
+    from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.snapshot import parse_snapshot, read_snapshot
 
     if source is not None and options.is_given:
         raise InputError("arguments", "name either a SNAPSHOT or a cluster, not both")
     if source is not None:
-        return read_snapshot(source)
+        on_read = read_silently if progress is None else progress.read
+        return read_snapshot(source, None, max_input or BYTES_MAX, on_read)
     if not options.is_given:
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.parameter import integer, named
 from fairlead.cli.options.plugin import AllowExtenders, Plugins
 
@@ -21,6 +22,7 @@ class PresentOptions:
         named("FILE", "Current KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
     ] = None
     plugin: Plugins = ()
+    max_input: MaxInput = None
     allow_extenders: AllowExtenders = False
     seed: Annotated[
         int,

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 REFRESH_S: Final = 0.1
+_BYTES_PER_MB: Final = 1e6
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Shows each phase as a bar with the virtual time reached."""
+    """Shows each phase as a bar with what has been read, or the virtual time reached."""
 
     def __init__(self, console: Console | None = None) -> None:
         """`console` replaces stderr, for tests."""
@@ -50,20 +51,37 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             return
         if self._phase is not None:
             self._progress.remove_task(self._phase)
-        self._phase = self._progress.add_task(phase, total=total or None, virtual_time="0s")
+        self._phase = self._progress.add_task(phase, total=total or None, detail="")
         self._progress.refresh()
 
+    def read(self, unit: str, done: int, total: int) -> None:
+        """Show that `done` of `total` (0: unknown) bytes or objects have been read."""
+        if self._is_due():
+            of = f" of {total:,}" if total else ""
+            is_size = unit == "bytes"
+            amount = f"{done / _BYTES_PER_MB:,.0f} MB" if is_size else f"{done:,}{of} {unit}"
+            self._show(done, amount, total)
+
     def reach(self, done: int, now_s: float) -> None:
-        """Update the bar, at most once per REFRESH_S."""
-        if self._progress is None or self._progress.disable or self._phase is None:
-            return
+        """Show the virtual time reached."""
+        if self._is_due():
+            self._show(done, f"{for_readers(seconds(now_s))} of virtual time")
+
+    def _is_due(self) -> bool:
+        """Return whether to update the bar, which happens at most once per REFRESH_S."""
+        if self._progress is None or self._progress.disable:
+            return False
         instant = perf_counter()
-        if instant - self._shown_at >= REFRESH_S:
-            self._shown_at = instant
-            virtual_time = for_readers(seconds(now_s))
-            self._progress.update(
-                self._phase, completed=done, virtual_time=virtual_time, refresh=True
-            )
+        if instant - self._shown_at < REFRESH_S:
+            return False
+        self._shown_at = instant
+        return True
+
+    def _show(self, done: int, detail: str, total: int | None = None) -> None:
+        if self._progress is not None and self._phase is not None:
+            if total is not None:
+                self._progress.update(self._phase, total=total or None)
+            self._progress.update(self._phase, completed=done, detail=detail, refresh=True)
 
 
 def _may_be_terminal() -> bool:
@@ -79,7 +97,7 @@ def _progress(console: Console | None) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[virtual_time]} of virtual time"),
+        TextColumn("{task.fields[detail]}"),
         console=console,
         transient=True,
         disable=not console.is_terminal,

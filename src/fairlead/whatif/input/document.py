@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,6 +18,13 @@ import msgspec
 
 from fairlead.api.text.yaml_listing import split_listing
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES, unpacked
+from fairlead.whatif.input.content import (
+    BYTES_MAX,
+    OnRead,
+    content_of,
+    content_of_stream,
+    read_silently,
+)
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes, Listing, split
 
@@ -50,7 +56,7 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     `stdin` replaces the process's standard input.
     """
     if path == "-":
-        data = (stdin or sys.stdin.buffer).read()
+        data = content_of_stream(STDIN, stdin or sys.stdin.buffer)
         return [
             document
             for source, content in unpacked(STDIN, data)
@@ -59,18 +65,23 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     return [document for file in _files(path) for document in _read_file(file)]
 
 
-def read_listings(path: str, stdin: BinaryIO | None = None) -> list[Document]:
+def read_listings(
+    path: str,
+    stdin: BinaryIO | None = None,
+    bytes_max: int = BYTES_MAX,
+    on_read: OnRead = read_silently,
+) -> list[Document]:
     """Return the documents at `path`, without decoding the items of JSON listings.
 
-    Raises InputError.
-
-    `stdin` replaces the process's standard input.
+    `stdin` replaces the process's standard input; `bytes_max` limits the size of a file. Raises
+    InputError.
     """
     if path == "-":
-        return parse_listings(STDIN, _content(stdin or sys.stdin.buffer))
+        stream = stdin or sys.stdin.buffer
+        return parse_listings(STDIN, content_of_stream(STDIN, stream, bytes_max, on_read))
     found: list[Document] = []
     for file in _files(path):
-        for source, data in unpacked(str(file), _mapped(file)):
+        for source, data in unpacked(str(file), content_of(file, bytes_max, on_read)):
             found += _split(source, data, json_by_name=source.endswith(".json"))
     return found
 
@@ -82,28 +93,6 @@ def parse_listings(source: str, data: Bytes) -> list[Document]:
         for name, content in unpacked(source, data)
         for document in _split(name, content, json_by_name=False)
     ]
-
-
-def _content(stream: BinaryIO) -> Bytes:
-    """Return the rest of `stream`; a whole file (`< dump.json`) is mapped into memory."""
-    try:
-        if stream.tell() == 0:
-            return mmap(stream.fileno(), 0, access=ACCESS_READ)
-    except (OSError, ValueError):  # a pipe, for example, or an empty file
-        pass
-    return stream.read()
-
-
-def _mapped(path: Path) -> Bytes:
-    """Return the content of `path`, mapped into memory if the file system supports it.
-
-    Raises InputError.
-    """
-    try:
-        with path.open("rb") as file:
-            return mmap(file.fileno(), 0, access=ACCESS_READ)
-    except (OSError, ValueError):  # a pipe, for example, or an empty file
-        return read_bytes(path)
 
 
 def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document]:
@@ -163,17 +152,11 @@ def _files(path: str) -> Iterable[Path]:
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of `path`. Raises InputError."""
-    try:
-        return path.read_bytes()
-    except OSError as cause:
-        reason = cause.strerror or type(cause).__name__
-        raise InputError(str(path), f"cannot be read: {reason}") from None
-    except ValueError:  # the name contains a NUL
-        raise InputError(str(path), "is not a file name") from None
+    return bytes(content_of(path))
 
 
 def _read_file(path: Path) -> Iterator[Document]:
-    for source, data in unpacked(str(path), read_bytes(path)):
+    for source, data in unpacked(str(path), content_of(path)):
         yield from _parse(source, bytes(data), json_by_name=source.endswith(".json"))
 
 

@@ -19,6 +19,7 @@ from fairlead.api.objects import ApiObject
 from fairlead.apiserver.kind import NODE, Kind, kind_of
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.engine.core.command import ObjectRef
+from fairlead.whatif.input.content import OnRead, read_silently
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.input.listing import Listing
@@ -33,6 +34,7 @@ from fairlead.whatif.snapshot.newest_timestamp import timestamps
 DEFAULT_NAMESPACE: Final = "default"
 
 _INTEGER_BOUND: Final = 2**63
+_TOLD_EVERY: Final = 512  # objects
 _FORMER_API_VERSIONS: Final = {
     "apps/v1beta1": "apps/v1",
     "apps/v1beta2": "apps/v1",
@@ -111,12 +113,17 @@ class Manifest:
         return InputError(self.source, problem, object_name=self.title, field=field)
 
 
-def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE) -> list[Manifest]:
+def manifests(
+    documents: Iterable[Document],
+    namespace: str = DEFAULT_NAMESPACE,
+    on_read: OnRead = read_silently,
+) -> list[Manifest]:
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
-    Raises InputError, also for an object that appears twice.
+    `on_read` is told how many objects have been read. Raises InputError, also for an object that
+    appears twice.
     """
-    found = [one for document in documents for one in _manifests(document, namespace)]
+    found = [one for document in documents for one in _manifests(document, namespace, on_read)]
     refuse_duplicates(found)
     for manifest in found:
         if manifest.view is not None:
@@ -155,25 +162,29 @@ def refuse_duplicates(found: Iterable[Manifest]) -> None:
             raise manifest.refuse(f"appears twice{where}", field="metadata.name")
 
 
-def _manifests(document: Document, namespace: str) -> list[Manifest]:
+def _manifests(
+    document: Document, namespace: str, on_read: OnRead = read_silently
+) -> list[Manifest]:
     source = document.source
     if document.listing is None:
         values = _opened(source, document.value)
         return [_manifest(source, value, namespace) for source, value in values]
     try:
-        return _listed(source, document.listing, namespace)
+        return _listed(source, document.listing, namespace, on_read)
     except msgspec.DecodeError:  # an item that is not a valid value, such as 1e999
         return [one for whole in document.parsed() for one in _manifests(whole, namespace)]
 
 
-def _listed(source: str, listing: Listing, namespace: str) -> list[Manifest]:
+def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> list[Manifest]:
     """Return the objects in `listing`.
 
     Raises msgspec.DecodeError for an item that is no valid value.
     """
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     found: list[Manifest] = []
-    for text in listing.items:
+    for number, text in enumerate(listing.items):
+        if number % _TOLD_EVERY == 0:
+            on_read("objects", number, len(listing.items))
         decoded = decoder.decode(text)
         if decoded is not None:
             dumped, newest = decoded

@@ -21,6 +21,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.content import BYTES_MAX, OnRead, read_silently
 from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
@@ -48,12 +49,19 @@ class Snapshot:
     unreadable: tuple[str, ...] = ()
 
 
-def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
+def read_snapshot(
+    path: str,
+    stdin: BinaryIO | None = None,
+    bytes_max: int = BYTES_MAX,
+    on_read: OnRead = read_silently,
+) -> Snapshot:
     """Return the snapshot at `path` (a file, a directory, `-` for standard input).
 
-    Raises InputError.
+    `bytes_max` limits the size of a file; `on_read` is told how much has been read. Raises
+    InputError.
     """
-    return _snapshot(STDIN if path == "-" else path, read_listings(path, stdin))
+    documents = read_listings(path, stdin, bytes_max, on_read)
+    return _snapshot(STDIN if path == "-" else path, documents, on_read)
 
 
 def parse_snapshot(source: str, data: bytes) -> Snapshot:
@@ -64,8 +72,8 @@ def parse_snapshot(source: str, data: bytes) -> Snapshot:
     return _snapshot(source, parse_listings(source, data))
 
 
-def _snapshot(source: str, documents: list[Document]) -> Snapshot:
-    found = manifests(documents)
+def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_silently) -> Snapshot:
+    found = manifests(documents, on_read=on_read)
     if not any(manifest.kind is NODE for manifest in found):
         raise InputError(source, _without_nodes(found))
     refuse_excess(found)

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.output import Output
 from fairlead.cli.options.parameter import named
 from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
@@ -27,6 +28,7 @@ def explain(
         ),
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
+    max_input: MaxInput = None,
     config: Annotated[
         str | None,
         named("FILE", "KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
@@ -70,6 +72,6 @@ def explain(
 
     batch = (batch_config, batch_plugin)
     request = ExplainRequest(
-        pod, snapshot, connection, config, plugin, batch, release.choice, allow_extenders
+        pod, snapshot, connection, max_input, config, plugin, batch, release.choice, allow_extenders
     )
     return explain_target(request, output=output, all_nodes=all_nodes)

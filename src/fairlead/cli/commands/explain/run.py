@@ -48,6 +48,7 @@ class ExplainRequest:
     target: str
     snapshot: str | None
     connection: ConnectionOptions
+    max_input: int | None
     config: str | None = None
     plugins: Names = ()
     batch: tuple[str | None, Names] = (None, ())
@@ -64,7 +65,8 @@ def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) 
         release,
         allow_extenders=request.allow_extenders,
     )
-    snapshot, target = snapshot_of(request.snapshot, request.connection), request.target
+    snapshot = snapshot_of(request.snapshot, request.connection, request.max_input)
+    target = request.target
     for line in unreadable_lines(snapshot.unreadable):
         print(line, file=sys.stderr)
     batch = BatchOptions(*request.batch)

@@ -10,6 +10,7 @@ from fairlead.cli.commands.whatif.options import DEFAULT_RUN, NO_CHANGES, Change
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
+from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.output import DEFAULT_ANSWER_OUTPUTS, AnswerOutputOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
@@ -22,6 +23,7 @@ def whatif(
     /,
     *,
     connection: ConnectionOptions = NO_CONNECTION,
+    max_input: MaxInput = None,
     change: ChangeOptions = NO_CHANGES,
     running: RunOptions = DEFAULT_RUN,
     outputs: AnswerOutputOptions = DEFAULT_ANSWER_OUTPUTS,
@@ -67,5 +69,5 @@ def whatif(
     from fairlead.cli.commands.whatif.run import WhatIfRequest, change_of, run_what_if
 
     changes = change_of(change, failures)
-    request = WhatIfRequest(snapshot, connection, changes, controllers, release, log)
+    request = WhatIfRequest(snapshot, connection, max_input, changes, controllers, release, log)
     return run_what_if(request, running, outputs)

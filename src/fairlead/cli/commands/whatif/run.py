@@ -38,6 +38,7 @@ class WhatIfRequest:
 
     source: str | None
     connection: ConnectionOptions
+    max_input: int | None
     change: ClusterChange
     controllers: ControllerOptions
     release: ReleaseOptions
@@ -63,7 +64,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
     with ProgressBar() as progress:
         progress.begin("reading", 0)
-        snapshot = snapshot_of(request.source, request.connection)
+        snapshot = snapshot_of(request.source, request.connection, request.max_input, progress)
     with ProgressBar() as progress, command_log(outputs.commands) as log:
         answer = what_if(
             snapshot,

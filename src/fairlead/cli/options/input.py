@@ -1,0 +1,33 @@
+"""The option that limits the size of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from cyclopts import Parameter, Token
+
+
+def size(_: type, tokens: Sequence[Token]) -> int:
+    """Convert a size in bytes, such as 4Gi or 500M."""
+    from fairlead.api.quantity import QuantityError, parse_quantity
+
+    text = tokens[0].value
+    try:
+        found = parse_quantity(text).whole
+    except QuantityError:
+        raise ValueError(f"{text!r} is not a size such as 4Gi") from None
+    if found <= 0:
+        raise ValueError(f"{text!r} is not a positive size")
+    return found
+
+
+MaxInput = Annotated[
+    int | None,
+    Parameter(
+        help="Largest size of a snapshot file (default: 2Gi).",
+        metavar="SIZE",
+        converter=size,
+        show_default=False,
+    ),
+]
