@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
+from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.configuration.autoscaling import (
     NO_AUTOSCALING,
     AutoscaleOptions,
@@ -25,22 +26,30 @@ from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, Ba
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.stored_configuration import (
+    PREFIXES,
+    configuration_note,
+    stored_configuration,
+)
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.verdict import Verdict, verdict_of
-from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT, QUIET, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
+from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
     from fairlead.worlds.decision_log import Logging
 
 
@@ -52,6 +61,7 @@ class Conditions:
     KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
     plugins. `batch` configures the batch scheduler. If `karpenter` is set, Karpenter adds and
     removes nodes in both runs. `instance_types` is the file with the type of new nodes.
+    `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
     """
 
     seed: int = 0
@@ -64,6 +74,7 @@ class Conditions:
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
     karpenter: KarpenterInput | None = None
     instance_types: str | None = None
+    startup: DurationNs | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
 
 
@@ -93,6 +104,13 @@ class WhatIfAnswer:
     scheduler_config: str = ""
     effect: Effect
     verdict: Verdict
+
+    @property
+    def scheduler_words(self) -> str:
+        """The scheduler configuration of the run without the change."""
+        return (
+            f"scheduler {self.scheduler_config}" if self.scheduler_config else "default scheduler"
+        )
 
     @property
     def without(self) -> RunOutcome:
@@ -137,54 +155,10 @@ def what_if(
     other run makes the change. `command_log` receives the commands of the run with the change,
     `logging` wraps its reporter in one that logs decisions.
     """
+    pair = _experiments(snapshot, change, conditions)
     progress = progress or NoProgress()
-    initial = snapshot.manifests
-    if change.reschedule:
-        initial = deschedule(initial, change.reschedule, change.namespace)
-    karpenter, assumed = None, list[str]()
-    if conditions.karpenter is not None:
-        from fairlead.whatif.configuration.karpenter_config import (  # noqa: PLC0415
-            karpenter_config,
-        )
-
-        karpenter, assumed = karpenter_config(snapshot, conditions.karpenter)
-    elif has_node_pools(snapshot.manifests):
-        assumed.append(KARPENTER_IDLE)
-    autoscaling = read_autoscaling(conditions.autoscale, initial)
-    without = Experiment(
-        title=snapshot.source,
-        source=snapshot.source,
-        initial=initial,
-        start=snapshot.taken_at,
-        horizon=conditions.horizon,
-        seed=conditions.seed,
-        kubelet=KubeletConfig(renews_leases=conditions.releases.nodes.node_leases),
-        scheduler=_scheduler(conditions, conditions.config, conditions.plugin),
-        node_lifecycle=conditions.node_lifecycle,
-        releases=conditions.releases,
-        steps_begin=None,
-        autoscaler=autoscaling.config,
-        karpenter=karpenter,
-        notes=(
-            *unreadable_lines(snapshot.unreadable),
-            *dump_notes(snapshot.manifests),
-            *assumed,
-            *autoscaling.notes,
-        ),
-    )
-    templates = _new_nodes(change, conditions, snapshot)
-    script = script_of_change(change, snapshot, conditions.seed, templates)
-    changed = replace(without, steps=script.steps, notes=(*script.notes, *without.notes))
-    if change.new_config or change.new_plugin:
-        plugins = (*conditions.plugin, *change.new_plugin)
-        scheduler = _scheduler(conditions, change.new_config or conditions.config, plugins)
-        changed = replace(changed, scheduler=scheduler)
-    batch = conditions.batch
-    without = with_batch(without, batch, changed.steps)
-    new = replace(batch, source=change.new_batch_config or batch.source)
-    changed = with_batch(changed, new, changed.steps)
-    before, after = run_pair(without, changed, progress, command_log, logging)
-    effect = effect_of(before, after, script.drain)
+    before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
+    effect = effect_of(before, after, pair.drain)
     stays = effect.difference.is_empty and not change.reschedule and bool(after.placed())
     if stays and change.changes_scheduler:
         changed_run = replace(after, notes=(*after.notes, PODS_STAY))
@@ -198,6 +172,90 @@ def what_if(
         effect=effect,
         verdict=verdict_of(effect),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Experiments:
+    """The experiments without and with the change; `drain` is what kubectl says about drains."""
+
+    without: Experiment
+    changed: Experiment
+    drain: KubectlDrain
+
+
+def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> _Experiments:
+    """Return both experiments. Raises InputError."""
+    initial = snapshot.manifests
+    if change.reschedule:
+        initial = deschedule(initial, change.reschedule, change.namespace)
+    karpenter, assumed = _karpenter(snapshot, conditions)
+    autoscaling = read_autoscaling(conditions.autoscale, initial)
+    kubelet, quiet, startup = _kubelet(snapshot, conditions)
+    without = Experiment(
+        title=snapshot.source,
+        source=snapshot.source,
+        initial=initial,
+        start=snapshot.taken_at,
+        horizon=conditions.horizon,
+        quiet=quiet,
+        seed=conditions.seed,
+        kubelet=kubelet,
+        scheduler=_scheduler(conditions, snapshot, conditions.config, conditions.plugin),
+        node_lifecycle=conditions.node_lifecycle,
+        releases=conditions.releases,
+        steps_begin=None,
+        autoscaler=autoscaling.config,
+        karpenter=karpenter,
+        notes=(
+            *unreadable_lines(snapshot.unreadable),
+            *configuration_note(snapshot.manifests, conditions.config or ""),
+            *dump_notes(snapshot.manifests),
+            *assumed,
+            *autoscaling.notes,
+            *startup,
+        ),
+    )
+    templates = _new_nodes(change, conditions, snapshot)
+    script = script_of_change(change, snapshot, conditions.seed, templates)
+    changed = replace(without, steps=script.steps, notes=(*script.notes, *without.notes))
+    if change.new_config or change.new_plugin:
+        plugins = (*conditions.plugin, *change.new_plugin)
+        config = change.new_config or conditions.config
+        changed = replace(changed, scheduler=_scheduler(conditions, snapshot, config, plugins))
+    batch = conditions.batch
+    new = replace(batch, source=change.new_batch_config or batch.source)
+    return _Experiments(
+        with_batch(without, batch, changed.steps),
+        with_batch(changed, new, changed.steps),
+        script.drain,
+    )
+
+
+def _karpenter(
+    snapshot: Snapshot, conditions: Conditions
+) -> tuple[KarpenterConfig | None, list[str]]:
+    """Return Karpenter's configuration if it takes part, and notes. Raises InputError."""
+    if conditions.karpenter is None:
+        return None, [KARPENTER_IDLE] if has_node_pools(snapshot.manifests) else []
+    from fairlead.whatif.configuration.karpenter_config import karpenter_config  # noqa: PLC0415
+
+    return karpenter_config(snapshot, conditions.karpenter)
+
+
+def _kubelet(
+    snapshot: Snapshot, conditions: Conditions
+) -> tuple[KubeletConfig, DurationNs, list[str]]:
+    """Return the kubelets' configuration, how long a cluster at rest is quiet, and notes.
+
+    While a pod starts, nothing changes, but the cluster is not at rest.
+    """
+    config = KubeletConfig(renews_leases=conditions.releases.nodes.node_leases)
+    if conditions.startup is not None:
+        config = replace(config, start_delay=conditions.startup)
+        return config, max(QUIET, conditions.startup + seconds(60)), []
+    times = startup_times(snapshot.manifests)
+    quiet = max(QUIET, times.longest + seconds(60))
+    return replace(config, start_delays=times), quiet, [times.words] if times.words else []
 
 
 def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
@@ -216,10 +274,13 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 
 
 def _scheduler(
-    conditions: Conditions, config: str | None, plugins: tuple[str, ...]
+    conditions: Conditions, snapshot: Snapshot, config: str | None, plugins: tuple[str, ...]
 ) -> SchedulerConfig:
+    file: str | Document | None = config
+    if config is not None and config.startswith(PREFIXES):
+        file = stored_configuration("--config", config, snapshot.manifests)
     return read_scheduler_config(
-        config,
+        file,
         UserPlugins(plugins),
         conditions.releases.general,
         allow_extenders=conditions.allow_extenders,

@@ -90,7 +90,7 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
         f"{len(changed.pods):,} pods",
         f"{span} from {format_timestamp(changed.started_at)}",
         f"seed {answer.seed}",
-        *([f"scheduler {answer.scheduler_config}"] if answer.scheduler_config else []),
+        answer.scheduler_words,
         f"{changed.choices_among_equals:,} choices among equals",
     ]
     _print_words(console, " · ".join(facts), "dim")

@@ -45,7 +45,9 @@ def _head(result: Json) -> Iterator[str]:
     yield ""
     changes = " ".join(result["changes"]) or "no change"
     source = f"`{_code(result['source'])}` as of {result['started_at']}"
-    yield f"`{_code(changes)}` on {source}, seed {result['seed']}"
+    config = result["scheduler_config"]
+    scheduler = f"`{_code(config)}`" if config else "the default configuration"
+    yield f"`{_code(changes)}` on {source}, seed {result['seed']}, scheduler with {scheduler}"
 
 
 def _tables(result: Json) -> Iterator[str]:

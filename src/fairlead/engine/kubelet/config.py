@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.eviction_config import EvictionConfig
 
@@ -32,21 +34,23 @@ class KubeletConfig:
     """Settings of all simulated kubelets.
 
     `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
-    it is ready. `lease_period` is how often nodes renew their leases. If `promises_renewals` is
-    set, the lease states the period and is written once, for controllers that can read that
+    it is ready; `start_delays` knows the first one of certain pods (None: of no other).
+    `lease_period` is how often nodes renew their leases. If `promises_renewals` is set, the
+    lease states the period and is written once, for controllers that can read that
     (`api/lease.py`); otherwise each renewal is written. Without `renews_leases`, nodes have no
-    leases and post their status with that period instead. `stop` determines when the containers of
-    a terminating pod end, at most after its grace period; `removal_delay` passes from then until
-    the object is deleted. Without `tends_pods`, another program starts and stops pods. With
-    `accepts_pods`, the status shows when a node has accepted a pod or observed a change; with
-    `heeds_gates`, readiness gates count. `input_duration` is how long pods with `stdinOnce` run,
-    `job_duration` how long pods with restartPolicy Never or OnFailure run (None: forever, like
-    others); an annotation of the pod takes precedence. `nodes` are the nodes with a kubelet, None
-    for all. `eviction` configures node-pressure eviction.
+    leases and post their status with that period instead. `stop` determines when the containers
+    of a terminating pod end, at most after its grace period; `removal_delay` passes from then
+    until the object is deleted. Without `tends_pods`, another program starts and stops pods.
+    With `accepts_pods`, the status shows when a node has accepted a pod or observed a change;
+    with `heeds_gates`, readiness gates count. `input_duration` is how long pods with
+    `stdinOnce` run, `job_duration` how long pods with restartPolicy Never or OnFailure run
+    (None: forever, like others); an annotation of the pod takes precedence. `nodes` are the
+    nodes with a kubelet, None for all. `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
     ready_delay: DurationNs = 0
+    start_delays: Callable[[Pod], DurationNs | None] | None = None
     lease_period: DurationNs = LEASE_PERIOD_DEFAULT
     promises_renewals: bool = True
     renews_leases: bool = True

@@ -72,7 +72,7 @@ def next_act(
     if pod.status.phase in STARTABLE_PHASES:
         if config.accepts_pods and not pod.status.start_time:
             return Due(Act.ACCEPT, bound_at)
-        return Due(Act.START, bound_at + config.start_delay)
+        return Due(Act.START, bound_at + start_delay_of(pod, config))
     if pod.status.phase != "Running":
         return None
     dues = [end_due(pod, started_at, config), ready_due(pod, ready_at, config)]
@@ -155,6 +155,12 @@ def is_ready(pod: Pod) -> bool:
     """Return whether the status states that `pod` is ready."""
     found = condition(pod, "Ready")
     return found is not None and found.status == "True"
+
+
+def start_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
+    """Return how long after its binding `pod` is Running."""
+    own = None if config.start_delays is None else config.start_delays(pod)
+    return config.start_delay if own is None else own
 
 
 def ready_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:

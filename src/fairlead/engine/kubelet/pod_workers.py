@@ -35,6 +35,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     is_ready,
     next_act,
     ready_delay_of,
+    start_delay_of,
     start_time,
 )
 from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
@@ -132,7 +133,7 @@ class PodWorkers:
                 self._plan(worker)
             elif was_down and worker.pod.status.phase == "Running" and _was_ready(worker):
                 delay = ready_delay_of(worker.pod, self.config)
-                worker.ready_at = now + self.config.start_delay + delay
+                worker.ready_at = now + start_delay_of(worker.pod, self.config) + delay
                 self._plan(worker)
 
     def forget(self, gone: Pod) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
@@ -43,17 +42,12 @@ def deschedule(found: Iterable[Manifest], text: str, namespace: str) -> tuple[Ma
         for manifest in manifests
         if manifest.kind is POD
         and namespace in ("", manifest.ref.namespace)
-        and _can_move(pod := _pod(manifest))
+        and _can_move(pod := manifest.pod)
         and selector_matches(selector, pod.metadata.labels)
     }
     if not chosen:
         raise InputError(OPTION, f"{text} selects no running pod that can move")
     return tuple(_pending(one) if one.identity in chosen else one for one in manifests)
-
-
-def _pod(manifest: Manifest) -> Pod:
-    view = manifest.view
-    return view if isinstance(view, Pod) else decode_as(Pod, manifest.value)
 
 
 def _can_move(pod: Pod) -> bool:

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_terminal
 from fairlead.apiserver.kind import DAEMON_SET, POD
@@ -106,8 +105,7 @@ def _problems_by_node(
     """
     by_node: dict[str, list[Pod]] = {node: [] for node in nodes}
     for manifest in inventory.of_kind(POD):
-        view = manifest.view
-        pod = view if isinstance(view, Pod) else decode_as(Pod, manifest.value)
+        pod = manifest.pod
         if pod.spec.node_name in by_node:
             by_node[pod.spec.node_name].append(pod)
     found: dict[str, dict[str, list[str]]] = {}

@@ -23,9 +23,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.api.resource_name import is_native_resource
@@ -200,7 +198,7 @@ def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
     pods = [
         pod
         for manifest in inventory.of_kind(POD)
-        if (pod := _pod(manifest)).spec.priority_class_name == name and not is_terminal(pod)
+        if (pod := manifest.pod).spec.priority_class_name == name and not is_terminal(pod)
     ]
     head = f"PriorityClass {name}: {old} becomes {value}. "
     if not pods:
@@ -212,8 +210,3 @@ def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
         f"{head}{keeps} priority {values} until created anew, because the priority of an existing "
         f"pod does not change. New pods get {value}."
     )
-
-
-def _pod(manifest: Manifest) -> Pod:
-    view = manifest.view
-    return view if isinstance(view, Pod) else decode_as(Pod, manifest.value)

@@ -41,24 +41,24 @@ _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)",
 
 
 def read_scheduler_config(
-    path: str | None,
+    file: str | Document | None,
     plugins: UserPlugins | None = None,
     release: Release = CURRENT,
     *,
     allow_extenders: bool = False,
 ) -> SchedulerConfig:
-    """Return the configuration in the file `path` (None for the default) plus users' `plugins`.
+    """Return the configuration in `file` (None for the default) plus users' `plugins`.
 
     Unset fields have the defaults of `release`. A file with extenders is refused unless
     `allow_extenders`, because they are sent pods of the cluster. Raises InputError.
     """
     plugins = plugins or UserPlugins()
-    if path is None:
+    if file is None:
         config = default_config(release, plugins.factories())
         profiles = tuple(plugins.placed(profile) for profile in config.profiles)
         return _served(replace(config, profiles=profiles), OPTION, only_profile=True)
-    document = read_one(path)
-    form = _form(document)
+    document = file if isinstance(file, Document) else read_one(file)
+    form, path = _form(document), document.source
     only_profile = document.value["apiVersion"] == ALPHA
     try:
         user_plugins = _user_plugin_source(path, plugins)

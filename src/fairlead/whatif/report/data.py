@@ -255,6 +255,7 @@ def whatif_report(
     return {
         **_common(heading, changed),
         "kind": "whatif",
+        "subtitle": f"{_subtitle(heading, changed)}, {answer.scheduler_words}",
         "summary_before": _summary(answer.without),
         "all_running_after_s": _recovered_after_s(found),
         "resources": _resources(changed, answer.without),
@@ -283,11 +284,15 @@ def _recovered_after_s(difference: Difference) -> float | None:
     return to_seconds(after) if after else None
 
 
+def _subtitle(heading: Heading, outcome: RunOutcome) -> str:
+    return f"{heading.source}: {len(outcome.nodes):,} nodes, {len(outcome.pods):,} pods"
+
+
 def _common(heading: Heading, outcome: RunOutcome) -> ReportData:
     return {
         "kind": "simulate",
         "title": heading.title,
-        "subtitle": f"{heading.source}: {len(outcome.nodes):,} nodes, {len(outcome.pods):,} pods",
+        "subtitle": _subtitle(heading, outcome),
         "seed": heading.seed,
         "started_at": format_timestamp(outcome.started_at),
         "virtual_seconds": outcome.virtual_seconds,

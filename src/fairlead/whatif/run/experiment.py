@@ -29,15 +29,19 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.configuration_file import BatchConfig
 
 HORIZON_DEFAULT: Final = seconds(3600)
+# Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If one retry
+# changes nothing, later retries will not either.
+QUIET: Final = seconds(6 * 60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """A cluster, the steps that change it, and how long to run.
 
-    If `duration` is None, the run ends when the cluster has settled, at most `horizon` after the
-    last step. Steps and outcome are counted from `steps_begin`, a delay after `start`; if it is
-    None, the outcome is counted from when the cluster is at rest. `notes` are added to the outcome.
+    If `duration` is None, the run ends when the cluster has settled (nothing has changed for
+    `quiet`), at most `horizon` after the last step. Steps and outcome are counted from
+    `steps_begin`, a delay after `start`; if it is None, the outcome is counted from when the
+    cluster is at rest. `notes` are added to the outcome.
     """
 
     title: str
@@ -48,6 +52,7 @@ class Experiment:
     steps_begin: DurationNs | None = 0
     duration: DurationNs | None = None
     horizon: DurationNs = HORIZON_DEFAULT
+    quiet: DurationNs = QUIET
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)

@@ -27,7 +27,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.command import CreateObject, Issued
-from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
 from fairlead.engine.engine import Engine
@@ -75,10 +75,6 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.controller import Batch
     from fairlead.worlds.decision_log import Logging
     from fairlead.worlds.metrics import SchedulerMetrics
-
-# Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If one retry
-# changes nothing, later retries will not either.
-QUIET: Final = seconds(6 * 60)
 
 FORBIDDEN: Final = 403
 
@@ -326,7 +322,10 @@ class ExperimentRun:
             return False
         if self._autoscaler is not None and self._autoscaler.is_waiting(world.now):
             return False
-        return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
+        return (
+            self._done == len(self._experiment.steps)
+            and world.now - world.last_change > self._experiment.quiet
+        )
 
     def _why_waiting(self, pod: Pod) -> str:
         """Return why a pod is pending although the scheduler has not tried it.
@@ -350,7 +349,9 @@ class ExperimentRun:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
         recorder.explain_waiting(self._why_waiting)
         open_ended = self._experiment.duration is None and settled
-        rest = rest_of(recorder.workloads.transitions, self._start, QUIET, settled=settled)
+        rest = rest_of(
+            recorder.workloads.transitions, self._start, self._experiment.quiet, settled=settled
+        )
         since = self._start + self._counted_from(rest)
         until = max(world.last_change if open_ended else world.now, since)
         nodes = nodes_at_end(recorder.outage.nodes, recorder.all_pods())

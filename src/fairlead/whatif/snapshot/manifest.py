@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.codec import VIEWS, display_name
+from fairlead.api.codec import VIEWS, DecodeError, decode_as, display_name
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject
+from fairlead.api.objects import ApiObject, Pod
 from fairlead.apiserver.kind import NODE, Kind, kind_of
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.engine.core.command import ObjectRef
@@ -77,6 +77,16 @@ class Manifest:
         """The typed view of an object in stored form; None for others."""
         content = self.content
         return None if isinstance(content, dict) else content.view
+
+    @property
+    def pod(self) -> Pod:
+        """The typed view of a Pod. Raises InputError if it does not have the form of one."""
+        if isinstance(self.view, Pod):
+            return self.view
+        try:
+            return decode_as(Pod, self.value)
+        except DecodeError as cause:
+            raise InputError.of_decode(self.source, cause) from None
 
     @property
     def labels(self) -> Any:

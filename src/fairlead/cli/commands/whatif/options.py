@@ -165,6 +165,14 @@ class RunOptions:
         int,
         Parameter(help="Seed for tie-breaking and other random choices.", converter=integer),
     ] = 0
+    startup_time: Annotated[
+        str,
+        named(
+            "DURATION",
+            "How long pods take from their binding until they are ready (default: as pods of the "
+            "same workload in the snapshot took, else 1s).",
+        ),
+    ] = ""
     horizon: Annotated[
         str, Parameter(help="Virtual time after which to stop a simulation that has not settled.")
     ] = "1h"

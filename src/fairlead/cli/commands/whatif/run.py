@@ -81,6 +81,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
                 autoscale=_cluster_autoscaler(options),
                 karpenter=_karpenter(options, change),
                 instance_types=options.instance_types,
+                startup=field_duration("--startup-time", "", options.startup_time or None),
             ),
             progress=progress if logging is None else None,
             command_log=log,

@@ -1,0 +1,88 @@
+"""KubeSchedulerConfigurations in the ConfigMaps of a dump.
+
+Many clusters keep the configuration of their scheduler in a ConfigMap. It is named in a note and
+used only if `--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`) says so, because the dump does
+not show which scheduler reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.text import yaml_documents
+from fairlead.apiserver.kind import CONFIG_MAP
+from fairlead.whatif.configuration.scheduler_config import KIND
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.snapshot.manifest import Manifest
+
+PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConfiguration:
+    """A KubeSchedulerConfiguration under `key` of a ConfigMap, which `name` names as an option."""
+
+    name: str
+    key: str
+    document: Document
+
+    @property
+    def title(self) -> str:
+        """The option's value: the ConfigMap and the key."""
+        return f"configmap/{self.name}/{self.key}"
+
+
+def stored_configurations(manifests: Iterable[Manifest]) -> list[StoredConfiguration]:
+    """Return the configurations in the ConfigMaps among `manifests`, in the order of the dump."""
+    return [
+        found
+        for manifest in manifests
+        if manifest.kind is CONFIG_MAP
+        for found in _of_config_map(manifest)
+    ]
+
+
+def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) -> Document:
+    """Return the configuration that `text` (`configmap/NS/NAME`) names.
+
+    Raises InputError, naming `option`, unless there is exactly one.
+    """
+    wanted = text.partition("/")[2]
+    known = stored_configurations(manifests)
+    found = [one for one in known if wanted in (one.name, f"{one.name}/{one.key}")]
+    if len(found) == 1:
+        return found[0].document
+    if found:
+        keys = ", ".join(one.title for one in found)
+        raise InputError(option, f"{text} has several configurations; say which: {keys}")
+    names = [one.title for one in known]
+    hint = known_names(text, names) if names else f"no ConfigMap of the snapshot has a {KIND}"
+    raise InputError(option, f"there is no {KIND} in {text}; {hint}")
+
+
+def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[str]:
+    """Yield a note about configurations in the dump, if `config` ("" for defaults) is none."""
+    found = [one.title for one in stored_configurations(manifests)]
+    if found and not config:
+        yield (
+            f"The dump has a {KIND} in {' and '.join(found)}, which is not used: the run without "
+            f"the change has kube-scheduler's defaults. --config {found[0]} uses it."
+        )
+
+
+def _of_config_map(manifest: Manifest) -> Iterator[StoredConfiguration]:
+    data = manifest.value.get("data")
+    for key, text in data.items() if isinstance(data, dict) else ():
+        if not isinstance(text, str) or KIND not in text:
+            continue
+        try:
+            documents = list(yaml_documents.documents(text))
+        except yaml_documents.YamlError:
+            continue
+        source = f"{manifest.source}: ConfigMap {manifest.ref.key}: {key}"
+        for value in documents:
+            if isinstance(value, dict) and value.get("kind") == KIND:
+                yield StoredConfiguration(manifest.ref.key, key, Document(source, value))
