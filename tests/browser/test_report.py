@@ -272,8 +272,8 @@ def test_preemptions_filter_and_turn_pages(page, reports):
 def test_node_in_a_table_leads_to_the_map(page, reports):
     """A node's name in the table of preemptions keeps that node in view on the map."""
     page.open(reports / "large.html")
-    node = page.text("#panel-preemptions .link")
-    page.click("#panel-preemptions .link")
+    node = page.text("#panel-preemptions .kind-node .link")
+    page.click("#panel-preemptions .kind-node .link")
     assert page.text(".panel .node-name") == node
 
 

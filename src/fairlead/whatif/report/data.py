@@ -102,6 +102,7 @@ class NodeRow(TypedDict, total=False):
 
     name: Required[str]
     zone: str
+    labels: Mapping[str, str]
     unschedulable: bool
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
@@ -156,10 +157,12 @@ class ReportData(TypedDict, total=False):
     """Everything that the page shows.
 
     `summary_before` holds the key figures of the run without the change (what-if only);
-    `started_at` is the instant of virtual second 0, as text; `all_running_after_s` is when the last
-    displaced pod ran again, absent or None if one is still pending. `outage` is absent or None if
-    no node failed; `drains` are the rolling drains. `verdict` and the fields after it are as in the
-    JSON of the result (docs/results.md); `rest_after_s` is when the cluster was at rest.
+    `nodes_before` are the nodes at its end, without their pods, and `owners` the workloads of the
+    pods in the lists. `started_at` is the instant of virtual second 0, as text;
+    `all_running_after_s` is when the last displaced pod ran again, absent or None if one is still
+    pending. `outage` is absent or None if no node failed; `drains` are the rolling drains.
+    `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
+    `rest_after_s` is when the cluster was at rest.
     """
 
     kind: Required[Literal["simulate", "whatif"]]
@@ -176,6 +179,8 @@ class ReportData(TypedDict, total=False):
     priorities: Sequence[PriorityName]
     timeline: Timeline
     nodes: Sequence[NodeRow]
+    nodes_before: Sequence[NodeRow]
+    owners: Mapping[str, str]
     preemptions: Sequence[PreemptionRow]
     evictions: Sequence[EvictionRow]
     pending: Sequence[PendingRow]
@@ -257,6 +262,11 @@ def whatif_report(
         "kind": "whatif",
         "subtitle": f"{_subtitle(heading, changed)}, {answer.scheduler_words}",
         "summary_before": _summary(answer.without),
+        "nodes_before": [
+            {**_node(answer.without, number), "pods": ()}
+            for number in range(len(answer.without.nodes))
+        ],
+        "owners": _owners(found, changed),
         "all_running_after_s": _recovered_after_s(found),
         "resources": _resources(changed, answer.without),
         "preemptions": _preemptions(changed, found.preempted),
@@ -273,6 +283,20 @@ def whatif_report(
         **{name: result[name] for name in LISTS},  # type: ignore[typeddict-item]
         "drain_flags": [{**one, "pods": ", ".join(one["pods"])} for one in result["drain_flags"]],
     }
+
+
+def _owners(found: Difference, changed: RunOutcome) -> dict[str, str]:
+    """The workload of each pod in the lists, by the pod's name."""
+    pods = [
+        *(one.pod for one in found.preempted),
+        *(one.pod for one in found.evicted),
+        *(one.pod for one in found.moved),
+        *(one.pod for one in found.updated),
+        *(one.pod for one in found.not_created),
+        *(one.pod for one in changed.undrained),
+        *(*found.placed, *found.pending, *found.gone, *found.removed),
+    ]
+    return {pod.key: str(pod.workload) for pod in pods if pod.owner is not None}
 
 
 def _recovered_after_s(difference: Difference) -> float | None:
@@ -398,6 +422,7 @@ def _node(outcome: RunOutcome, number: int) -> NodeRow:
     return {
         "name": node.name,
         "zone": node.zone,
+        "labels": node.labels,
         "unschedulable": node.unschedulable,
         "allocatable": node.allocatable,
         "requested": node.requested,

@@ -58,7 +58,8 @@ def packed(data: ReportData) -> Json:
     page["resources"] = [figures(row) for row in source.get("resources", ())]
     page["priorities"] = [figures(row) for row in source.get("priorities", ())]
     page["timeline"] = sampled(source.get("timeline") or {})
-    page["nodes"] = packed_nodes(source.get("nodes", ()))
+    page["nodes"] = packed_nodes(source.get("nodes", ()), source.get("nodes_before"))
+    page["owners"] = dict(source.get("owners", {}))
     for name, fields in TABLES.items():
         page[name] = table(source.get(name, ()), fields)
     for name in ("verdict", "fail_on", "node_pools", "notes"):
@@ -68,16 +69,56 @@ def packed(data: ReportData) -> Json:
     return page
 
 
-def packed_nodes(nodes: Sequence[NodeRow]) -> Json:
-    """Return nodes as columns; the pods of all nodes as further columns, with a count per node."""
+GROUPS_MAX = 40  # values of a label by which nodes can be grouped
+
+
+def packed_nodes(after: Sequence[NodeRow], before: Sequence[NodeRow] | None = None) -> Json:
+    """Return nodes as columns; the pods of all nodes as further columns, with a count per node.
+
+    `before` are the nodes without the change, if there was one. Nodes that only they contain come
+    last; `added` and `deleted` are the positions of nodes that are only on one side.
+    """
+    names, names_before = ({node["name"] for node in side} for side in (after, before or ()))
+    deleted = [node.copy() for node in before or () if node["name"] not in names]
+    for node in deleted:
+        node["requested"] = {}
+    nodes = [*after, *deleted]
+    added = [] if before is None else [node["name"] not in names_before for node in after]
     return {
         "length": len(nodes),
         "name": column(node["name"] for node in nodes),
         "zone": column(node.get("zone", "") for node in nodes),
+        "labels": _groups(nodes),
+        **_state(nodes),
+        "pods": packed_pods(nodes),
+        "added": [at for at, is_new in enumerate(added) if is_new],
+        "deleted": list(range(len(after), len(nodes))),
+        "before": None if before is None else _state(_aligned(nodes, before)),
+    }
+
+
+def _state(nodes: Sequence[NodeRow]) -> Json:
+    return {
         "unschedulable": [at for at, node in enumerate(nodes) if node.get("unschedulable")],
         "allocatable": by_resource([node.get("allocatable", {}) for node in nodes]),
         "requested": by_resource([node.get("requested", {}) for node in nodes]),
-        "pods": packed_pods(nodes),
+    }
+
+
+def _aligned(nodes: Sequence[NodeRow], before: Sequence[NodeRow]) -> list[NodeRow]:
+    """Return the rows of `before` in the order of `nodes`; an empty one for a new node."""
+    by_name = {node["name"]: node for node in before}
+    return [by_name.get(node["name"], {"name": node["name"]}) for node in nodes]
+
+
+def _groups(nodes: Sequence[NodeRow]) -> Json:
+    """Return one column for each label by which the nodes can be grouped."""
+    keys = dict.fromkeys(key for node in nodes for key in node.get("labels", {}))
+    columns = {key: [node.get("labels", {}).get(key, "") for node in nodes] for key in sorted(keys)}
+    return {
+        key: column(values)
+        for key, values in columns.items()
+        if 1 < len(set(values)) <= min(GROUPS_MAX, len(nodes) - 1)
     }
 
 

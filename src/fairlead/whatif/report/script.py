@@ -17,6 +17,7 @@ MODULES = (
     "data.js",
     "palette.js",
     "theme.js",
+    "story.js",
     "summary.js",
     "timeline_series.js",
     "timeline_readout.js",

@@ -51,9 +51,9 @@ const CHANGE_TABLES = [
     facet: "pdb",
     fields: [
       TIME,
-      { key: "pdb", label: "PodDisruptionBudget", kind: "pod" },
+      { key: "pdb", label: "PodDisruptionBudget", kind: "name" },
       { key: "pod", label: "Pod", kind: "pod" },
-      { key: "by", label: "Caused by", kind: "pod" },
+      { key: "by", label: "Caused by", kind: "text" },
     ],
   },
   {

@@ -19,7 +19,8 @@ const LISTS = [
 
 export function loadReport(text) {
   const page = JSON.parse(text);
-  const resources = page.resources.length ? page.resources : resourcesOf(page.nodes);
+  const all = page.resources.length ? page.resources : resourcesOf(page.nodes);
+  const resources = all.filter(({ allocatable, requested, before }) => allocatable !== 0 || requested || before);
   return {
     ...page,
     resources: named(resources.map((resource) => ({ ...resource, scale: scaleOf(resource) }))),
@@ -53,14 +54,21 @@ function unpackTable({ length, columns }) {
 function unpackNodes(nodes) {
   const amounts = (byResource) =>
     new Map(Object.entries(byResource).map(([name, column]) => [name, unpackColumn(column)]));
+  const state = ({ unschedulable, allocatable, requested }) => ({
+    cordoned: new Set(unschedulable),
+    allocatable: amounts(allocatable),
+    requested: amounts(requested),
+  });
   return {
     length: nodes.length,
     name: unpackColumn(nodes.name),
     zone: unpackColumn(nodes.zone),
-    cordoned: new Set(nodes.unschedulable),
-    allocatable: amounts(nodes.allocatable),
-    requested: amounts(nodes.requested),
+    labels: amounts(nodes.labels),
+    ...state(nodes),
     pods: unpackPods(nodes.pods),
+    added: new Set(nodes.added),
+    deleted: new Set(nodes.deleted),
+    before: nodes.before && state(nodes.before),
   };
 }
 

@@ -113,3 +113,10 @@ export function plural(amount, one, many = `${one}s`) {
 function twoDigits(value) {
   return String(value).padStart(2, "0");
 }
+
+/** A difference of two shares, in percentage points. */
+export function points(difference) {
+  const tenths = Math.round(difference * 1000) / 10;
+  if (!Number.isFinite(tenths)) return MISSING;
+  return `${tenths > 0 ? "+" : tenths < 0 ? "−" : "±"}${Math.abs(tenths).toFixed(1)} pt`;
+}

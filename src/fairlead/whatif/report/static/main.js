@@ -11,6 +11,7 @@ import { nodesSection } from "./nodes.js";
 import { outageSection, outageTitle } from "./outage.js";
 import { queuesSection } from "./queues.js";
 import { verdictSection } from "./verdict.js";
+import { storyDialog } from "./story.js";
 import { changesSection, displacedPods } from "./changes.js";
 import { pendingSection } from "./pending.js";
 
@@ -65,6 +66,7 @@ document
     nodesSection(report, priorities),
     changesSection(report, priorities),
     pendingSection(report, priorities),
+    storyDialog(report, priorities),
   );
 document
   .getElementById("foot")

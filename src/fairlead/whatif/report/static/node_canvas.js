@@ -1,10 +1,10 @@
 // The node map itself: one cell per node, painted on a canvas so that thousands stay quick.
 
-import { percent, plural } from "./format.js";
+import { percent, plural, points } from "./format.js";
 import { h, onWidth } from "./dom.js";
 import { cssColour, resolvedColour, utilisationRamp } from "./palette.js";
 import { onThemeChange } from "./theme.js";
-import { utilisation } from "./node_detail.js";
+import { isChanged, utilisation, utilisationChange } from "./node_detail.js";
 import { eachCell, nodeAt, nodeByKey, nodeLayout } from "./node_layout.js";
 
 const DIMMED = 0.16;
@@ -101,6 +101,8 @@ function inks() {
     over: "--over",
     mark: "--cordon",
     card: "--card",
+    more: "--more",
+    less: "--less",
   };
   return Object.fromEntries(
     Object.entries(names).map(([key, variable]) => [key, cssColour(resolvedColour(variable))]),
@@ -125,16 +127,54 @@ function paintZoneLabel({ context, ink, soft }, { name, nodes, x, y, width }) {
 function paintCell(brush, node, x, y) {
   const { context, layout, report, view, ramp } = brush;
   const { width, height } = layout.cell;
-  const share = utilisation(report, node, view.resource.name);
   context.globalAlpha = view.matches && !view.matches.has(node) ? DIMMED : 1;
+  if (view.side === "change") return paintChange(brush, node, x, y);
+  const share = utilisation(report, node, view.resource.name, view.side);
   if (layout.named) return paintNamedCell(brush, node, x, y, share);
   if (share === null) paintHollow(brush, x, y, width, height);
   else {
     context.fillStyle = share > 1 ? brush.over : ramp(share);
     context.fillRect(x, y, width, height);
   }
-  if (report.nodes.cordoned.has(node)) paintCross(brush, x, y, width, height);
+  const { cordoned } = view.side === "before" ? report.nodes.before : report.nodes;
+  if (cordoned.has(node)) paintCross(brush, x, y, width, height);
   context.globalAlpha = 1;
+}
+
+/** How a node differs: more is requested on it or less, or it is new or deleted. */
+function paintChange(brush, node, x, y) {
+  const { context, layout, report, view, none, more, less, edge } = brush;
+  const { width, height } = layout.cell;
+  const change = utilisationChange(report, node, view.resource.name);
+  const alpha = context.globalAlpha;
+  context.fillStyle = none;
+  context.fillRect(x, y, width, height);
+  context.globalAlpha = alpha * Math.min(1, change ? 0.2 + Math.abs(change) * 0.6 : 0);
+  context.fillStyle = change > 0 ? more : less;
+  context.fillRect(x, y, width, height);
+  context.globalAlpha = alpha;
+  if (isChanged(report, node)) {
+    context.strokeStyle = edge;
+    context.lineWidth = 1;
+    context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+  }
+  if (layout.named) paintChangeText(brush, node, x, y, change);
+  else if (report.nodes.deleted.has(node)) paintCross(brush, x, y, width, height);
+  context.globalAlpha = 1;
+}
+
+function paintChangeText({ context, layout, report, ink, soft }, node, x, y, change) {
+  const { name, added, deleted } = report.nodes;
+  const { width } = layout.cell;
+  const words = [added.has(node) && "new", deleted.has(node) && "deleted", change && points(change)];
+  context.textBaseline = "alphabetic";
+  context.font = "12px system-ui, sans-serif";
+  context.fillStyle = ink;
+  context.fillText(shortened(context, name[node], width - 12), x + 6, y + 15);
+  context.font = "11px system-ui, sans-serif";
+  const text = words.filter(Boolean).join(" · ");
+  context.fillStyle = text ? ink : soft;
+  context.fillText(text || (isChanged(report, node) ? "other pods" : "unchanged"), x + 6, y + 29);
 }
 
 /** A node without the resource is an outline: neither empty nor full. */
@@ -147,14 +187,15 @@ function paintHollow({ context, none, edge }, x, y, width, height) {
 
 /** A few nodes have room for their names: the cell is a label over a bar. */
 function paintNamedCell(
-  { context, layout, report, ramp, ink, soft, none, over, mark },
+  { context, layout, report, view, ramp, ink, soft, none, over, mark },
   node,
   x,
   y,
   share,
 ) {
   const { width, height } = layout.cell;
-  const cordoned = report.nodes.cordoned.has(node);
+  const { cordoned: set } = view.side === "before" ? report.nodes.before : report.nodes;
+  const cordoned = set.has(node);
   context.fillStyle = none;
   context.fillRect(x, y, width, height);
   context.fillStyle = share > 1 ? over : ramp(share ?? 0);

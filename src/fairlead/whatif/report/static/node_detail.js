@@ -3,16 +3,31 @@
 import { amountOf, count, percent, plural, quantity, ratio } from "./format.js";
 import { bar, h, nothing } from "./dom.js";
 import { priorityMark } from "./palette.js";
+import { podLink } from "./story.js";
 
 const TOOLTIP_PODS = 8;
 const PANEL_PODS_MAX = 500;
 const TENTHS_SHOWN = 10;
 
 /** The share of `resource` requested on `node`, or null where the node has none of it. */
-export function utilisation({ nodes }, node, resource) {
-  return ratio(
-    nodes.requested.get(resource)?.[node] ?? 0,
-    nodes.allocatable.get(resource)?.[node] ?? null,
+export function utilisation({ nodes }, node, resource, side = "after") {
+  const { requested, allocatable } = side === "before" ? nodes.before : nodes;
+  return ratio(requested.get(resource)?.[node] ?? 0, allocatable.get(resource)?.[node] ?? null);
+}
+
+/** By how much the change raises the share of `resource` requested on `node`, from -1 to 1. */
+export function utilisationChange(report, node, resource) {
+  const { added, deleted } = report.nodes;
+  const share = (side, absent) => (absent ? 0 : (utilisation(report, node, resource, side) ?? 0));
+  return share("after", deleted.has(node)) - share("before", added.has(node));
+}
+
+/** Whether the change moves, adds or takes away anything on `node`. */
+export function isChanged({ nodes }, node) {
+  if (nodes.added.has(node) || nodes.deleted.has(node)) return true;
+  if (nodes.cordoned.has(node) !== nodes.before.cordoned.has(node)) return true;
+  return [...nodes.requested].some(
+    ([name, amounts]) => (amounts[node] ?? 0) !== (nodes.before.requested.get(name)?.[node] ?? 0),
   );
 }
 
@@ -49,7 +64,32 @@ export function nodePanel(report, priorities, node, onclose) {
       podTable(report, priorities, pods.slice(0, PANEL_PODS_MAX)),
     ),
     rest > 0 ? h("p", { class: "note" }, `and ${count(rest)} more`) : null,
+    ...exchange(report, report.nodes.name[node]),
   );
+}
+
+/** The pods that the change takes from the node, and those that it brings. */
+function exchange(report, node) {
+  const { moved, preemptions, evictions, gone, placed, not_created: missing } = report;
+  const on = ({ columns }, place, pod = "pod") =>
+    columns[pod].filter((_, row) => columns[place][row] === node);
+  const left = [
+    ...on(moved, "from"),
+    ...on(preemptions, "node", "victim"),
+    ...[evictions, gone, missing].flatMap((table) => on(table, "node")),
+  ];
+  const came = [...on(moved, "to"), ...on(placed, "node")];
+  return [
+    ["Left", left],
+    ["Came", came],
+  ].map(([title, pods]) => podNames(title, [...new Set(pods)]));
+}
+
+function podNames(title, pods) {
+  if (!pods.length) return null;
+  const shown = pods.slice(0, PANEL_PODS_MAX);
+  const items = shown.map((pod) => h("li", {}, podLink(pod)));
+  return h("div", {}, h("h4", {}, `${title} (${count(pods.length)})`), h("ul", { class: "names" }, items));
 }
 
 function nodeHeading(tag, report, node) {
@@ -60,10 +100,14 @@ function nodeHeading(tag, report, node) {
     h(tag, { class: "node-name" }, report.nodes.name[node]),
     zone ? h("span", { class: "note" }, zone) : null,
     report.nodes.cordoned.has(node) ? h("span", { class: "badge" }, "cordoned") : null,
+    report.nodes.added.has(node) ? h("span", { class: "badge" }, "new") : null,
+    report.nodes.deleted.has(node) ? h("span", { class: "badge" }, "deleted") : null,
   );
 }
 
 function resourceBars(report, node) {
+  const hasBefore = report.nodes.before && !report.nodes.added.has(node);
+  const before = ({ name }) => (hasBefore ? utilisation(report, node, name, "before") : null);
   const rows = report.resources.map((resource) => {
     const share = utilisation(report, node, resource.name);
     if (share === null) return null;
@@ -75,7 +119,7 @@ function resourceBars(report, node) {
       "tr",
       {},
       h("th", { scope: "row", title: resource.name }, resource.label),
-      h("td", {}, bar(share)),
+      h("td", {}, bar(share, before(resource))),
       h("td", { class: "number" }, percent(share)),
       h("td", { class: "number" }, text),
     );
@@ -100,7 +144,7 @@ function podTable(report, priorities, pods) {
     return h(
       "tr",
       {},
-      h("td", { class: "pod-name", title: name[pod] }, name[pod]),
+      h("td", { class: "pod-name", title: name[pod] }, podLink(name[pod])),
       h(
         "td",
         { class: "pod-priority", title: priorities.label(priority[pod]) },
@@ -123,34 +167,35 @@ function requestText(resources, requests) {
 }
 
 /** Zones with their nodes and what is requested of `resource` in each. */
-export function zoneTable(report, zones, resource) {
+export function zoneTable(report, { zones, resource, side }, heading) {
+  const state = side === "before" ? report.nodes.before : report.nodes;
   const rows = zones.map(({ name, nodes }) => {
     const sum = (amount) =>
       nodes.reduce((total, node) => total + (amount.get(resource.name)?.[node] ?? 0), 0);
-    const share = ratio(sum(report.nodes.requested), sum(report.nodes.allocatable));
-    const cordoned = nodes.filter((node) => report.nodes.cordoned.has(node)).length;
+    const share = ratio(sum(state.requested), sum(state.allocatable));
+    const cordoned = nodes.filter((node) => state.cordoned.has(node)).length;
     return h(
       "tr",
       {},
-      h("th", { scope: "row", class: "zone-name", title: name }, name || "no zone"),
+      h("th", { scope: "row", class: "zone-name", title: name }, name || "none"),
       h("td", { class: "number" }, count(nodes.length)),
       h("td", { class: cordoned ? "number" : "number zero" }, count(cordoned)),
       h("td", {}, bar(share)),
       h("td", { class: "number" }, percent(share)),
     );
   });
-  const head = ["Zone", "Nodes", "Cordoned", resource.label, ""].map((text) =>
+  const head = [heading, "Nodes", "Cordoned", resource.label, ""].map((text) =>
     h("th", { scope: "col" }, text),
   );
   return h("table", { class: "zones" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
 }
 
 /** How many nodes are how full of `resource`: a column for every tenth. */
-export function fillHistogram(report, resource) {
+export function fillHistogram(report, { zones, resource, side }) {
   const amounts = new Array(TENTHS_SHOWN).fill(0);
   let without = 0;
-  for (let node = 0; node < report.nodes.length; node += 1) {
-    const share = utilisation(report, node, resource.name);
+  for (const node of zones.flatMap((zone) => zone.nodes)) {
+    const share = utilisation(report, node, resource.name, side);
     if (share === null) without += 1;
     else amounts[Math.min(Math.floor(share * TENTHS_SHOWN), TENTHS_SHOWN - 1)] += 1;
   }

@@ -3,9 +3,19 @@
 import { count, percent, plural } from "./format.js";
 import { choice, dropDown, h, nothing, searchField, section } from "./dom.js";
 import { fitNodeCanvas, nodeCanvas } from "./node_canvas.js";
-import { fillHistogram, nodePanel, tooltipContent, utilisation, zoneTable } from "./node_detail.js";
+import {
+  fillHistogram,
+  isChanged,
+  nodePanel,
+  tooltipContent,
+  utilisation,
+  utilisationChange,
+  zoneTable,
+} from "./node_detail.js";
+import { onAddress, setAddress } from "./story.js";
 
 const BUTTONS_MAX = 5;
+const ZONE = "zone";
 const collator = new Intl.Collator("en", { numeric: true });
 
 /** Asks the map to pin a node and come into view; any table may. */
@@ -17,12 +27,22 @@ export function nodesSection(report, priorities) {
   const { nodes, resources } = report;
   if (!nodes.length) return section("nodes", "Nodes", null, nothing("The cluster has no nodes."));
   const resource = resources[0] ?? { name: "", label: "Nothing", scale: "count" };
-  const view = { resource, order: "name", zones: [], matches: null, pointed: null, pinned: null };
+  const view = {
+    resource,
+    side: "after",
+    group: ZONE,
+    order: "name",
+    zones: [],
+    matches: null,
+    pointed: null,
+    pinned: null,
+  };
   const parts = {
     tooltip: h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" }),
     side: h("div", { class: "side" }),
     spoken: h("p", { class: "unseen", "aria-live": "polite" }),
     found: h("span", { class: "note" }),
+    legend: h("div"),
   };
   const map = nodeCanvas(report, view, {
     point: (node, place) => pointAt(report, priorities, view, parts, node, place),
@@ -30,12 +50,14 @@ export function nodesSection(report, priorities) {
   });
   const pin = (node) => {
     view.pinned = node;
+    setAddress("node", node === null ? null : nodes.name[node]);
     parts.tooltip.hidden = true;
     map.paint();
     showSide(report, priorities, view, parts, pin);
   };
   const refresh = () => {
     view.zones = zonesOf(report, view);
+    parts.legend.replaceChildren(legendScale(report, view));
     if (map.layout) map.relayout();
     if (view.pinned === null) showSide(report, priorities, view, parts, pin);
     map.canvas.setAttribute(
@@ -45,10 +67,11 @@ export function nodesSection(report, priorities) {
   };
   document.addEventListener("shownode", ({ detail }) => showNamed(report, map, pin, detail));
   refresh();
+  onAddress("node", (name) => showNamed(report, map, pin, name));
   return section(
     "nodes",
     "Nodes",
-    "One cell per node, by zone. Point at a cell for its pods, click to keep them.",
+    "One cell per node. Point at a cell for its pods, click to keep them.",
     nodesCard(report, view, map, parts, refresh),
   );
 }
@@ -66,7 +89,7 @@ function nodesCard(report, view, map, parts, refresh) {
     { class: "toolbar" },
     controls(report, view, map, parts, refresh),
     h("span", { class: "spacer" }),
-    legendScale(report),
+    parts.legend,
   );
   return h(
     "div",
@@ -80,6 +103,7 @@ function nodesCard(report, view, map, parts, refresh) {
 }
 
 function controls(report, view, map, parts, refresh) {
+  const { nodes } = report;
   const byName = new Map(report.resources.map((resource) => [resource.name, resource]));
   const options = report.resources.map(({ name, label }) => [name, label]);
   const pick = (name) => {
@@ -105,14 +129,39 @@ function controls(report, view, map, parts, refresh) {
     map.paint();
   });
   return [
+    nodes.before ? sides(view, refresh) : null,
     options.length ? resources("Resource", options, view.resource.name, pick) : null,
+    groups(report, view, refresh),
     order,
     find,
     parts.found,
   ];
 }
 
-function legendScale(report) {
+/** Which of the two runs the map shows, or what differs between them. */
+function sides(view, refresh) {
+  const options = [
+    ["before", "Without the change"],
+    ["after", "With it"],
+    ["change", "Difference"],
+  ];
+  return choice("Run", options, view.side, (side) => {
+    view.side = side;
+    refresh();
+  });
+}
+
+function groups({ nodes }, view, refresh) {
+  if (!nodes.labels.size) return null;
+  const options = [[ZONE, "By zone"], ...[...nodes.labels.keys()].map((key) => [key, `By ${key}`])];
+  return dropDown("Group nodes", options, view.group, (group) => {
+    view.group = group;
+    refresh();
+  });
+}
+
+function legendScale(report, { side }) {
+  if (side === "change") return changeScale();
   const gradient = h("span", {
     class: "scale",
     role: "img",
@@ -129,20 +178,37 @@ function legendScale(report) {
   return h("div", { class: "scale-row" }, marks);
 }
 
+function changeScale() {
+  const label = "Colours from less requested to more requested with the change";
+  const gradient = h("span", { class: "scale change", role: "img", "aria-label": label });
+  return h("div", { class: "scale-row" }, h("span", {}, "less", gradient, "more"));
+}
+
+/** The nodes that the chosen side has, in blocks by zone or by a label. */
 function zonesOf(report, view) {
   const { nodes } = report;
+  const values = view.group === ZONE ? nodes.zone : nodes.labels.get(view.group);
+  const absent = { before: nodes.added, after: nodes.deleted }[view.side] ?? new Set();
   const byZone = new Map();
   for (let node = 0; node < nodes.length; node += 1) {
-    const members = byZone.get(nodes.zone[node]);
+    if (absent.has(node)) continue;
+    const members = byZone.get(values[node]);
     if (members) members.push(node);
-    else byZone.set(nodes.zone[node], [node]);
+    else byZone.set(values[node], [node]);
   }
   const byName = (a, b) => collator.compare(nodes.name[a], nodes.name[b]);
-  const share = (node) => utilisation(report, node, view.resource.name) ?? -1;
-  const order = view.order === "name" ? byName : (a, b) => share(b) - share(a) || byName(a, b);
+  const rank = nodeRank(report, view);
+  const order = view.order === "name" ? byName : (a, b) => rank(b) - rank(a) || byName(a, b);
   return [...byZone]
     .map(([name, members]) => ({ name: name ?? "", nodes: members.sort(order) }))
     .sort((a, b) => collator.compare(a.name, b.name));
+}
+
+/** What "fullest first" orders by: the share requested, or how much it differs. */
+function nodeRank(report, { side, resource }) {
+  if (side !== "change") return (node) => utilisation(report, node, resource.name, side) ?? -1;
+  return (node) =>
+    Math.abs(utilisationChange(report, node, resource.name)) + (isChanged(report, node) ? 0.001 : 0);
 }
 
 function nodesMatching({ nodes }, text) {
@@ -175,8 +241,8 @@ function showSide(report, priorities, view, { side }, pin) {
     side.replaceChildren(nodePanel(report, priorities, view.pinned, () => pin(null)));
   else
     side.replaceChildren(
-      zoneTable(report, view.zones, view.resource),
-      fillHistogram(report, view.resource),
+      zoneTable(report, view, view.group === ZONE ? "Zone" : view.group),
+      fillHistogram(report, view),
     );
 }
 

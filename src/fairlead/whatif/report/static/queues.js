@@ -11,7 +11,7 @@ const WAITING = {
   empty: "No group waits.",
   facet: "queue",
   fields: [
-    { key: "group", label: "Group", kind: "pod" },
+    { key: "group", label: "Group", kind: "name" },
     { key: "queue", label: "Queue", kind: "text" },
     { key: "ready", label: "On nodes", kind: "text" },
     { key: "starts_s", label: "May start at", kind: "time" },

@@ -1,13 +1,13 @@
 // The head of the page: what was asked, and what came out, in figures.
 
 import {
-  MISSING,
   amountOf,
   count,
   duration,
   isNumber,
   percent,
   plural,
+  points,
   ratio,
   signed,
 } from "./format.js";
@@ -134,9 +134,3 @@ function allocationCell(resource) {
   );
 }
 
-/** A difference of two percentages, in points. */
-function points(difference) {
-  const tenths = Math.round(difference * 1000) / 10;
-  if (!Number.isFinite(tenths)) return MISSING;
-  return `${tenths > 0 ? "+" : tenths < 0 ? "−" : "±"}${Math.abs(tenths).toFixed(1)} pt`;
-}

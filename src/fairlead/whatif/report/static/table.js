@@ -4,14 +4,16 @@ import { MISSING, clock, count } from "./format.js";
 import { dropDown, h, nothing, searchField } from "./dom.js";
 import { priorityMark } from "./palette.js";
 import { showNode } from "./nodes.js";
+import { podLink } from "./story.js";
 
 const PAGE_SIZES = [10, 25, 50, 100];
 const FACETS_MAX = 12;
+const UNFILTERED_MAX = 5; // rows that one sees at a glance
 const textOrder = new Intl.Collator("en", { numeric: true });
 
 /**
- * `table` is { length, columns }; `fields` are [{ key, label, kind }] with kind text, pod, node,
- * time, count or priority; `facet` names a column whose values become buttons.
+ * `table` is { length, columns }; `fields` are [{ key, label, kind }] with kind text, word, name, pod,
+ * node, time, count or priority; `facet` names a column whose values become buttons.
  */
 export function dataTable({
   table,
@@ -55,7 +57,11 @@ export function dataTable({
     { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     element,
   );
-  const toolbar = h("div", { class: "toolbar" }, search, facet ? facetButtons(view, redraw) : null);
+  const filters = [
+    table.length > UNFILTERED_MAX ? search : null,
+    facet ? facetButtons(view, redraw) : null,
+  ].filter(Boolean);
+  const toolbar = filters.length ? h("div", { class: "toolbar" }, filters) : null;
   const whole = h("div", { class: "data-table" }, toolbar, scroll, pager(view, parts, redraw));
   redraw();
   return whole;
@@ -198,6 +204,7 @@ function cellOf({ table: { columns }, priorities, known }, field, row) {
     cell.append(
       h("button", { type: "button", class: "link", onclick: () => showNode(value) }, text),
     );
+  else if (field.kind === "pod" && text.includes("/")) cell.append(podLink(text));
   else cell.append(h("span", { class: "clamp" }, text || MISSING));
   return cell;
 }
