@@ -58,10 +58,13 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class DecodeError(ValueError):
-    """An object does not have the form of its kind; has the field as evidence."""
+    """An object does not have the types of its kind; names the field."""
 
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
-        """`field` is the path of the wrong field, such as `spec.priority`; "" is the object."""
+        """Store the evidence.
+
+        `field` is a path such as `spec.priority`, "" for the whole object.
+        """
         super().__init__(
             f"{kind} {name}: {field}: {problem}" if field else f"{kind} {name}: {problem}"
         )
@@ -104,7 +107,8 @@ def decode_as(view: type[View], obj: Any) -> View:
 def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:
     """Decode a stored object as the view of its kind; nulls count as absent.
 
-    Skips managedFields, which are half of the object and in no view. Raises DecodeError.
+    Skips managedFields, which are half of the object and which no view contains. Raises
+    DecodeError.
     """
     meta = obj.get("metadata")
     if isinstance(meta, dict) and "managedFields" in meta:

@@ -43,7 +43,8 @@ class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
 class FilterResult(msgspec.Struct, frozen=True, rename="pascal"):
     """ExtenderFilterResult: the remaining nodes, in the form of the request, and the failed ones.
 
-    Preemption cannot help on `failed_and_unresolvable_nodes`. If `error` is set, the rest is void.
+    Preemption cannot help on `failed_and_unresolvable_nodes`. If `error` is set, the other fields
+    have no meaning.
     """
 
     nodes: NodeList | None = None
@@ -129,7 +130,7 @@ def decode(body: bytes, form: type[Message]) -> Message:
 
 
 def _parsed(body: bytes) -> Any:
-    """Replace invalid UTF-8 by U+FFFD, as Go does."""
+    """Parse the body; invalid UTF-8 becomes U+FFFD, as in Go."""
     try:
         return msgspec.json.decode(body)
     except UnicodeDecodeError:
@@ -137,7 +138,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _malformed(body: bytes, cause: Exception) -> str:
-    """Return the error message, in the words of Go's decoder where they are easily derived."""
+    """Return the error message, in the words of Go's decoder if they are easily derived."""
     text = body.strip()
     if not text:
         return "EOF"
@@ -177,7 +178,7 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 
 
 def _zero(form: Any, origin: Any) -> Any:
-    """Return what Go decodes a null as, outside struct fields."""
+    """Return the value that Go decodes from a null outside struct fields."""
     if form is str:
         return ""
     return [] if origin in (list, tuple) else {}

@@ -2,9 +2,9 @@
 
     running            normal; the same as no annotation
     stopped            the machine is off: no lease, no status, and its pods do not change
-    paused             the kubelet sends nothing while its containers run on; it catches up later
+    paused             the kubelet sends nothing; its containers keep running; it catches up later
     slow 45s           renews its lease and posts its status at this interval
-    flap 60s/120s      off for 60 s, on for 120 s, repeatedly, beginning when the annotation is set;
+    flap 60s/120s      off for 60 s, on for 120 s, repeatedly, starting when the annotation is set;
                        both at least one second
     not-ready          posts Ready=False
     memory-pressure, disk-pressure, pid-pressure
@@ -36,7 +36,7 @@ class Mode(StrEnum):
 
 
 class Report(StrEnum):
-    """Conditions of its node that a kubelet can report, which it normally does not."""
+    """Node conditions that a kubelet can be told to report."""
 
     NOT_READY = "not-ready"
     MEMORY_PRESSURE = "memory-pressure"
@@ -48,8 +48,8 @@ class Report(StrEnum):
 class KubeletBehaviour:
     """The parsed annotation.
 
-    `every` (ns) belongs to SLOW; `dark` and `up` (ns) belong to FLAP; 0 elsewhere. `reports` are
-    in the order of `Report`, each once.
+    `every` (ns) is set for SLOW, `dark` and `up` (ns) for FLAP; else they are 0. `reports` are in
+    the order of `Report`, each once.
     """
 
     mode: Mode = Mode.RUNNING
@@ -101,7 +101,7 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> int:
-    """At least a second, because every change of a flapping node is simulated."""
+    """Parse a duration of at least one second (each change of a flapping node is simulated)."""
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:
         raise ValueError(f"{text!r} is shorter than 1s")

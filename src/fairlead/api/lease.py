@@ -20,7 +20,7 @@ RENEWED_EVERY: Final = "fairlead.dev/renewed-every"
 
 @dataclass(frozen=True, slots=True)
 class Renewals:
-    """Renewed at `first` and, unless `every` is 0, at that interval afterwards (all in ns)."""
+    """Renewals at `first` and, unless `every` is 0, at that interval afterwards (all in ns)."""
 
     first: int
     every: int = 0

@@ -2,8 +2,8 @@
 
 Terms are ORed, the requirements within one are ANDed, a term without requirements matches nothing.
 A term that upstream cannot parse (the API server accepts some, such as Gt `-5`) never matches if it
-is required. If it is preferred, it fails the whole scheduling attempt, so its error text is part of
-the behaviour.
+is required. If it is preferred, it fails the scheduling attempt, so its error text is part of the
+behaviour.
 
 upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
@@ -82,8 +82,8 @@ def is_unmatchable(term: NodeSelectorTerm) -> bool:
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
     """Return the only node names that can match, sorted; None for no restriction.
 
-    There is a restriction only if every required term has a `metadata.name In`. Empty means that
-    the terms contradict themselves, so that no node can match.
+    There is a restriction only if every required term has a `metadata.name In`. An empty result
+    means that the terms contradict each other, so that no node can match.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = _required(spec)

@@ -1,6 +1,6 @@
 """Typed, frozen views of the Kubernetes objects that Fairlead reads.
 
-A view holds the fields that some rule reads and ignores the rest; the store keeps the full JSON.
+A view contains only the fields that Fairlead reads; the store keeps the full JSON.
 `fairlead.api.codec` decodes views from JSON without nulls, once per object. Field names are
 upstream's in snake_case. Quantities stay text (`fairlead.api.quantity` parses them), timestamps
 stay RFC 3339 text (`fairlead.api.timestamp`).
@@ -20,7 +20,7 @@ IntOrString = int | str
 class _View(
     msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True, gc=False
 ):
-    """Common settings of all views; views hold JSON, which has no cycles to collect."""
+    """Common settings of all views; they have no garbage collection, because JSON has no cycles."""
 
 
 class OwnerReference(_View, frozen=True):
@@ -282,7 +282,7 @@ class ProjectedSource(_View, frozen=True):
 
 
 class Volume(_View, frozen=True):
-    """A volume with the sources that some rule reads; all other sources are left out."""
+    """A volume with the sources that Fairlead reads; others are left out."""
 
     name: str = ""
     image: ImageVolumeSource | None = None
@@ -399,7 +399,7 @@ class PodResourceClaimStatus(_View, frozen=True):
 
 
 class PodStatus(_View, frozen=True):
-    """status of a pod; `observed_generation` is the generation of the spec it describes."""
+    """status of a pod; `observed_generation` is the generation of the spec that it describes."""
 
     observed_generation: int = 0
     phase: str = ""
@@ -1121,20 +1121,20 @@ class DeviceTaint(_View, frozen=True):
 
 
 class Counter(_View, frozen=True):
-    """An amount of something that the devices of a pool share."""
+    """A quantity that the devices of a pool share."""
 
     value: str | int | float = 0
 
 
 class CounterSet(_View, frozen=True):
-    """spec.sharedCounters[] of a ResourceSlice: what the devices of its pool share."""
+    """spec.sharedCounters[] of a ResourceSlice: capacity that the devices of its pool share."""
 
     name: str = ""
     counters: dict[str, Counter] = {}
 
 
 class CounterConsumption(_View, frozen=True):
-    """consumesCounters[] of a device: what it takes from a counter set while it is allocated."""
+    """consumesCounters[] of a device: what it uses of a counter set while it is allocated."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}
@@ -1156,7 +1156,10 @@ class Device(_View, frozen=True):
 
 
 class ResourcePool(_View, frozen=True):
-    """spec.pool of a ResourceSlice: complete once it has this many slices of one generation."""
+    """spec.pool of a ResourceSlice.
+
+    The pool is complete when it has this many slices of one generation.
+    """
 
     name: str = ""
     generation: int = 0
@@ -1177,7 +1180,7 @@ class ResourceSliceSpec(_View, frozen=True):
 
 
 class ResourceSlice(_Object, frozen=True):
-    """resource.k8s.io/v1 ResourceSlice: some of a driver's devices."""
+    """resource.k8s.io/v1 ResourceSlice: a part of a driver's devices."""
 
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
@@ -1272,7 +1275,7 @@ class Queue(_Object, frozen=True):
 
 
 class Unstructured(_Object, frozen=True):
-    """An object of any other kind: stored, but not read."""
+    """An object of any other kind: stored, but without a typed view."""
 
     api_version: str = ""
     kind: str = ""

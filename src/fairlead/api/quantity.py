@@ -1,11 +1,11 @@
 """Resource quantities with upstream's arithmetic: exact decimals, never floats.
 
-A quantity is a signed number with a suffix of one of three families (`Format`): decimal SI
-(`n u m "" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone is
-exa; followed by digits it is an exponent. Fractions of a nano are rounded up, away from zero, so
-that a request never becomes 0. Binary quantities beyond int64 are capped, decimal ones are not. A
-text that upstream considers canonical is kept as written, including signs, zeros and fractions
-(`+1`, `1.500`, `007`).
+A quantity is a signed number with a suffix of one of three families (`Format`): decimal SI (`n u m
+"" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone is exa;
+followed by digits it is an exponent. Fractions of a nano are rounded up, away from zero, so that a
+request never becomes 0. Binary quantities beyond int64 are capped, decimal ones are not. A text
+that upstream considers canonical keeps its form, including signs, zeros and fractions (`+1`,
+`1.500`, `007`).
 
 Amounts are stored as a whole number of nanos, so sums are exact; `milli_value` and `whole_value`
 round up only at the end, as the scheduler does.
@@ -40,7 +40,7 @@ _EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)")
 
 
 class Format(StrEnum):
-    """The family of suffixes in which a quantity was written and is formatted."""
+    """The family of suffixes in which a quantity is written."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -60,7 +60,7 @@ _EXA: Final = 18
 NO_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
 NO_SUFFIX: Final = "unable to parse quantity's suffix"
 NO_NUMBER: Final = "unable to parse numeric part of quantity"
-# Numbers with more digits take upstream's slow path; only the fast path keeps texts as written.
+# Numbers with more digits take upstream's slow path; only the fast path keeps texts unchanged.
 _FAST_DIGITS: Final = 18
 _FAST_BINARY_DIGITS: Final = 14
 
@@ -69,14 +69,14 @@ class QuantityError(ValueError):
     """A text is not a quantity; `rule` is upstream's error for it."""
 
     def __init__(self, text: str, rule: str = NO_QUANTITY, why: str = "") -> None:
-        """`why` replaces the rule in the message."""
+        """Store the evidence; `why` replaces `rule` in the message."""
         super().__init__(f"{text!r}: {why or rule}")
         self.rule = rule
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Quantity:
-    """An exact amount; equality and order compare amounts, however they are written."""
+    """An exact amount; equality and order compare amounts, regardless of notation."""
 
     nano: int
     format: Format = field(default=Format.DECIMAL_SI, compare=False)

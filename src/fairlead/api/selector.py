@@ -1,6 +1,6 @@
 """Label selectors: matching, and kubectl's short notation for them.
 
-An absent selector (None) matches nothing, an empty one everything.
+An absent selector (None) matches nothing, an empty selector everything.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _OPERATORS: Final = {
 
 
 class _Parser:
-    """One pass over the tokens, terminated by an empty one; errors in upstream's words."""
+    """Parses the tokens, which end with an empty one; errors are in upstream's words."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), _END]
@@ -134,7 +134,7 @@ class _Parser:
         return LabelSelectorRequirement(key=key, operator=_OPERATORS[written], values=values)
 
     def _values(self) -> tuple[str, ...]:
-        """Read `(a,b)`; an empty position means the empty value."""
+        """Parse `(a,b)`; an empty position means the empty value."""
         self._expect("(", " expected: '('")
         if self._accept(")"):
             return ("",)
@@ -147,7 +147,7 @@ class _Parser:
         return tuple(sorted(values))
 
     def _more_values(self, values: dict[str, None]) -> bool:
-        """Read one value, or a comma and the value before it; return True if more follow."""
+        """Parse one value, or a comma and the value before it; return True if more follow."""
         # upstream: labels/selector.go:parseIdentifiersList
         found = self._next()
         if found == ",":

@@ -1,7 +1,7 @@
 """Parses and formats timestamps (RFC 3339) and durations (Go's syntax).
 
 Both become whole nanoseconds (`engine.core.instant` has the types; `api` is a lower layer and uses
-plain integers of the same meaning). Fractions of a nanosecond are truncated, as Go does.
+plain integers). Fractions of a nanosecond are truncated, as Go does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Compiles an expression for the API server's checks: parses it, checks its types and constants.
+"""Compiles an expression for the API server's checks: syntax, types and constants.
 
-Beyond types, upstream refuses three types of expressions:
+Apart from type errors, upstream rejects three kinds of expressions:
 
-    duration("x")       a constant argument that cannot be read
+    duration("x")       a constant argument that cannot be parsed
     [1, "a"]            a list or a map whose items are of different types
     int("x") == 1       a constant that cannot be converted when the program is made
 
@@ -35,7 +35,7 @@ from fairlead.cel.syntax.syntax_tree import (
     nodes,
 )
 
-# Functions that read a constant, with the place of the constant among the arguments.
+# Functions that parse a constant, with its position among the arguments.
 _READERS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
     "duration": (standard.to_duration, 0),
     "timestamp": (standard.to_timestamp, 0),
@@ -58,7 +58,7 @@ def compiled(
 ) -> Checked:
     """Return a checked expression over `variables`. Raises ExpressionError.
 
-    `fields` are those of the types that have some. Only some expressions know `cel.bind`.
+    `fields` are the fields of structured types. Only some expressions may use `cel.bind`.
     """
     tree = parsed(expression, has_bindings=has_bindings)
     try:
@@ -75,7 +75,7 @@ def compiled(
 
 
 def _unreadable(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Yield an error for each constant that the function it is given to cannot read."""
+    """Yield an error for each constant argument that its function cannot parse."""
     for node in nodes(found.root):
         if not isinstance(node, Call) or node.function not in _READERS or not node.arguments:
             continue
@@ -97,7 +97,7 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
     """Yield an error for each item of a list or map whose type differs from the items before it.
 
-    What `format` prints may be of any types.
+    The arguments of `format` may have any types.
     """
     due: list[Node] = [found.root]
     while due:
@@ -145,7 +145,7 @@ def _mismatch(wanted: CelType, type_: CelType) -> str:
 
 
 def _require_constants(found: Checked) -> None:
-    """Raise ConstantError where a constant cannot be converted."""
+    """Raise ConstantError if a constant cannot be converted."""
     for node in nodes(found.root):
         _constant(node)
         if isinstance(node, Call) and node.function in _SEARCHES and node.arguments:
@@ -160,7 +160,7 @@ def _require_pattern(node: Node) -> None:
 
 
 def _constant(node: Node) -> Any:
-    """Return the value of a constant, also of one that is converted."""
+    """Return the value of a constant, even if it is converted."""
     if isinstance(node, Literal):
         return node.value
     convert = _CONVERSIONS.get(node.function) if isinstance(node, Call) else None

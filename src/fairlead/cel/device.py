@@ -1,6 +1,6 @@
 """CEL expressions that select devices: their variable, and the sizes of its parts.
 
-They know a `device` with these fields, the functions of `library`, and `cel.bind`.
+They can use a `device` with these fields, the functions of `library`, and `cel.bind`.
 
 upstream: dynamic-resource-allocation/cel/compile.go
 """

@@ -29,31 +29,31 @@ class ExpressionError(ValueError):
 
 
 class ConstantError(ExpressionError):
-    """An expression with a constant that cannot be converted as it demands: `int('x')`."""
+    """An expression with a constant that cannot be converted: `int('x')`."""
 
     stage = "program instantiation"
 
 
 class CelError(Exception):
-    """An error value of the language: `&&`, `||`, `all` and `exists` may absorb it."""
+    """An error value of the language; `&&`, `||`, `all` and `exists` may absorb it."""
 
     def __init__(self, message: str) -> None:
-        """`message` is printed by the API server."""
+        """Store `message`, which the API server prints."""
         super().__init__(message)
         self.message = message
 
 
 class CostLimitError(Exception):
-    """An evaluation cost more than one call may. Nothing in the language absorbs this."""
+    """An evaluation exceeded the cost limit of one call; the language cannot absorb this error."""
 
 
 def no_overload() -> CelError:
-    """Return the error of calling a function or operator with types that it does not take."""
+    """Return the error for calling a function or operator with unsupported types."""
     return CelError(NO_OVERLOAD)
 
 
 def no_such_key(key: Any) -> CelError:
-    """Return the error of reading a key that a map does not have."""
+    """Return the error for reading a key that a map lacks."""
     shown = {True: "true", False: "false", None: "null"}.get(key) if _is_word(key) else key
     return CelError(f"no such key: {shown}")
 
@@ -63,7 +63,7 @@ def _is_word(key: Any) -> bool:
 
 
 def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
-    """Return `problems` as the compiler prints them, each at a character's place."""
+    """Return `problems` as the compiler prints them, each with its position."""
     shown = [_shown(expression, place, text) for place, text in problems[:PROBLEMS_MAX]]
     if len(problems) > PROBLEMS_MAX:
         shown.append(f"{len(problems) - PROBLEMS_MAX} more errors were truncated")
@@ -71,9 +71,9 @@ def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
 
 
 def _shown(expression: str, place: int, text: str) -> str:
-    """Return a problem with a picture: the line of the expression, and a mark below the character.
+    """Return a problem with the line of the expression, and a mark below the character.
 
-    Below characters that take more than one byte stand wide dots and a wide mark.
+    Below characters of more than one byte, the dots and the mark are wide.
     """
     before = expression[:place].split("\n")
     column, line = len(before[-1]), expression.split("\n")[len(before) - 1].replace("\t", " ")

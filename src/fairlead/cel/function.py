@@ -1,4 +1,4 @@
-"""A function of the language as it is implemented: the types it takes, what it costs and does."""
+"""A function of the language: the types it takes, its cost, and its implementation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Types = tuple[type, ...]
 class Function:
     """One overload of a function: its name, argument types, implementation and cost.
 
-    `does` raises ValueError for an error of the language; if `is_metered`, the cost tracker is its
-    first argument. `cost` takes the same arguments; None is a cost of one unit.
+    `does` raises ValueError for an error of the language; if `is_metered` is set, its first
+    argument is the cost tracker. `cost` takes the same arguments; None means one unit.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Overloads:
     __slots__ = ("_found", "_functions")
 
     def __init__(self, functions: Iterable[Function]) -> None:
-        """`functions` differ in their argument types."""
+        """Index `functions`, which differ in their argument types."""
         self._functions = tuple(functions)
         self._found: dict[Types, Function | None] = {}
 
@@ -99,8 +99,8 @@ def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
     return answer
 
 
-# Costs of calls, by their arguments.
-# upstream: interpreter/runtimecost.go:costCall, apiserver/pkg/cel/library/cost.go:CallCost
+# Costs of calls, as functions of their arguments. upstream: interpreter/runtimecost.go:costCall,
+# apiserver/pkg/cel/library/cost.go:CallCost
 
 
 def scan(value: Any, *_: Any) -> int:
@@ -119,7 +119,7 @@ def scan_second(_: Any, value: Any, *__: Any) -> int:
 
 
 def search(text: str, pattern: str, *_: Any) -> int:
-    """Return the cost of matching a pattern; upstream assumes a state per four characters."""
+    """Return the cost of matching a pattern; upstream assumes one state per four characters."""
     return ceil((1 + len(text)) * TEXT_COST) * reading(pattern, PATTERN_COST)
 
 
@@ -138,7 +138,7 @@ def traverse(value: Any, *_: Any) -> int:
 
 
 def list_made(size: int, factor: float = 1) -> int:
-    """Return the cost of making a list in `size` steps, each of cost `factor`.
+    """Return the cost of building a list in `size` steps, each of cost `factor`.
 
     upstream: cel-go's ext/lists.go:trackAllocatingListCall
     """

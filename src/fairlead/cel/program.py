@@ -5,7 +5,8 @@
     program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
 The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`).
-Types of variables are not declared here: what may be stored has been checked by `compiler`.
+Types of variables are not declared here, because `compiler` checked the expression before it was
+stored.
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """
@@ -34,7 +35,8 @@ from fairlead.cel.library import FUNCTIONS
 from fairlead.cel.syntax.parser import parsed
 from fairlead.cel.value import type_name
 
-# Programs of longer expressions are not kept: one may take fifty times the room of its text.
+# Programs of longer expressions are not cached: a program may use fifty times the memory of its
+# text.
 KEPT_CHARACTERS_MAX: Final = 2_048
 OUT_OF_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -43,7 +45,7 @@ OUT_OF_BUDGET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The value of an expression, or the error message in its place."""
+    """The value of an expression, or an error message."""
 
     value: Any = None
     problem: str = ""
@@ -65,7 +67,7 @@ class Program:
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
         """Evaluate the expression with these variables. Raises OutOfBudgetError.
 
-        An evaluation that would exceed what is left of the budget ends there.
+        An evaluation stops when it exceeds the rest of the budget.
         """
         run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
         value, problem = None, ""
@@ -78,7 +80,7 @@ class Program:
         if run.cost > run.limit:
             value, problem = None, CALL_LIMIT
         if problem == CALL_LIMIT:
-            # Also where the strain or the stack ended it: the whole call counts as used up.
+            # Also if the strain or the stack ended it: the cost of a whole call counts as used.
             run.cost = CALL_COST_MAX
         budget.take(run.cost)
         return EvaluationResult(value, problem, run.cost)
@@ -88,7 +90,7 @@ class CelEnvironment:
     """The variables and functions that expressions can use."""
 
     def __init__(self, variables: Iterable[str], more: Iterable[Function] = ()) -> None:
-        """`more` are functions in addition to the library."""
+        """Store the variables; `more` are functions in addition to the library."""
         self._variables: dict[str, CelType] = dict.fromkeys(variables, DYN)
         functions = overloads_of((*FUNCTIONS, *more))
         self._planner = Planner(frozenset(self._variables), functions)

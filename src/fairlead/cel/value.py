@@ -1,14 +1,14 @@
-"""The values of expressions: their types in Python, their equality and their order.
+"""The values of expressions: their Python types, their equality and their order.
 
     bool int uint double    bool, int, Uint, float
     string bytes null       str, bytes, None
-    list map                list, dict: JSON values are values of the language as they are
+    list map                list, dict: JSON values need no conversion
     timestamp duration      Timestamp, Duration: whole nanoseconds
     optional_type type      OptionalValue, TypeValue
     quantities, addresses   frozen dataclasses of `library`, each with a `type_name`
 
-Python takes True for 1; the language does not. Code here therefore asks for `type(value)`, never
-for `isinstance`, where a bool could stand in for an int.
+In Python True equals 1; in the language it does not. So the code compares `type(value)` and never
+uses `isinstance`, which would accept a bool as an int.
 
 upstream: cel-go's common/types
 """
@@ -37,8 +37,8 @@ TIMESTAMP_MAX: Final = 253_402_300_800 * NANOS - 1
 def integer_of(text: str) -> int:
     """Return the integer that `text` denotes: decimal or, after `0x`, hexadecimal.
 
-    Python refuses to convert long decimals. So a decimal with more than 20 significant digits
-    becomes an integer that is out of every range.
+    Python refuses to convert long decimals, so a decimal with more than 20 significant digits
+    becomes an integer out of every range.
     """
     if "x" in text:
         return int(text, 16)
@@ -107,19 +107,19 @@ NONE: Final = OptionalValue(is_present=False)
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type as a value: what `type(x)` returns."""
+    """A type as a value: the result of `type(x)`."""
 
     name: str
     type_name: ClassVar[str] = "type"
 
 
 class DefaultMap(dict[str, Any]):
-    """A map with a default: every key is found."""
+    """A map in which every key has a value: a default, if it is not listed."""
 
     __slots__ = ("default",)
 
     def __init__(self, entries: dict[str, Any], default: Any) -> None:
-        """`default` is the value of all other keys."""
+        """Store the entries; `default` is the value of all other keys."""
         super().__init__(entries)
         self.default = default
 
@@ -169,7 +169,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def is_ordered(one: Any, other: Any) -> bool:
-    """Return whether `<` compares these values."""
+    """Return whether `<` can compare these values."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS
@@ -192,7 +192,7 @@ def double_text(value: float) -> str:
 def work_of(value: Any, limit: int) -> int:
     """Return the number of values in `value`, at all depths; counting stops beyond `limit`.
 
-    Lists may hold the same list many times: `[[x, x], [x, x]]` has few lists and many places.
+    Values that occur repeatedly count each time: `[[x, x], [x, x]]` contains `x` four times.
     """
     due, count = [value], 0
     while due and count <= limit:

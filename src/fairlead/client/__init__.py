@@ -1,4 +1,4 @@
 """A client of a real API server: kubeconfig, credentials, requests, and lists.
 
-Knows `api` only. Nothing here decides about pods or nodes.
+It imports only `api`, and makes no decisions about pods or nodes.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class ApiResource:
     """A resource such as `apps/v1`, `ReplicaSet`, `replicasets`.
 
-    `only_namespace` limits lists and watches to one namespace; "" is all of them.
+    `only_namespace` limits lists and watches to one namespace; "" means all.
     """
 
     api_version: str
@@ -25,7 +25,7 @@ class ApiResource:
         return f"{self.plural}.{group}" if group else self.plural
 
     def collection(self, namespace: str = "") -> str:
-        """Return the path of the objects in `namespace`; "" is every namespace that is read."""
+        """Return the path of the objects in `namespace`; "" means all namespaces that are read."""
         root = (
             f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         )

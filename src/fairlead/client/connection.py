@@ -1,4 +1,4 @@
-"""ConnectionConfig: everything needed to reach an API server as a certain user.
+"""ConnectionConfig: the address and credentials for an API server.
 
 upstream: client-go/rest/config.go
 """
@@ -23,7 +23,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 class ExecPlugin:
     """A command that prints an ExecCredential.
 
-    `cluster` is passed to it in KUBERNETES_EXEC_INFO if it asked for that (provideClusterInfo).
+    `cluster` is passed to it in KUBERNETES_EXEC_INFO if provideClusterInfo is set.
     """
 
     command: str
@@ -49,9 +49,9 @@ class Impersonation:
 class ConnectionConfig:
     """A server and the credentials for it.
 
-    `name` says in messages where this comes from ("context prod"). `authority`, `certificate` and
-    `key` are PEM texts, "" where there are none. At most one kind of credentials is used, in this
-    order: client certificate (beside any other), token_file, token, password, exec_plugin.
+    `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
+    `key` are PEM texts, "" if absent. At most one kind of credentials is used, in this order:
+    client certificate (beside any other), token_file, token, password, exec_plugin.
     """
 
     name: str

@@ -28,7 +28,7 @@ _NS_PER_S: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What an exec plugin printed; `expires_at` is seconds since 1970, None for never."""
+    """The output of an exec plugin; `expires_at` is seconds since 1970, None for never."""
 
     token: str = ""
     certificate: str = ""
@@ -70,7 +70,7 @@ class Credentials:
         return credential.certificate, credential.key
 
     def renew(self) -> bool:
-        """Forget what the server refused; return whether another try may help."""
+        """Discard credentials that the server rejected; return whether a retry may help."""
         self._file_read_at = -TOKEN_FILE_SECONDS
         had_credential, self._credential = self._credential is not None, None
         return had_credential or bool(self._config.token_file)
@@ -84,7 +84,10 @@ class Credentials:
         return self._exec_credential(config.exec_plugin).token
 
     def _token_of_file(self, path: str) -> str:
-        """Return the token in a file, read again every minute; the last one if that fails."""
+        """Return the token in a file, read again every minute.
+
+        If that fails, the previous token.
+        """
         now = self._clock()
         if now - self._file_read_at >= TOKEN_FILE_SECONDS:
             self._file_read_at = now

@@ -1,4 +1,4 @@
-"""Errors of the client, each one line for the user."""
+"""The errors of the client; each is one line for the user."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ConnectionConfigError(ValueError):
 class RequestError(Exception):
     """A request failed; `code` is the HTTP status, 0 if the server did not answer.
 
-    `reason` and `message` are those of the Status in the answer.
+    `reason` and `message` come from the Status in the response.
     """
 
     def __init__(self, server: str, code: int, reason: str, message: str) -> None:
-        """`server` is the URL of the server."""
+        """Store the arguments; `server` is the URL of the server."""
         super().__init__(f"{server}: {message}")
         self.server = server
         self.code = code

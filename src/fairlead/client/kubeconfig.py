@@ -1,4 +1,4 @@
-"""Kubeconfig files: which server, and which credentials, a context stands for.
+"""Kubeconfig files: the server and the credentials of each context.
 
 Several files are merged as kubectl merges them: the first that defines a cluster, user or context
 wins, and relative paths are relative to their file.
@@ -206,7 +206,7 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
     if not server:
         raise ConnectionConfigError(path, "is required", f"{place}.server")
     if "://" not in server:
-        server = f"http://{server}"  # as upstream takes it
+        server = f"http://{server}"  # as upstream interprets it
     if not _is_url(server):
         raise ConnectionConfigError(path, f"{server!r} is not a URL", f"{place}.server")
     if cluster.proxy_url and urlsplit(cluster.proxy_url).scheme not in _PROXY_SCHEMES:

@@ -1,12 +1,12 @@
-"""LeaderElection: which of several replicas acts, decided by a Lease that the leader renews.
+"""LeaderElection: one of several replicas leads, by renewing a Lease.
 
 Every `retry_period` a replica reads the Lease. It takes the Lease if it has no holder, or if the
 holder has not renewed it for `lease_duration` by this replica's own clock; the clocks of replicas
-are never compared. A leader that has not renewed the Lease for `renew_deadline` is leader no more,
-so it stops before another replica may start.
+are never compared. A leader that has not renewed the Lease for `renew_deadline` loses leadership,
+so it stops before another replica can start.
 
-This machine sends nothing: `begin` returns the request of an attempt, and its answer goes to `read`
-or `written`. Times are in ns.
+This state machine does no I/O: `begin` returns the request of an attempt; pass its response to
+`read` or `written`. Times are in ns.
 
 upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew
 """
@@ -28,7 +28,10 @@ JITTER_FACTOR: Final = 1.2  # upstream: leaderelection.go:JitterFactor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionConfig:
-    """`identity` is this replica; the defaults are upstream's. Durations in ns."""
+    """The election's settings: `identity` is this replica.
+
+    Defaults are upstream's; durations in ns.
+    """
 
     identity: str
     namespace: str = "kube-system"
@@ -38,7 +41,7 @@ class ElectionConfig:
     retry_period: int = 2 * _NS_PER_S
 
     def problem(self) -> str:
-        """Return what is wrong with the durations, "" if nothing is."""
+        """Return the problem with the durations, "" if there is none."""
         # upstream: leaderelection.go:NewLeaderElector
         if self.lease_duration <= self.renew_deadline:
             return "leaseDuration must be greater than renewDeadline"
@@ -84,7 +87,7 @@ class LeaderElection:
         self._observed_at = 0
         self._attempt_at = 0
         self._written: dict[str, Any] = {}
-        self._renewed_at: int | None = None  # when the last successful renewal was begun
+        self._renewed_at: int | None = None  # when the last successful renewal began
         self._next = 0
 
     def is_leader(self, now: int) -> bool:
@@ -92,7 +95,10 @@ class LeaderElection:
         return self._renewed_at is not None and now < self._renewed_at + self.config.renew_deadline
 
     def has_lost(self, now: int) -> bool:
-        """Return whether this replica was leader and is no more; it never becomes leader again."""
+        """Return whether this replica was leader and no longer is.
+
+        It never becomes leader again.
+        """
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
@@ -104,7 +110,7 @@ class LeaderElection:
         return self._next
 
     def begin(self, now: int) -> ReadLease | WriteLease:
-        """Begin an attempt: a leader renews what it wrote last; others read first."""
+        """Begin an attempt: a leader renews the Lease as it wrote it last; others read it first."""
         self._attempt_at = now
         period = self.config.retry_period
         if self.is_leader(now):
@@ -116,7 +122,7 @@ class LeaderElection:
         return ReadLease()
 
     def read(self, body: bytes | None, now: int) -> WriteLease | None:
-        """Take in the Lease, None if there is none; return the write that follows, if any."""
+        """Process the Lease (None if there is none); return the write that follows, if any."""
         if body is None:
             return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)
         try:
@@ -131,14 +137,15 @@ class LeaderElection:
             return self._renewal(now)
         if self.holder and now < self._observed_at + self.config.lease_duration:
             if self._renewed_at is not None:
-                self._renewed_at -= self.config.renew_deadline  # another one leads: stop at once
+                # another replica leads: stop immediately
+                self._renewed_at -= self.config.renew_deadline
             return None
         transitions = int(lease.spec.get("leaseTransitions") or 0) + 1
         taken = self._record(now, now, transitions)
         return WriteLease(self._object(taken, self._version), creates=False)
 
     def written(self, body: bytes, now: int) -> None:
-        """Take in the Lease as written: this replica leads."""
+        """Process the Lease as written: this replica leads."""
         try:
             lease = msgspec.json.decode(body, type=_Lease)
         except msgspec.DecodeError:
@@ -152,11 +159,11 @@ class LeaderElection:
         self._next = self._attempt_at + self.config.retry_period
 
     def failed(self) -> None:
-        """Take in that the attempt failed; the next one reads the Lease first."""
+        """Record that the attempt failed; the next one reads the Lease first."""
         self._version = ""
 
     def release(self, now: int) -> WriteLease | None:
-        """End leadership; return the write by which another replica takes over at once."""
+        """End leadership; return the write that lets another replica take over immediately."""
         # upstream: leaderelection.go:release
         was_leader, self._renewed_at = self.is_leader(now), now - self.config.renew_deadline
         if not was_leader or not self._version:

@@ -1,4 +1,4 @@
-"""ListWatch: sends the requests that a Reflector asks for."""
+"""ListWatch: sends the requests of a Reflector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.client.error import RequestError
 from fairlead.client.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
 from fairlead.client.rest_client import ApiRequest, RestClient
 
-# A watch that lasts this much longer than agreed is half-open.
+# a watch that lasts this much longer than agreed is half-open
 GRACE_SECONDS: Final = 5
 LIST_SECONDS_MAX: Final = 60
 _NS_PER_S: Final = 1_000_000_000
@@ -20,7 +20,7 @@ OnUpdates = Callable[[list[ObjectUpdate]], None]
 
 
 class ListWatch:
-    """Keeps one Reflector current."""
+    """Keeps one Reflector up to date."""
 
     def __init__(
         self,
@@ -29,7 +29,10 @@ class ListWatch:
         on_updates: OnUpdates,
         clock: Callable[[], int],
     ) -> None:
-        """`on_updates` gets the differences, also empty ones; `clock` returns ns."""
+        """Serve `reflector`.
+
+        `on_updates` gets the differences, even empty ones; `clock` returns ns.
+        """
         self._reflector = reflector
         self._client = client
         self._on_updates = on_updates
@@ -58,7 +61,7 @@ class ListWatch:
                         reflector.failed(refusal.code, clock())
 
     async def _watch(self, watch: OpenWatch) -> None:
-        """Take in the lines of one watch until it ends. Raises RequestError."""
+        """Process the lines of one watch until it ends. Raises RequestError."""
         lasts = watch.seconds + GRACE_SECONDS
         async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
             async for lines in chunks:
@@ -70,5 +73,5 @@ class ListWatch:
                         return
                     updates += found
                 self._on_updates(updates)
-                await asyncio.sleep(0)  # a stream that never pauses must not keep others waiting
+                await asyncio.sleep(0)  # a stream that never pauses must not block others
         self._reflector.ended(self._clock())

@@ -1,7 +1,7 @@
-"""ObjectDecoder: decodes pages of lists and lines of watches straight into typed views.
+"""ObjectDecoder: decodes pages of lists and lines of watches directly into typed views.
 
-Objects that do not have the form of their view are decoded as JSON without nulls; those that still
-do not are counted and left out, as if they did not exist.
+Objects that do not fit their view are decoded as JSON without nulls; if they still do not fit, they
+are counted and ignored.
 """
 
 from __future__ import annotations

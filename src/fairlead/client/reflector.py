@@ -1,15 +1,15 @@
 """Reflector: the objects of one resource, kept equal to those of the server.
 
-    LIST ──pages──▶ WATCH ──events──▶ WATCH again, from the last version      (its time was over)
+    LIST ──pages──▶ WATCH ──events──▶ WATCH again, from the last version      (it timed out)
       ▲               └──▶ Pause ──▶ WATCH again, from the last version       (it broke)
       └──────────────────────────────────────────────────────────────────────(410: too old)
 
-The reflector sends nothing. It says what to do next (`next_action`), is given what came of it, and
-returns the differences to what it knew. A list after the first one yields differences only, deleted
-objects included. Events and lists that are older than what is known are ignored, so that a repeated
-event or a list of a lagging server takes nothing back.
+The reflector does no I/O. It returns the next action (`next_action`), receives the result, and
+returns the differences to its objects. A later list yields only differences, including deleted
+objects. Events and lists older than the known objects are ignored, so that a repeated event or the
+list of a lagging server does not revert changes.
 
-Where the server can stream the first list as events (`sendInitialEvents`), it does.
+If the server supports it, the first list is streamed as events (`sendInitialEvents`).
 
 upstream: client-go/tools/cache/reflector.go
 """
@@ -31,7 +31,7 @@ PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPag
 WATCH_SECONDS: Final = 30
 NOT_SERVED_NS: Final = 120_000_000_000
 FORBIDDEN_NS: Final = 60_000_000_000
-# A list may be older than what is known, after the server was restored from a backup.
+# A list may be older than the known objects after the server was restored from a backup.
 STALE_LISTS_MAX: Final = 5
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _NS_PER_S: Final = 1_000_000_000
@@ -41,14 +41,17 @@ _NO_STREAM: Final = (400, 422)
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """GET the collection with `query`; the answer goes to `listed`."""
+    """GET the collection with `query`; pass the response to `listed`."""
 
     query: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWatch:
-    """GET the collection with `query` and pass on each line; the server ends it after `seconds`."""
+    """GET the collection with `query` as a watch, line by line.
+
+    The server ends it after `seconds`.
+    """
 
     query: Mapping[str, str]
     seconds: int
@@ -62,14 +65,14 @@ class PauseUntil:
 
 
 class ObjectUpdate(NamedTuple):
-    """The newest version of an object, or the last known one if `is_deleted`."""
+    """The newest version of an object, or the last known version if `is_deleted`."""
 
     object: ApiObject
     is_deleted: bool
 
 
 class Reflector:
-    """The objects of `resource`, by key, and what to do next to keep them current."""
+    """The objects of `resource`, by key, and the next action to keep them current."""
 
     def __init__(
         self,
@@ -91,9 +94,9 @@ class Reflector:
         self._backoff = RetryBackoff(jitter)
         self._page_objects, self._watch_seconds = page_objects, watch_seconds
         self._can_stream = True
-        self._version = ""  # "" asks for a list
+        self._version = ""  # "" requests a list
         self._token = ""
-        self._listed: set[str] | None = None  # the keys of the list under way
+        self._listed: set[str] | None = None  # the keys of the list in progress
         self._stale_lists = 0
         self._not_before = 0
 
@@ -122,7 +125,7 @@ class Reflector:
     # --- what came of it -------------------------------------------------------------------
 
     def listed(self, body: bytes, now: int) -> list[ObjectUpdate]:
-        """Take in a page of a list; return the differences to what was known."""
+        """Process a page of a list; return the differences to the known objects."""
         assert self._listed is not None
         try:
             items, metadata = self.decoder.page(body)
@@ -142,7 +145,7 @@ class Reflector:
         return updates
 
     def watched(self, line: bytes, now: int) -> list[ObjectUpdate] | None:
-        """Take in a line of a watch; return the differences, None if the watch must end."""
+        """Process a line of a watch; return the differences, None if the watch must end."""
         try:
             kind, found = self.decoder.event(line)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -168,13 +171,13 @@ class Reflector:
         return self._remove(found) if kind == DELETED else self._put(found)
 
     def ended(self, now: int) -> None:
-        """The watch has ended as announced; the next one continues where it stopped."""
+        """Record that the watch ended as agreed; the next one continues where it stopped."""
         self._backoff.reset()
         if self._listed is not None:  # before the first list was complete
             self.failed(0, now)
 
     def failed(self, code: int, now: int, retry_after_s: float = 0.0) -> None:
-        """A request failed with an HTTP status, 0 without one; wait before the next."""
+        """Record that a request failed with an HTTP status (0: none); wait before the next."""
         self._token, was_streaming = "", self._listed is not None and self._can_stream
         self._listed = None
         if code in (_NOT_FOUND, _FORBIDDEN):
@@ -183,7 +186,7 @@ class Reflector:
         if code == _GONE:
             self._version = ""
             self.relists += 1
-        elif was_streaming:  # lists make progress where streams keep breaking
+        elif was_streaming:  # lists make progress even if streams keep breaking
             self._can_stream = False
             if code in _NO_STREAM:
                 return
@@ -191,7 +194,7 @@ class Reflector:
         self._not_before = now + pause
 
     def _absent(self, code: int, now: int) -> None:
-        """The resource is not served, or may not be read."""
+        """Record that the resource is not served, or may not be read."""
         self.is_forbidden, self.is_served = code == _FORBIDDEN, code != _NOT_FOUND
         self.has_synced, self._version = True, ""
         pause = FORBIDDEN_NS if self.is_forbidden else NOT_SERVED_NS
@@ -234,7 +237,7 @@ class Reflector:
         return [ObjectUpdate(found, is_deleted=True)]
 
     def _is_stale(self, version: str) -> bool:
-        """Whether a list is older than an object that is known already."""
+        """Return whether a list is older than an object that is already known."""
         if not version.isdecimal():
             return False
         known = (one.metadata.resource_version for one in self.objects.values())
@@ -242,9 +245,8 @@ class Reflector:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Whether one resource version of an object is newer than another.
+    """Return whether one resource version of an object is newer than another.
 
-    Versions are numbers that grow; others can only be equal or different.
     upstream: apimachinery/pkg/util/resourceversion: CompareResourceVersion
     """
     if version.isdecimal() and than.isdecimal():

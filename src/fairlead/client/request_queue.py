@@ -1,11 +1,12 @@
-"""RequestQueue: which requests may be sent now.
+"""RequestQueue: the requests that may be sent now.
 
     priority    requests of a lower number go first
     order       requests with the same target go one after another, in the order in which they came
     rate        on average at most `qps` a second, in bursts of `burst` (a token bucket)
     in flight   at most `in_flight_max` at once
 
-It sends nothing: `take` returns what to send, and `finish` reports that a request was answered.
+It does no I/O: `take` returns the requests to send, and `finish` records that a request was
+answered.
 
 upstream: client-go/util/flowcontrol/throttle.go
 """
@@ -24,7 +25,7 @@ PRIORITIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Limits of a client; `qps` 0 or less is no limit on the rate."""
+    """Limits of a client; if `qps` is 0 or less, the rate is not limited."""
 
     qps: float = 50.0
     burst: int = 100
@@ -47,7 +48,7 @@ class RequestQueue(Generic[Item]):
         self._tokens = float(limits.burst)
         self._filled_at = now
         self._ready: tuple[deque[_Waiting[Item]], ...] = tuple(deque() for _ in range(PRIORITIES))
-        # Requests behind another with the same target, which is in flight or ready.
+        # requests behind another one with the same target, which is in flight or ready
         self._behind: dict[str, deque[_Waiting[Item]]] = {}
         self._in_flight = 0
 
@@ -90,7 +91,7 @@ class RequestQueue(Generic[Item]):
             del self._behind[target]
 
     def next_due(self) -> int | None:
-        """Return when another request may be sent; None if that depends on an answer."""
+        """Return when another request may be sent; None if that depends on a response."""
         if not any(self._ready) or self._in_flight >= self._limits.in_flight_max:
             return None
         missing = max(0.0, 1 - self._tokens)

@@ -59,10 +59,10 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """The answer to a request; status 0 means that none came, and `message` says why.
+    """The answer to a request; status 0 means that there was none, and `message` is the reason.
 
-    A request without an answer may have been performed. `retry_after_s` is 0 if the server asks for
-    no pause. `reason` and `message` are those of a Status.
+    A request without an answer may have been performed. `retry_after_s` is 0 if the server sent no
+    Retry-After. `reason` and `message` come from a Status.
     """
 
     status: int
@@ -87,11 +87,11 @@ class RestClient:
         read_seconds_max: float = READ_SECONDS_MAX,
         connections_max: int = CONNECTIONS_MAX,
     ) -> None:
-        """Prepare; connections open with the first request."""
+        """Prepare the client; connections are opened with the first request."""
         self.config = config
         self._connections_max = connections_max
         self._read_seconds_max = read_seconds_max
-        self.date = ""  # of the latest answer, as in its Date header
+        self.date = ""  # from the latest response's Date header
         # Credentials expire in real time, in every world.
         self._credentials = Credentials(config, time.time)  # noqa: TID251
         self._tls: ssl.SSLContext | None = None
@@ -128,12 +128,12 @@ class RestClient:
     async def post(self, path: str, body: bytes) -> bytes:
         """Return the body of the answer to a POST of JSON. Raises as `get` does.
 
-        After a connection failure it is not repeated, because it may have been performed.
+        After a connection failure the request is not repeated, because it may have been performed.
         """
         return await self._request("POST", path, None, body)
 
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
-        """Send a request once and return what came of it within `seconds_max`.
+        """Send a request once and return its answer, or none after `seconds_max`.
 
         It is repeated only after 401, if the credentials can be renewed. Raises
         ConnectionConfigError.
@@ -284,7 +284,7 @@ def _pause_s(retry_after: str, number: int) -> float:
 
 
 def _system_proxy(server: str) -> str:
-    """Return the proxy that the environment names for `server`, "" for none."""
+    """Return the proxy for `server` from the environment, "" for none."""
     parts = urlsplit(server)
     if not parts.hostname or proxy_bypass(parts.hostname):
         return ""

@@ -1,4 +1,4 @@
-"""RetryBackoff: how long to wait after each failure in a row.
+"""RetryBackoff: how long to wait after each consecutive failure.
 
 upstream: apimachinery/pkg/util/wait/backoff.go, client-go/tools/cache/reflector.go:NewReflector
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-# Returns a number in [0, 1); the machines of this package take it as an argument.
+# returns a number in [0, 1); passed to the state machines of this package as an argument
 Jitter = Callable[[], float]
 
 RESET_AFTER_NS: Final = 120_000_000_000
@@ -18,7 +18,7 @@ FACTOR: Final = 2.0
 class RetryBackoff:
     """Doubles the pause with each failure up to a maximum, and adds up to 100% at random.
 
-    Two quiet minutes, or `reset`, start it anew.
+    Two minutes without a failure, or `reset`, start it again.
     """
 
     def __init__(
@@ -39,5 +39,5 @@ class RetryBackoff:
         return int(base * (1 + self._jitter()))
 
     def reset(self) -> None:
-        """Start anew after a success."""
+        """Start again after a success."""
         self._next = self._first

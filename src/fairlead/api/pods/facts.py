@@ -1,4 +1,4 @@
-"""Small predicates and lookups on pods, defined once so that every rule uses the same one."""
+"""Small predicates and lookups on pods, shared by all rules."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def preempts_lower(pod: Pod) -> bool:
 
 
 def is_terminal(pod: Pod) -> bool:
-    """Return True if the pod has succeeded or failed and uses no resources any more."""
+    """Return True if the pod has succeeded or failed, so that it no longer uses resources."""
     return pod.status.phase in ("Succeeded", "Failed")
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Return True if the pod is being deleted; until then it uses its resources."""
+    """Return True if the pod is being deleted; it uses its resources until it is gone."""
     return pod.metadata.deletion_timestamp != ""
 
 
@@ -39,7 +39,7 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 
 def workload(pod: Pod) -> str:
-    """Return the workload a pod belongs to; the replacement of a pod has the same one.
+    """Return the workload of a pod; a replacement pod has the same workload.
 
     `Kind/namespace/name` of its controller, `Pod/namespace/name` for a pod without one.
     """

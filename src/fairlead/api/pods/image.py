@@ -16,9 +16,9 @@ def normalized_image_name(name: str) -> str:
 
 
 def pod_images(spec: PodSpec) -> tuple[str, ...]:
-    """Return the normalized names of a pod's images: of containers, init containers and volumes.
+    """Return the normalized names of a pod's images: in containers, init containers and volumes.
 
-    An image used twice is listed twice, because it counts twice.
+    An image that is used twice is listed twice, because it counts twice.
     """
     names = [container.image for container in (*spec.containers, *spec.init_containers)]
     names += [volume.image.reference for volume in spec.volumes if volume.image is not None]

@@ -1,7 +1,8 @@
 """status.qosClass of a pod.
 
 Guaranteed if every container limits CPU and memory and requests the same amounts; BestEffort if no
-container has either; Burstable otherwise. Pod-level resources, if set, decide alone.
+container has either; Burstable otherwise. Pod-level resources, if set, replace those of the
+containers.
 
 upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
 """
@@ -45,7 +46,7 @@ def _resources(spec: Json) -> Iterator[Json]:
 
 
 def _amounts(resources: Json, of: str) -> dict[str, int]:
-    """Return the amounts of cpu and memory, in nanos; a request of 0 counts as none."""
+    """Return the amounts of cpu and memory in nanos; a request of 0 counts as no request."""
     amounts = resources.get(of) or {}
     found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}
     return {name: nano for name, nano in found.items() if nano > 0}

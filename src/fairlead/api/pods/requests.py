@@ -3,7 +3,7 @@
     containers and sidecars run together            -> their sum
     init containers run one by one before them      -> each plus the sidecars started earlier
     the pod needs the larger of the two, per resource;
-    pod-level requests replace cpu, memory and hugepages of that; overhead is added.
+    pod-level requests replace its cpu, memory and hugepages; overhead is added.
 
 Stored objects already have requests defaulted from limits. A pod that is being resized in place
 counts with the largest of the desired, allocated and actual resources. Sums are exact (whole nanos)
@@ -51,12 +51,12 @@ def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
 def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
     """Return the cpu in milli and memory in bytes, with the defaults that scoring uses.
 
-    A container without one of these requests counts with 100m or 200 MiB; an explicit 0 stays 0.
+    A container without a cpu or memory request counts with 100m or 200 MiB; an explicit 0 stays 0.
     """
-    # For an existing pod with pod-level requests the defaults only fill what the pod level
-    # omits (framework/types.go:getNonMissingContainerRequests). For the pod being
-    # scheduled, pod-level requests are ignored: NodeResourcesFit's scorer is built without
-    # them (plugins/noderesources/resource_allocation.go:calculatePodResourceRequest).
+    # For an existing pod with pod-level requests, defaults only apply to resources that the pod
+    # level omits (framework/types.go:getNonMissingContainerRequests). For the pod being scheduled,
+    # pod-level requests are ignored: NodeResourcesFit's scorer is built without them
+    # (plugins/noderesources/resource_allocation.go:calculatePodResourceRequest).
     defaults = _DEFAULTS
     if existing and _pod_level_requests(pod):
         present = _effective(pod, _NO_DEFAULTS, existing=True, pod_level=True)
@@ -75,7 +75,7 @@ def _effective(pod: Pod, defaults: Nanos, *, existing: bool, pod_level: bool) ->
 
 
 def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults: Nanos) -> Nanos:
-    """Return the larger of the running phase and the maximum over the init phase."""
+    """Return the larger of the sum while running and the maximum over the init containers."""
     running: Nanos = {}
     for container in pod.spec.containers:
         _add(running, defaults | requests_of(container))

@@ -12,12 +12,12 @@ FOREVER: Final = "forever"
 
 
 def run_duration(pod: Pod) -> int | None:
-    """Return ns from start to success; None for ever, without annotation, or if it is invalid."""
+    """Return the time from start to success (ns); None: forever, absent, or invalid."""
     text = pod.metadata.annotations.get(RUN_DURATION)
     if text is None or text == FOREVER:
         return None
     try:
         duration = parse_duration(text)
     except ValueError:
-        return None  # the simulated kubelets report what is wrong with it
+        return None  # the simulated kubelets report an invalid annotation
     return duration if duration >= 0 else None

@@ -13,7 +13,7 @@ def is_claimed(volume: Volume) -> bool:
 
 
 def is_exclusive(volume: Volume) -> bool:
-    """Return True if the volume is a disk that pods on one node cannot freely share."""
+    """Return True if the volume is a disk that pods on one node cannot share freely."""
     # upstream: plugins/volumerestrictions/volume_restrictions.go: needsRestrictionsCheck
     return (
         volume.gce_persistent_disk is not None
@@ -24,7 +24,7 @@ def is_exclusive(volume: Volume) -> bool:
 
 
 def is_migratable(volume: Volume) -> bool:
-    """Return True if the volume is of an in-tree kind that a CSI driver serves today."""
+    """Return True if the volume is of an in-tree kind that a CSI driver now serves."""
     # upstream: csi-translation-lib/translate.go: IsInlineMigratable
     return (
         volume.gce_persistent_disk is not None
@@ -65,7 +65,7 @@ def all_claims(pod: Pod) -> Iterator[str]:
 
 
 def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Return True if an ephemeral volume's claim is owned by this pod, not by a namesake."""
+    """Return True if an ephemeral volume's claim is owned by this pod, by its uid."""
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)

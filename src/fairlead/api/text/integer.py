@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]+")
-_LENGTH_MAX: Final = 4000  # Python refuses longer ones, which fit only with zeros
+_LENGTH_MAX: Final = 4000  # Python rejects longer texts, which fit only if they consist of zeros
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
@@ -24,7 +24,7 @@ def parse_int64(text: str) -> int | None:
 
 
 def capped_integer(digits: str, most: int) -> int:
-    """Return decimal `digits` as a number, at most `most`; Python refuses thousands of digits."""
+    """Return decimal `digits` as a number, at most `most`; avoids Python's limit on digits."""
     significant = digits.lstrip("0")
     if len(significant) > len(str(most)):
         return most

@@ -1,7 +1,7 @@
 """Regular expressions from users, matched by RE2.
 
-RE2 takes time linear in the text for any pattern; Python's own `re` needs a minute for `(a+)+$` and
-thirty letters. Upstream uses the same syntax, so both accept the same patterns.
+RE2 needs time linear in the length of the text for every pattern; Python's `re` needs a minute for
+`(a+)+$` and thirty letters. Upstream uses the same syntax, so both accept the same patterns.
 
 upstream: Go's regexp, which has RE2's syntax
 """

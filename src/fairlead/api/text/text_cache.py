@@ -1,7 +1,7 @@
 """text_cache: an `lru_cache` for functions of users' texts, which may be long.
 
-A cache of a thousand results is small while texts have their usual length. So that a thousand texts
-of three megabytes cannot fill the memory, longer texts are not cached.
+A cache of a thousand results is small if texts have a usual length. Longer texts are not cached, so
+that a thousand texts of three megabytes cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def text_cache(
 ) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
     """Cache `maxsize` results of a function, except for texts longer than `characters_max`.
 
-    All positional arguments that are texts count.
+    The length is that of all positional text arguments.
     """
 
     def remembering(function: Callable[Given, Answer]) -> Callable[Given, Answer]:

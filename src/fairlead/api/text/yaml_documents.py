@@ -4,7 +4,7 @@ PyYAML's C parser delivers events; this module builds plain values from them. Py
 constructors are not used because a dump of a cluster needs different rules: timestamps and
 sexagesimal-looking text stay strings, keys are always strings, duplicate keys are refused or
 reported, NaN and infinity are refused (JSON has neither), the expansion of aliases is limited, and
-nesting is bounded (PyYAML's constructor would overflow the stack). It also takes half the time.
+nesting is bounded (PyYAML's constructor would overflow the stack). This also takes half the time.
 YAML 1.1's yes/no/on/off are booleans, as in kubectl.
 """
 
@@ -39,19 +39,19 @@ _STANDARD_TAG: Final = "tag:yaml.org,2002:"
 _COLLECTION_TAGS: Final = (None, "!", f"{_STANDARD_TAG}map", f"{_STANDARD_TAG}seq")
 
 
-# Called with a duplicate key and the line of its value, counted from 1, once that value has been
-# read.
+# called with a duplicate key and the line of its value, counted from 1, once that value has been
+# read
 OnRepeat = Callable[[str, int], object]
 
 
 class YamlError(ValueError):
-    """YAML that cannot be read; `line` counts from 1, 0 if unknown.
+    """YAML that cannot be parsed; `line` counts from 1, 0 if unknown.
 
-    `context` is the construct in which the problem occurred, "" if unknown.
+    `context` is the construct that contains the problem, "" if unknown.
     """
 
     def __init__(self, problem: str, line: int, context: str = "", upstream: str = "") -> None:
-        """`upstream` is the message of upstream's Go library."""
+        """Store the problem; `upstream` is the message of upstream's Go library."""
         told = f"{context} {problem}" if context else problem
         super().__init__(f"line {line}: {told}" if line else told)
         self.problem = problem
@@ -64,7 +64,7 @@ def documents(text: str | bytes, on_repeat: OnRepeat | None = None) -> Iterator[
     """Yield the documents of `text`; an empty one is None. Raises YamlError.
 
     A duplicate key is reported to `on_repeat`, and its last value counts; without `on_repeat` it is
-    refused.
+    an error.
     """
     try:
         parser = yaml.CSafeLoader(text)  # only its event interface is used

@@ -14,13 +14,12 @@
           - "8080"
     kind: List                         the rest of the List follows the items
 
-kubectl writes one key or element per line. So each line is a token by itself, and as most lines of
-a dump occur many times, they are tokenized once. The tokens of an item become JSON text directly.
+kubectl writes one key or element per line. So each line is one token; most lines of a dump occur
+many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
-What is written in any other way (texts over several lines, flow collections, anchors, tags,
-comments, escapes) is left to the general parser: an item by itself if it contains such a line, and
-the whole text if the layout of the List is another. So the result is that of `yaml_documents`,
-which a property test checks.
+The general parser handles everything else (texts over several lines, flow collections, anchors,
+tags, comments, escapes): the item that contains such a line, or the whole text if the layout of the
+List differs. So the result is that of `yaml_documents`, which a property test checks.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _EMPTY: Final = frozenset({"{}", "[]"})
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
-# Column, number of dashes, key as JSON text ("" for an element), value as JSON text ("" for none).
+# column, number of dashes, key as JSON text ("" for an element), value as JSON text ("" for none)
 _Token = tuple[int, int, str, str]
 
 
@@ -60,7 +59,7 @@ class _OtherLayoutError(Exception):
 
 
 def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
-    """Return the List `text` without its items, and their JSON texts; None for any other layout."""
+    """Return the List `text` without its items, and their JSON texts; None for other layouts."""
     if _UNUSUAL.search(text):
         return None
     lines = text.split("\n")
@@ -149,8 +148,9 @@ class _ItemText:
 
     `_open` has the open collections, innermost last: the column, and the keys of a mapping, None
     for a sequence. Invariant: a line belongs to the innermost collection in its column; deeper ones
-    end before it. `_is_waiting` holds after a key without a value: the next line begins the value
-    if it is deeper, or an element in the same column. `_is_first`: no comma before the next member.
+    end before it. `_is_waiting` is set after a key without a value: if the next line is deeper, or
+    an element in the same column, it begins the value. `_is_first`: the next member needs no comma
+    before it.
     """
 
     __slots__ = ("_is_first", "_is_waiting", "_open", "_pieces")
@@ -191,7 +191,7 @@ class _ItemText:
         return "".join(self._pieces).encode()
 
     def _begin_value(self, column: int, dashes: int) -> None:
-        """Begin the value of the last key, or end it as null if the line is not part of it."""
+        """Begin the value of the last key, or end it as null if the line does not belong to it."""
         self._is_waiting = False
         above = self._open[-1][0]
         if column > above or (column == above and dashes):
@@ -215,7 +215,7 @@ class _ItemText:
         self._is_first = False
 
     def _end_deeper(self, column: int, *, is_element: bool) -> None:
-        """End the collections that a line in `column` does not belong to."""
+        """End the collections to which a line in `column` does not belong."""
         at, keys = self._open[-1]
         while at > column or (at == column and keys is None and not is_element):
             self._pieces.append("]" if keys is None else "}")
@@ -248,7 +248,7 @@ def _tokenized(line: str) -> _Token | None:
 
 
 def _scalar(text: str) -> str | None:
-    """Return the JSON of a scalar or an empty collection on one line; None for anything else."""
+    """Return the JSON of a scalar or an empty collection on one line; None for other texts."""
     if text in _EMPTY:
         return text
     quoted = _QUOTED.fullmatch(text)

@@ -1,8 +1,9 @@
 """The value of an unquoted YAML scalar, as Kubernetes reads YAML.
 
-YAML 1.1's booleans count, single letters included. Numbers may have any base and underscores. A
-timestamp stays a string, and so does a number beyond 64-bit floats, such as the git commit
-`78e8770191`, which looks like an exponent. Infinity and NaN are refused, because JSON has neither.
+YAML 1.1's booleans are recognised, including single letters. Numbers may have any base and
+underscores. A timestamp stays a string, and so does a number beyond 64-bit floats, such as the git
+commit `78e8770191`, which looks like an exponent. Infinity and NaN are refused, because JSON has
+neither.
 
 upstream: sigs.k8s.io/yaml/goyaml.v2/resolve.go, sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
 """
@@ -36,7 +37,7 @@ _NOT_JSON: Final = {
 _UINT64: Final = 1 << 64
 _INT64: Final = 1 << 63
 _TEN: Final = 10
-# Longer ones do not fit 64 bits; int() takes time quadratic in their length.
+# longer numbers do not fit 64 bits, and int() needs time quadratic in their length
 _DIGITS_MAX: Final = 400
 _KINDS: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
 
@@ -45,7 +46,7 @@ class ScalarError(ValueError):
     """A scalar that JSON cannot represent; `upstream` is the message of upstream's Go library."""
 
     def __init__(self, problem: str, upstream: str = "") -> None:
-        """`upstream` is "" where upstream accepts the scalar as text and has no message."""
+        """Store the problem; `upstream` is "" if upstream accepts the scalar as text."""
         super().__init__(problem)
         self.upstream = upstream
 
@@ -77,7 +78,7 @@ def tagged_scalar(tag: str, text: str) -> Any:
 
 
 def key_text(text: str) -> str:
-    """Return an unquoted key as JSON has it. Raises ScalarError for invalid keys."""
+    """Return an unquoted key as a JSON key. Raises ScalarError for invalid keys."""
     if text not in _CONSTANTS and text[0] not in _MAY_BE_A_NUMBER:
         return text
     match plain_scalar(text):

@@ -1,1 +1,1 @@
-"""Checks the types in a syntax tree, by the declarations of functions and variables."""
+"""Checks the types in a syntax tree against the declarations of functions and variables."""

@@ -1,8 +1,8 @@
-"""Checks types: finds the type of each node, the overloads it may call, and type errors.
+"""Checks types: finds the type of each node, the overloads that it may call, and type errors.
 
 A call is well typed if its arguments fit one overload of its function. Arguments whose type is
-known only at run time fit several; then the result is their common type, or dyn. The overloads
-found here are also what the cost estimate goes by.
+known only at run time may fit several; the result is then their common type, or dyn. The cost
+estimate uses the overloads found here.
 
 upstream: cel-go's checker/checker.go, errors.go
 """
@@ -69,7 +69,8 @@ _OPTIONAL_FIELD: Final = "_?._"
 class Checked:
     """A checked expression: the type and the possible overloads of each node, by its id.
 
-    `problems` are type errors, each with the place of a character; `variables` are those it names.
+    `problems` are type errors, each with the position of a character; `variables` are the variables
+    that it uses.
     """
 
     root: Node
@@ -87,7 +88,7 @@ class Checked:
 def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
     """Check an expression over `variables`; `fields` are the fields of the structured types.
 
-    Problems are ordered by their places.
+    Problems are ordered by position.
     """
     checker = _Checker(tree, dict(variables), fields)
     checker.check(tree.root)
@@ -270,7 +271,7 @@ class _Checker:
         return inner
 
     def _joined(self, before: CelType | None, type_: CelType) -> CelType:
-        """Return the type of a list whose items have these two types."""
+        """Return the item type of a list whose items have these two types."""
         if before is None:
             return type_
         return most_general(before, type_) if self.bound.fit([before], [type_]) else DYN

@@ -1,10 +1,10 @@
-"""Which functions there are, and the types that their overloads take and return.
+"""The declared functions, with the types that their overloads take and return.
 
     .name: identity(types…) result; identity(types…) result
 
-A name that begins with a dot is called on a value, whose type is the first. `?(A)` is an optional
-value; `$` stands for `kubernetes.`, `%` for `kubernetes.authorization.`. Checker and cost estimate
-go by these overloads; `library` implements them.
+A function whose name begins with a dot is called on a value, whose type comes first. `?(A)` is an
+optional value; `$` stands for `kubernetes.`, `%` for `kubernetes.authorization.`. Checker and cost
+estimate use these overloads; `library` implements them.
 
 upstream: cel-go's common/stdlib, ext; apiserver/pkg/cel/library
 """

@@ -20,7 +20,7 @@ _OPERATION: Final = {
 
 
 class _AnyFields(dict[str, CelType]):
-    """Fields of all names, which may hold anything."""
+    """The fields of a type that has fields of all names, of any type."""
 
     def __contains__(self, name: object) -> bool:
         """Return True: every name is a field."""

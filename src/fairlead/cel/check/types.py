@@ -1,6 +1,6 @@
-"""The types of expressions, and which can stand for which.
+"""The types of expressions, and the assignment of types to type parameters.
 
-A type is written as the checker prints it: `list(int)`, `map(string, dyn)`, `optional_type(A)`.
+Types are written as the checker prints them: `list(int)`, `map(string, dyn)`, `optional_type(A)`.
 Single capital letters, and names that begin with `_var`, are type parameters, as `A` in the
 declaration of `_==_(A, A)`. Worked example: `[1] == dyn(x)`
 
@@ -31,7 +31,7 @@ _LONG: Final = {
     "duration": "google.protobuf.Duration",
 }
 _NULLABLE: Final = frozenset({"optional_type", "timestamp", "duration", "null_type"})
-# Types without parameters that are no structures.
+# types without parameters that are not structures
 _PLAIN: Final = frozenset(
     {"any", "bool", "bytes", "double", "duration", "dyn", "error", "int", "list", "map", "net.CIDR"}
     | {"net.IP", "null_type", "string", "timestamp", "type", "uint"}
@@ -39,16 +39,16 @@ _PLAIN: Final = frozenset(
 
 
 class TypeSizeError(Exception):
-    """A type is made of too many other types."""
+    """A type consists of too many other types."""
 
 
 @dataclass(frozen=True, slots=True)
 class CelType:
     """A type: its name and the parameters of lists, maps, optional values and types.
 
-    `size` counts the types that it is made of. It is bounded, because each `.map(x, {x: x})`
-    doubles the type of its operand. Creating a larger type raises TypeSizeError.
-    `is_type_parameter`: any type may replace it. `is_ground`: there are no parameters in it.
+    `size` counts the types in it. It is bounded, because each `.map(x, {x: x})` doubles the type of
+    its operand. Creating a larger type raises TypeSizeError. `is_type_parameter`: any type may
+    replace it. `is_ground`: it contains no parameters.
     """
 
     name: str
@@ -85,7 +85,7 @@ class CelType:
 
     @property
     def full_name(self) -> str:
-        """The name in messages about results, where times have their full names."""
+        """The name in messages about results, which use the full names of time types."""
         return _written(
             self, _LONG.get(self.name, self.name), [one.full_name for one in self.parameters]
         )
@@ -126,17 +126,17 @@ def optional_of(value: CelType) -> CelType:
 
 @lru_cache(maxsize=512)
 def parse_type(text: str) -> CelType:
-    """Read a type: `map(string, list(int))`."""
+    """Parse a type: `map(string, list(int))`."""
     return _read(iter(_TOKEN.findall(text)))[0]
 
 
 def parse_types(text: str) -> tuple[CelType, ...]:
-    """Read types with commas between them."""
+    """Parse types separated by commas."""
     return parse_type(f"all({text})").parameters if text else ()
 
 
 def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
-    """Return a type, and the token after it."""
+    """Parse a type; return it and the token after it."""
     name, after = next(tokens), next(tokens, "")
     if after != "(":
         return CelType(name), after
@@ -148,17 +148,18 @@ def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
 
 
 def unwrapped(type_: CelType) -> tuple[CelType, bool]:
-    """Return the type in an optional type (else `type_` itself), and whether it was optional."""
+    """Return the type in an optional type (else `type_`), and whether it was optional."""
     return (type_.parameters[0], True) if type_.name == "optional_type" else (type_, False)
 
 
 class TypeSubstitution:
-    """The types that stand for type parameters, as far as they are known."""
+    """The types assigned to type parameters so far."""
 
     def __init__(self, known: dict[CelType, CelType] | None = None) -> None:
-        """`known` are the types of some parameters."""
+        """Start with `known`, the types of some parameters."""
         self._known = dict(known or {})
-        self._replaced: list[tuple[CelType, CelType | None]] = []  # by the last `fit`
+        # parameters bound by the last `fit`
+        self._replaced: list[tuple[CelType, CelType | None]] = []
         self._made = 0
 
     def fresh(self) -> CelType:
@@ -169,7 +170,7 @@ class TypeSubstitution:
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
         """Return whether each given type fits the wanted one.
 
-        If all do, the parameters are bound.
+        If all fit, the parameters are bound.
         """
         self._replaced.clear()
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):
@@ -197,8 +198,8 @@ class TypeSubstitution:
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
         """Return `filled(type_, is_final=True)`; `known` has the results so far, by identity.
 
-        The type of a list contains the type object of its items. So the types of all nodes of an
-        expression are filled in time that is linear in their number, whatever their sizes.
+        The type of a list contains the type object of its items. So filling the types of all nodes
+        takes time linear in their number, regardless of their sizes.
         """
         found = known.get(id(type_))
         if found is None:

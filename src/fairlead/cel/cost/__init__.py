@@ -1,1 +1,1 @@
-"""What expressions cost: an estimate from their types, and a tracker while they run."""
+"""The cost of expressions: an estimate from their types, and a tracker at run time."""

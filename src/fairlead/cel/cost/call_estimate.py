@@ -1,4 +1,4 @@
-"""What a call may cost, and how large its result may be.
+"""The cost of a call, and the size of its result.
 
 upstream: apiserver/pkg/cel/library/cost.go:EstimateCallCost, cel-go's checker/cost.go:functionCost,
 ext/{lists,sets}.go
@@ -121,7 +121,7 @@ def _selector(every: list[Operand]) -> Result:
 
 def _over_items(every: list[Operand]) -> Result:
     whole = every[0]
-    if whole.item is None:  # a text
+    if whole.item is None:  # a string
         return whole.size.scaled(TRAVERSAL), None
     type_, size = whole.item
     each = ONE.plus(size.scaled(TRAVERSAL)) if type_.name in ("string", "bytes") else ONE
@@ -137,7 +137,7 @@ def _replace(every: list[Operand]) -> Result:
 
 
 def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
-    """Return how often a text is replaced at most, and the size of what remains beside it."""
+    """Return how often a text is replaced at most, and the size of the rest."""
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high
     if new.high <= old.low:

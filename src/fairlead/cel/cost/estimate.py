@@ -1,6 +1,6 @@
 """Ranges of sizes and costs.
 
-The greatest number means that there is no limit; adding to it or multiplying it leaves it as it is.
+The greatest number means no limit; adding to it or multiplying it does not change it.
 
 upstream: cel-go's checker/cost.go, common/cost
 """

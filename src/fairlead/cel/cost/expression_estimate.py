@@ -1,8 +1,8 @@
 """Estimates the cost of an expression from the possible sizes of its values.
 
-`SizeOf` returns the size of the value at a path from a variable: `self`, `items`, `@items`, `name`
-is the name of any item of `self.items`. Worked example: `self.names.all(n, n == 'web-1')`, where
-names have at most 20 characters and there are at most 5 of them.
+`SizeOf` returns the size of the value at a path that starts with a variable: `self`, `items`,
+`@items`, `name` is the name of any item of `self.items`. Worked example: `self.names.all(n, n ==
+'web-1')` with at most 5 names of at most 20 characters.
 
     self.names                    2         a variable and a field
     each round, 0 to 5 times:
@@ -60,7 +60,7 @@ class _Within:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A variable of a loop: the path of what it stands for, and its sizes."""
+    """A loop variable: the path of its values, and their sizes."""
 
     path: Path
     size: Estimate | None = None
@@ -156,7 +156,7 @@ class _Estimate:
         arguments: list[Operand],
         costs: list[Estimate],
     ) -> tuple[Estimate, Estimate | None]:
-        """Return the cost of a call of one overload, and the size of its result if it is known."""
+        """Return the cost of a call of one overload, and the size of its result, if known."""
         if overload in ("logical_or", "logical_and"):
             return Estimate(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
@@ -274,7 +274,7 @@ class _Estimate:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Estimate | None:
-        """Return the size of a node's value; None if nothing is known of it."""
+        """Return the size of a node's value; None if unknown."""
         found = self.sizes.get(node.id) or _written_size(node)
         if found is not None:
             return found

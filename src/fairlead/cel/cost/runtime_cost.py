@@ -12,8 +12,8 @@ where the name has eleven characters:
 
 Upstream's units leave out some work. Comparing two lists costs as much as comparing their lengths,
 even if they contain lists, and `text.replace("", other)` costs nothing for its result. `strain`
-counts such work separately, in steps of about 50 nanoseconds, so that no expression occupies the
-server while it stays within its budget. Only expressions written for that purpose reach its limit.
+counts such work separately, in steps of about 50 nanoseconds, so that no expression within its
+budget can block the server. Only hostile expressions reach its limit.
 
 upstream: cel-go's interpreter/runtimecost.go, apiserver/pkg/apis/cel/config.go
 """
@@ -41,10 +41,10 @@ class OutOfBudgetError(Exception):
 
 
 class CostBudget:
-    """Units that one request may still spend: on all CEL evaluations, or on one kind of check.
+    """The cost units left for one request: for all CEL evaluations, or for one kind of check.
 
-    Some checks have a cost that is a product of several sizes in the request, each of which is
-    within its own limit. What a unit is depends on the budget.
+    The cost of some checks is a product of several sizes in the request, each within its own limit.
+    The meaning of a unit depends on the budget.
     """
 
     __slots__ = ("left",)
@@ -63,14 +63,14 @@ class CostBudget:
 class CostTracker:
     """The cost of one evaluation so far.
 
-    Nodes of fixed cost add to `cost` directly. It is compared with the limit where something is
-    repeated or depends on sizes: between two comparisons only a few nodes of the expression run.
+    Nodes of fixed cost add to `cost` directly. It is compared with the limit at nodes that repeat
+    or depend on sizes, so that only a few nodes run between two comparisons.
     """
 
     __slots__ = ("cost", "limit", "strained")
 
     def __init__(self, limit: int = CALL_COST_MAX) -> None:
-        """Start with a cost of zero; more than `limit` raises CostLimitError."""
+        """Start at zero; a cost above `limit` raises CostLimitError."""
         self.cost, self.limit, self.strained = 0, limit, 0
 
     def charge(self, units: int) -> None:
@@ -80,13 +80,13 @@ class CostTracker:
             raise CostLimitError
 
     def strain(self, steps: int) -> None:
-        """Add steps that upstream does not charge for. Raises CostLimitError."""
+        """Add steps for which upstream does not charge. Raises CostLimitError."""
         self.strained += steps
         if self.strained > STRAIN_MAX:
             raise CostLimitError
 
     def strain_within(self, value: Any, steps: int) -> None:
-        """Add `steps` for each value within a list or a map. Raises CostLimitError."""
+        """Add `steps` for each value inside a list or a map. Raises CostLimitError."""
         self.strain(steps * work_of(value, STRAIN_MAX // steps))
 
     def write(self, characters: int) -> None:

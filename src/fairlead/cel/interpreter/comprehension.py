@@ -1,16 +1,16 @@
-"""Evaluates loops over lists and maps: what `all`, `exists`, `map` and the other macros become.
+"""Evaluates loops over lists and maps: the expansions of `all`, `exists`, `map` and others.
 
-In upstream's tree a loop has an accumulator, which each round replaces. Only macros make loops,
-and these have few shapes, which are recognised and evaluated without one, at the same cost:
+In upstream's tree a loop has an accumulator, which each round replaces. Only macros create loops.
+Their few shapes are recognised and evaluated without an accumulator, at the same cost:
 
-    accumulator && test, || test                      `_quantified`: ends at the first answer
+    accumulator && test, || test                      `_quantified`: ends at the first decisive item
     accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
     cel.@mapInsert(accumulator, …)                    `_inserted`: adds to one map
     test ? accumulator + 1 : accumulator              `_counted`
     a loop over [] that names a value                 `_bound`
 
-An error in one round does not end a loop: a later round may decide it all the same, or fail with
-another error. Where nothing decides it, the error that the accumulator would hold is raised.
+An error in one round does not end a loop: a later round may decide the result, or fail with another
+error. If no round decides it, the error that the accumulator would hold is raised.
 
 upstream: cel-go's interpreter/interpretable.go:evalFold
 """
@@ -36,7 +36,7 @@ from fairlead.cel.value import Duration, Timestamp, TypeValue, Uint
 
 Compile = Callable[[Node, Scope], Evaluate]
 
-# What upstream adds up for the accumulator in one round: reading it, and what is done with it.
+# What upstream charges for the accumulator in one round: reading it, and the operation on it.
 _ALL_COST, _EXISTS_COST = 3, 4
 _APPEND_COST, _INSERT_COST = 12, 2
 _GO_NAMES: Final = {
@@ -54,7 +54,7 @@ _GO_NAMES: Final = {
 
 
 def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile) -> Evaluate:
-    """Return the closure of a loop; `compile_` makes the closures of its parts."""
+    """Return the closure of a loop; `compile_` creates the closures of its parts."""
     if _is_bind(node):
         inner = scope.with_names(node.accumulator)
         slot = inner.slot(node.accumulator) or 0
@@ -110,7 +110,7 @@ def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | No
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """The values that a loop iterates over, and the slots of its variables."""
+    """The values over which a loop iterates, and the slots of its variables."""
 
     range: Evaluate
     first: int
@@ -153,7 +153,7 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """Return the closure of `all`, which one false decides, or `exists`, which one true decides."""
+    """Return the closure of `all`, decided by one false, or `exists`, decided by one true."""
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:
@@ -178,7 +178,7 @@ def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
 
 
 def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evaluate:
-    """Return a list of `value`, for the items that pass the test."""
+    """Return the closure of a list of `value`, for the items that pass the test."""
 
     def collected(run: Run) -> list[Any]:
         found: list[Any] = []
@@ -207,7 +207,7 @@ def _is_passed(answer: Any) -> bool:
 
 
 def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Evaluate:
-    """Return a map of a key and a value in each round, or of all entries of a map in each."""
+    """Return the closure of a map: each round adds a key and a value, or all entries of a map."""
 
     def inserted(run: Run) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

@@ -1,4 +1,4 @@
-"""Evaluates trees, and meters the cost in the same walk.
+"""Evaluates trees, and meters the cost at the same time.
 
 A tree is compiled once to closures, one for each node, and evaluated many times. A closure takes
 the `Run` of one evaluation, adds what its node costs to the run's tracker, and returns a value of
@@ -9,8 +9,7 @@ language absorbs errors, a closure catches them:
     a || b                   true if either is true, even if the other is an error
     list.all, list.exists    the same for all items of a list (`comprehension`)
 
-CostLimitError is none of these: nothing absorbs it. Worked example, `has(self.a) && self.a > 2`
-about {"a": 3}:
+CostLimitError is never absorbed. Worked example, `has(self.a) && self.a > 2` for {"a": 3}:
 
     _&&_                          costs nothing itself
       has(self.a)     true        1: the variable; the test itself is free
@@ -18,8 +17,8 @@ about {"a": 3}:
         self.a        3           2: variable and field
         2             2           0
 
-so 4 units, the most of what `cost_estimate` says for this expression. Names are resolved when the
-tree is compiled: variables of loops to places in `Run.slots`, others to keys of `Run.known`.
+so 4 units, the maximum of the estimate for this expression. Names are resolved when the tree is
+compiled: loop variables to positions in `Run.slots`, others to keys of `Run.known`.
 
 upstream: cel-go's interpreter/{planner,interpretable,attributes}.go
 """
@@ -64,7 +63,7 @@ Functions = Mapping[tuple[str, bool], Overloads]
 
 
 def overloads_of(functions: tuple[Function, ...]) -> Functions:
-    """Return the functions, keyed by name and whether they are called on a value."""
+    """Return the functions, keyed by name and by whether they are called on a value."""
     found: dict[tuple[str, bool], list[Function]] = {}
     for one in functions:
         found.setdefault((one.name, one.is_member), []).append(one)
@@ -72,10 +71,10 @@ def overloads_of(functions: tuple[Function, ...]) -> Functions:
 
 
 class Planner:
-    """Plans evaluations: makes closures of trees over the same variables and functions."""
+    """Compiles trees over the same variables and functions to closures."""
 
     def __init__(self, variables: frozenset[str], functions: Functions) -> None:
-        """`variables` may have names with dots."""
+        """Store the variables (names may contain dots) and the functions."""
         self._variables, self._functions = variables, functions
 
     def compile(self, node: Node, scope: Scope) -> Evaluate:
@@ -106,7 +105,10 @@ class Planner:
         return _variable(name)
 
     def _qualified(self, node: Node, scope: Scope) -> str:
-        """Return the path of a node that begins with no variable of a loop; "" for other nodes."""
+        """Return the path of a node that does not start with a loop variable.
+
+        "" for other nodes.
+        """
         path = path_of(node)
         return "" if scope.slot(path.partition(".")[0]) is not None else path.removeprefix(".")
 
@@ -137,7 +139,7 @@ class Planner:
         return self._function(node, given, scope)
 
     def _function(self, node: Call, given: list[Evaluate], scope: Scope) -> Evaluate:
-        """Return the closure of a call that is no operator; `sets.contains` may be a whole name."""
+        """Return the closure of a function call; `sets.contains` may be a whole name."""
         if node.target is None:
             return self._called((node.function, False), given)
         whole = f"{self._qualified(node.target, scope)}.{node.function}"
@@ -165,7 +167,7 @@ class Planner:
         return _list_of_present(items, node.optional) if node.optional else _list_of(items)
 
     def _map(self, node: MapLiteral, scope: Scope) -> Evaluate:
-        """Return a map; objects, which only mutations have, are maps as well."""
+        """Return the closure of a map, or of an object, which only mutations have."""
         if not node.entries and not node.type_name:
             return lambda _: {}
         entries = tuple(
@@ -185,7 +187,7 @@ _ESCAPES: Final = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__undersc
 
 
 def unescaped(name: str) -> str:
-    """Return the field that an identifier stands for.
+    """Return the field for which an identifier stands.
 
     upstream: apiserver/pkg/cel/escaping.go
     """
@@ -203,7 +205,7 @@ def _value_of(node: Literal) -> Any:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether `node` is computed: selecting from it costs one more unit, as upstream."""
+    """Return whether `node` is computed; selecting from it costs one more unit, as upstream."""
     if isinstance(node, Call):
         return node.function not in ("_[_]", "_?._", "_[?_]", "_?_:_")
     return not isinstance(node, Identifier | Select)
@@ -301,7 +303,7 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 
 
 def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
-    """Return the closure of `&&`, which a false decides, or `||`, which a true decides."""
+    """Return the closure of `&&`, decided by false, or of `||`, decided by true."""
 
     def logical(run: Run) -> bool:
         problem = None
@@ -324,9 +326,9 @@ def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
 
 
 def _answer(other: Evaluate, run: Run) -> Any:
-    """Return the second operand after an error.
+    """Return the second operand after an error in the first.
 
-    None if it is an error too: the first is reported.
+    Returns None if it is an error too: the first error is reported.
     """
     try:
         return other(run)
@@ -421,7 +423,7 @@ def _list_of(items: tuple[Evaluate, ...]) -> Evaluate:
 
 
 def _list_of_present(items: tuple[Evaluate, ...], optional: tuple[int, ...]) -> Evaluate:
-    """Return a list some of whose items are left out where they are absent."""
+    """Return the closure of a list; optional items are left out if they are absent."""
 
     def made(run: Run) -> list[Any]:
         run.cost += _LIST_COST

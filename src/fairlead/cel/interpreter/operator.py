@@ -1,7 +1,7 @@
 """The operators, and reading fields and items.
 
-An operator is a function that makes the closure of a call from those of its operands. Whole numbers
-have 64 bits: what does not fit is an error, never a longer number. Division goes towards zero.
+An operator is a function that creates the closure of a call from the closures of its operands.
+Integers have 64 bits; overflow is an error. Division truncates towards zero.
 
 upstream: cel-go's common/types/{int,uint,double,overflow,list,map,optional}.go
 """
@@ -81,35 +81,35 @@ def _comparison(compare: Callable[[Any, Any], bool]) -> Make:
 
 
 def checked_int(number: int) -> int:
-    """Return a number, if it fits into 64 bits with a sign."""
+    """Return a number if it fits into 64 bits, signed."""
     if INT_MIN <= number <= INT_MAX:
         return number
     raise CelError("integer overflow")
 
 
 def checked_uint(number: int) -> Uint:
-    """Return a number, if it fits into 64 bits without a sign."""
+    """Return a number if it fits into 64 bits, unsigned."""
     if 0 <= number <= UINT_MAX:
         return Uint(number)
     raise CelError("unsigned integer overflow")
 
 
 def checked_duration(nanos: int) -> Duration:
-    """Return a duration, if its nanoseconds fit."""
+    """Return a duration if its nanoseconds fit."""
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
     raise CelError("duration overflow")
 
 
 def checked_timestamp(nanos: int) -> Timestamp:
-    """Return an instant, if it is in the years 1 to 9999."""
+    """Return an instant if it is in the years 1 to 9999."""
     if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
         return Timestamp(nanos)
     raise CelError("timestamp overflow")
 
 
 def sum_of(one: Any, other: Any) -> Any:
-    """Return `one + other`; `+` of lists and texts is elsewhere, since its cost depends on them."""
+    """Return `one + other` for all types except lists and strings, whose cost varies."""
     match one, other:
         case Duration(), Duration():
             return checked_duration(one.nanos + other.nanos)
@@ -120,7 +120,7 @@ def sum_of(one: Any, other: Any) -> Any:
 
 
 def _number(one: Any, other: Any, operate: Callable[[Any, Any], Any]) -> Any:
-    """Return an operation on two numbers of the same type."""
+    """Return the result of an operation on two numbers of the same type."""
     kind = type(one)
     if kind is type(other):
         if kind is int:
@@ -238,7 +238,7 @@ def _logical_not(one: Evaluate) -> Evaluate:
 
 
 def _not_strictly_false(one: Evaluate) -> Evaluate:
-    """Return the closure of `@not_strictly_false`: False only for false, True also for errors."""
+    """Return the closure of `@not_strictly_false`: False for false, True for all else."""
 
     def not_strictly_false(run: Run) -> bool:
         run.cost += 1

@@ -1,7 +1,7 @@
 """The state of one evaluation: its variables and its cost.
 
-A closure of the evaluator takes a `Run`. Variables of loops have slots, which are given out when
-an expression is compiled (`Scope`), so that no names are looked up while it runs.
+A closure of the evaluator takes a `Run`. Loop variables have slots, which are assigned when an
+expression is compiled (`Scope`), so that no names are looked up at run time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Run(CostTracker):
     __slots__ = ("known", "slots")
 
     def __init__(self, known: Mapping[str, Any], slots: int, limit: int = CALL_COST_MAX) -> None:
-        """`known` are the values of the variables by their names."""
+        """Start an evaluation; `known` maps the names of variables to values."""
         super().__init__(limit)
         self.known = known
         self.slots: list[Any] = [None] * slots
@@ -29,7 +29,7 @@ Evaluate = Callable[[Run], Any]
 
 
 class Scope:
-    """The variables of the loops around a node, and the slots that they stand for."""
+    """The variables of the loops around a node, and their slots."""
 
     __slots__ = ("_counter", "_names")
 
@@ -42,7 +42,7 @@ class Scope:
 
     @property
     def size(self) -> int:
-        """How many slots the whole expression needs."""
+        """The number of slots that the whole expression needs."""
         return self._counter[0]
 
     def slot(self, name: str) -> int | None:
@@ -57,5 +57,5 @@ class Scope:
 
 
 def raised(problem: CelError) -> CelError:
-    """Return an error value that is raised once more, without the frames of the first time."""
+    """Return an error value to raise again, without the earlier traceback."""
     return CelError(problem.message)

@@ -1,4 +1,4 @@
-"""Formats texts: `"%s has %d".format([name, count])`.
+"""Formats strings: `"%s has %d".format([name, count])`.
 
     %s any value   %d a whole number   %f %.2f %e a number   %b %o %x %X a number in another base
 
@@ -17,11 +17,11 @@ from fairlead.cel.value import Duration, Timestamp, TypeValue, Uint, double_text
 
 _PRECISION: Final = 6
 _PRECISION_MAX: Final = 1_000
-_PRINT_STEPS: Final = 120  # for each value within a list or a map
+_PRINT_STEPS: Final = 120  # for each value inside a list or a map
 
 
 def formatted(tracker: CostTracker, text: str, values: list[Any]) -> str:
-    """Return a text with values in the places of its clauses. Raises ValueError."""
+    """Return a text with its clauses replaced by values. Raises ValueError."""
     return "".join(_pieces(tracker, text, values))
 
 
@@ -49,7 +49,7 @@ def _pieces(tracker: CostTracker, text: str, values: list[Any]) -> Iterator[str]
 
 
 def _precision_at(text: str, at: int) -> tuple[int, int]:
-    """Return the digits of a number in a clause, and the place after it."""
+    """Return the precision in a clause, and the position after it."""
     if text[at] != ".":
         return _PRECISION, at
     end = at + 1

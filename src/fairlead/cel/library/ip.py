@@ -1,4 +1,4 @@
-"""IP addresses and the ranges they are in.
+"""IP addresses and CIDRs.
 
 upstream: apiserver/pkg/cel/library/{ip,cidr}.go
 """
@@ -40,20 +40,20 @@ class IP:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes."""
         return len(self.address.packed)
 
 
 @dataclass(frozen=True, slots=True)
 class CIDR:
-    """A range of addresses: one of them and the length of the common prefix."""
+    """A CIDR: an address and a prefix length."""
 
     interface: Interface
     type_name: ClassVar[str] = "net.CIDR"
 
     @property
     def size(self) -> int:
-        """How many bytes the prefix has."""
+        """The number of bytes of the prefix."""
         return ceil(self.interface.network.prefixlen / 8)
 
 
@@ -129,7 +129,7 @@ def _is_local_multicast(address: Address) -> bool:
 
 
 def _is_global(address: Address) -> bool:
-    """Return whether Go's IsGlobalUnicast is true, as it is for addresses of private networks."""
+    """Return whether Go's IsGlobalUnicast is true, which includes private addresses."""
     return not (
         address.is_unspecified
         or address.is_loopback

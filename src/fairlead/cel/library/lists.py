@@ -113,7 +113,7 @@ def _flat_cost(items: list[Any], depth: int = 1) -> int:
 
 
 def _distinct(tracker: CostTracker, items: list[Any]) -> list[Any]:
-    """Return the items without those that are equal to one before them."""
+    """Return the items without those that equal an earlier item."""
     kinds = {type(one) for one in items}
     if len(kinds) == 1 and kinds <= _HASHED:
         return list(dict.fromkeys(items))

@@ -1,4 +1,4 @@
-"""Regular expressions, and what they find in texts.
+"""Regular expressions and their matches.
 
 upstream: apiserver/pkg/cel/library/regex.go, Go's regexp/syntax/parse.go
 """
@@ -25,17 +25,17 @@ _MESSAGES: Final = {
 _PATTERNS_CACHED_MAX: Final = 256
 _CACHED_CHARACTERS_MAX: Final = 1_000
 _REPEATED: Final = re.compile(r"\{(\d+)?,?(\d+)?\}")
-_STATES_MAX: Final = 400_000  # the matcher's own bound, by the memory that it takes
+_STATES_MAX: Final = 400_000  # the matcher's own limit on memory
 _STATES_A_STEP: Final = 10
 _COMPILED_STEPS: Final = 5  # for each state
-_FOUND_STEPS: Final = 150  # for each match of many
+_FOUND_STEPS: Final = 150  # for each of many matches
 
 
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
     """Compile a pattern that is to be matched with a text. Raises ValueError.
 
-    At worst a match tries each state of the pattern at each character; upstream takes a pattern to
-    have as many states as a quarter of its length, whatever it repeats.
+    In the worst case, a match tries each state of the pattern at each character; upstream assumes a
+    quarter of the pattern's length as its number of states, regardless of repetitions.
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:
@@ -47,7 +47,7 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
 @text_cache(maxsize=_PATTERNS_CACHED_MAX, characters_max=_CACHED_CHARACTERS_MAX)
 def _read(pattern: str) -> tuple[int, Any]:
-    """Return how many states a pattern has at most, and the pattern or what is wrong with it."""
+    """Return the maximal number of states of a pattern, and the pattern or its error."""
     try:
         return _states_of(pattern), compiled_pattern(pattern)
     except ValueError as cause:
@@ -55,13 +55,13 @@ def _read(pattern: str) -> tuple[int, Any]:
 
 
 def pattern_problem(said: str) -> str:
-    """Return Go's message for a wrong pattern, from RE2's."""
+    """Return Go's message for an invalid pattern, translated from RE2's."""
     what, _, where = said.partition(": ")
     return f"error parsing regexp: {_MESSAGES.get(what, what)}: `{where}`"
 
 
 def _states_of(pattern: str) -> int:
-    """Return how many states a pattern has at most; `a{9}` counts nine times."""
+    """Return the maximal number of states of a pattern; `a{9}` counts nine times."""
     times = 1
     for low, high in _REPEATED.findall(pattern):
         times *= max(int((high or low or "1")[:6]), 1)

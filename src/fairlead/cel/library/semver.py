@@ -20,7 +20,7 @@ _FORM: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_LABELS}))?(?:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Semver:
-    """A version, as the key that versions sort by; build metadata is not part of it."""
+    """A version, stored as its sort key; build metadata is not part of it."""
 
     key: tuple[Any, ...]
     type_name: ClassVar[str] = "kubernetes.Semver"
@@ -32,7 +32,7 @@ def version_value(text: str) -> Semver:
 
 
 def _version_key(text: str) -> tuple[Any, ...]:
-    """Sort as versions do (semver.org, 11): a pre-release comes before its release."""
+    """Return the sort key of a version (semver.org, 11): a pre-release precedes its release."""
     matched = _FORM.fullmatch(text)
     if matched is None:
         raise ValueError(_no_version(text))
@@ -60,7 +60,7 @@ def _no_version(text: str) -> str:
 
 
 def loose_version(text: str) -> str:
-    """Complete a version that is nearly semantic: `v01.2` to `1.2.0`. Raises ValueError.
+    """Convert a nearly semantic version: `v01.2` to `1.2.0`. Raises ValueError.
 
     upstream: apiserver/pkg/cel/library/semverlib.go:normalizeAndParse
     """

@@ -59,7 +59,7 @@ def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no ke
 
 
 def to_int(value: Any) -> int:
-    """Return `int(value)`. A double loses its fraction, a timestamp becomes seconds."""
+    """Return `int(value)`. A double is truncated, a timestamp becomes seconds."""
     match value:
         case Timestamp():
             return value.seconds

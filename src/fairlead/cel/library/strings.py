@@ -1,4 +1,4 @@
-"""Functions on texts. Positions count characters, not bytes.
+"""Functions on strings; positions count characters, not bytes.
 
 upstream: cel-go's ext/strings.go, apiserver/pkg/cel/library/jsonpatch.go
 """
@@ -15,7 +15,7 @@ from fairlead.cel.value import INT_MAX
 
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-# What Go takes for space: unicode.IsSpace.
+# Go's white space: unicode.IsSpace
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -70,7 +70,7 @@ def _replaced(tracker: CostTracker, text: str, old: str, new: str, limit: int = 
 
 
 def _split(tracker: CostTracker, text: str, separator: str, limit: int = -1) -> list[str]:
-    """Return the parts between separators; the last holds what is beyond the limit."""
+    """Return the parts between separators; the last part contains the rest after `limit` parts."""
     if not limit:
         return []
     tracker.strain(text.count(separator))

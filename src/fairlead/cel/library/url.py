@@ -43,7 +43,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
 
 
 def _no_url(text: str) -> str:
-    """Return the message of Go's parser, for the cases that are distinguished here."""
+    """Return the message of Go's parser, for the cases distinguished here."""
     why = "invalid URI for request" if text else "empty url"
     if _CONTROL.search(text) and " " not in text:
         why = "net/url: invalid control character in URL"
@@ -55,14 +55,14 @@ def _no_url(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class URL:
-    """A URL, as its text; `url()` has parsed it."""
+    """A URL as text; `url()` has parsed it."""
 
     text: str
     type_name: ClassVar[str] = "kubernetes.URL"
 
     @property
     def size(self) -> int:
-        """How many characters it has."""
+        """The number of characters."""
         return len(self.text)
 
     @property

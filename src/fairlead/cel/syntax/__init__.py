@@ -1,1 +1,1 @@
-"""Reads the text of an expression as a syntax tree; macros are expanded on the way."""
+"""Parses the text of an expression to a syntax tree, and expands macros."""

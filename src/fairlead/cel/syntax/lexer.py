@@ -1,8 +1,8 @@
 """Splits the text of an expression into tokens, and reads literals.
 
-Upstream generates its lexer from a grammar. A lexer of this kind takes the longest token; where no
-token fits, it reports all characters up to and including the first that fits no token, skips them
-and goes on. The messages therefore depend on how far a token got.
+Upstream generates its lexer from a grammar. Such a lexer takes the longest token. If no token fits,
+it reports and skips all characters up to and including the first that cannot continue a token. So
+the messages depend on how far a token matched.
 
 upstream: cel-go's parser/gen/CEL.g4, parser/unescape.go
 """
@@ -42,7 +42,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-# How far a token may get that never ends: a text, a quoted name, half of an operator.
+# how far a token may match that never ends: a string, a quoted name, half of an operator
 _BEGINNING: Final = re.compile(
     rf"""
     (?:"(?:{_ESCAPE}|[^\\"\n\r])*|'(?:{_ESCAPE}|[^\\'\n\r])*)
@@ -73,7 +73,8 @@ _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ES
 class LexicalToken:
     """A token: its kind, its text, and where it starts.
 
-    `kind` is the mark or word itself, or one of the names above; `start` counts characters.
+    `kind` is the punctuation or keyword itself, or one of the names above; `start` counts
+    characters.
     """
 
     kind: str
@@ -84,7 +85,7 @@ class LexicalToken:
 def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[LexicalToken]:
     """Return the tokens, the last of which is END.
 
-    `report` takes the characters that are in none.
+    `report` receives the characters that belong to no token.
     """
     found: list[LexicalToken] = []
     at = 0
@@ -103,7 +104,7 @@ def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[Lexic
 
 
 def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> int:
-    """Report what begins no token; returns the place after it."""
+    """Report characters that begin no token; return the position after them."""
     matched = _BEGINNING.match(expression, at)
     end = (matched.end() if matched else at) + 1
     shown = "".join(_SHOWN.get(one, one) for one in expression[at:end])
@@ -112,12 +113,12 @@ def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> in
 
 
 def text_of(token: LexicalToken) -> str:
-    """Return the text that a string literal stands for. Raises ValueError."""
+    """Return the value of a string literal. Raises ValueError."""
     return "".join(_characters(token.text))
 
 
 def bytes_of(token: LexicalToken) -> bytes:
-    """Return the bytes that a literal stands for; hexadecimal and octal escapes are one byte each.
+    """Return the value of a bytes literal; hexadecimal and octal escapes are one byte each.
 
     Raises ValueError.
     """
@@ -133,7 +134,7 @@ def _characters(literal: str) -> list[str]:
 
 
 def _body(literal: str) -> tuple[str, bool]:
-    """Return what is between the quotes, and whether backslashes stand for themselves."""
+    """Return the text between the quotes, and whether the literal is raw."""
     is_raw = literal[0] in "rR"
     text = literal[is_raw:].replace("\r\n", "\n").replace("\r", "\n")
     width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1
@@ -162,7 +163,7 @@ def _bytes(matched: re.Match[str]) -> bytes:
 
 
 def shown_kind(kind: str) -> str:
-    """Return a kind of token as upstream prints it: marks and words in quotes."""
+    """Return a kind of token as upstream prints it: punctuation and keywords in quotes."""
     return kind if kind in _NAMED_KINDS else f"'{kind}'"
 
 

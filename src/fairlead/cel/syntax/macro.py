@@ -1,8 +1,8 @@
-"""Expands macros: calls that stand for a loop over a list or a map, or for a test of a field.
+"""Expands macros: calls that become a loop over a list or a map, or a test of a field.
 
-    list.all(x, test)      a fold that begins with true and goes on with `accumulator && test`
-    list.map(x, value)     a fold that begins with [] and goes on with `accumulator + [value]`
-    has(a.b)               a selection that tests whether the field is there
+    list.all(x, test)      a fold that starts with true and repeats `accumulator && test`
+    list.map(x, value)     a fold that starts with [] and repeats `accumulator + [value]`
+    has(a.b)               a selection that tests whether the field exists
 
 upstream: cel-go's parser/macro.go, cel/{macro,library}.go, ext/{bindings,comprehensions,lists}.go
 """
@@ -30,23 +30,23 @@ _TARGET, _SORTED = "@target", "@__sortBy_input__"
 
 
 class MacroError(ValueError):
-    """Arguments that a macro does not take; `node` is where the problem is."""
+    """Invalid arguments of a macro; `node` is the position of the problem."""
 
     def __init__(self, node: Node, why: str) -> None:
-        """`why` is what the compiler prints."""
+        """Store the problem; `why` is what the compiler prints."""
         super().__init__(why)
         self.node = node
 
 
 class NodeFactory:
-    """Makes nodes with numbers of their own, and keeps the place of each."""
+    """Creates nodes with unique ids, and stores their positions."""
 
     def __init__(self) -> None:
         """Start without nodes."""
         self.places: dict[int, int] = {}
 
     def id_at(self, place: int) -> int:
-        """Return a number for a node at this character."""
+        """Return the id of a new node at this position."""
         number = len(self.places) + 1
         self.places[number] = place
         return number
@@ -61,10 +61,10 @@ class NodeFactory:
 
 
 class _Expansion:
-    """Makes the nodes of one macro, all of which are at the place of its call."""
+    """Creates the nodes of one macro, all at the position of its call."""
 
     def __init__(self, call: Call, factory: NodeFactory) -> None:
-        """`call` is the call of the macro that is expanded."""
+        """Expand `call`, the call of the macro."""
         self.arguments = call.arguments
         self._target = call.target
         self._factory = factory
@@ -114,7 +114,7 @@ class _Expansion:
         condition: Node | None = None,
         result: Node | None = None,
     ) -> Comprehension:
-        """Return a loop over the target, which ends when the condition does not hold any more."""
+        """Return a loop over the target that ends when the condition is false."""
         return Comprehension(
             self._factory.id_at(self._place),
             names[0],
@@ -128,7 +128,7 @@ class _Expansion:
         )
 
     def bind(self, name: str, value: Node, result: Node) -> Comprehension:
-        """Return `result` with `name` standing for `value`: a loop without rounds."""
+        """Return `result` with `name` bound to `value`: a loop without rounds."""
         no = self.literal("bool", False)  # noqa: FBT003 - the value of a constant
         return Comprehension(
             self._factory.id_at(self._place),
@@ -144,7 +144,7 @@ class _Expansion:
 
 
 def expanded(call: Call, factory: NodeFactory, *, has_bindings: bool) -> Node:
-    """Return what a call stands for; the call itself if it is no macro. Raises MacroError."""
+    """Return the expansion of a call; the call itself if it is no macro. Raises MacroError."""
     count = len(call.arguments)
     if call.target is None:
         is_test = call.function == "has" and count == 1
@@ -265,9 +265,9 @@ def _opt_flat_map(of: _Expansion) -> Node:
 
 
 def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
-    """Return a value that is made of what an optional value holds.
+    """Return the value computed from the content of an optional value.
 
-    The latter is worked out once.
+    The optional value is evaluated once.
     """
     name, value = of.arguments
     target = of.target
@@ -280,7 +280,7 @@ def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
 
 
 def _sort_by(of: _Expansion) -> Node:
-    """Return the target in the order of keys: `bind(s, target, s.@sortByAssociatedKeys(keys))`."""
+    """Return the target sorted by keys: `bind(s, target, s.@sortByAssociatedKeys(keys))`."""
     name, key = of.arguments
     if isinstance(of.target, Literal | MapLiteral):
         takes = "a list, identifier, comprehension, call or select expression"

@@ -1,4 +1,4 @@
-"""Reads the text of an expression as a tree, by recursive descent.
+"""Parses the text of an expression to a tree, by recursive descent.
 
     expr      or ["?" or ":" expr]
     or, and   and {"||" and}, relation {"&&" relation}
@@ -8,11 +8,11 @@
     member    primary {"." name | ".?" name | "." name "(" args ")" | "[" expr "]"}
     primary   name | name "(" args ")" | "(" expr ")" | list | map | object | literal
 
-Upstream's parser is generated, and what it prints about a wrong expression follows from the way
-such a parser recovers. Three recoveries are reproduced: a token too much before the one that is
-wanted is dropped (`extraneous input`), a missing token is imagined where the next one may follow it
-(`missing ')' at`), and an operand that does not begin is skipped (`mismatched input`). After any
-other error parsing ends, where upstream might find more to say.
+Upstream's parser is generated, and its error messages depend on how such a parser recovers. Three
+recoveries are reproduced: a superfluous token before the expected one is dropped (`extraneous
+input`), a missing token is inserted if the next one may follow it (`missing ')' at`), and an
+operand that cannot begin is skipped (`mismatched input`). Any other error ends parsing, where
+upstream might report more.
 
 upstream: cel-go's parser/{parser,helper}.go, parser/gen/CEL.g4; antlr's DefaultErrorStrategy
 """
@@ -63,7 +63,7 @@ _OPERAND: Final = _LITERALS | {"[", "{", "(", ".", "-", "!", IDENTIFIER}
 _LOGICAL: Final = ("&&", "||")
 _RELATIONS: Final = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
 _PRODUCTS, _SUMS = frozenset({"*", "/", "%"}), frozenset({"+", "-"})
-# What may follow an operand, whatever surrounds it.
+# What may follow an operand in any context.
 _FOLLOWING: Final = _RELATIONS | _PRODUCTS | _SUMS | {".", "[", "?", "&&", "||", END}
 _RESERVED: Final = frozenset(
     {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"}
@@ -79,7 +79,7 @@ class _StopParsingError(Exception):
 def parsed(expression: str, *, has_bindings: bool = True) -> Tree:
     """Return the tree of an expression. Raises ExpressionError.
 
-    Only some of Kubernetes' expressions know the macro `cel.bind`.
+    Only some of Kubernetes' expressions may use the macro `cel.bind`.
     """
     size = len(expression)
     if size > CHARACTERS_MAX:
@@ -105,7 +105,7 @@ def _without_place(why: str) -> ExpressionError:
 
 
 class _Parser:
-    """The state of one run: the tokens, the next one's place, and what was found to be wrong."""
+    """The state of one run: the tokens, the position of the next one, and the problems."""
 
     def __init__(self, expression: str, *, has_bindings: bool) -> None:
         """Begin with the first token."""
@@ -115,13 +115,13 @@ class _Parser:
         self._tokens = tokens_of(expression, lambda at, why: self.problems.append((at, why)))
         self._at = 0
         self._depth = 0
-        # Closing marks of the constructs around the place; what recovery may stop at.
+        # The closing tokens of the surrounding constructs, at which recovery may stop.
         self._closers: list[str] = []
-        # After an error nothing is reported until a token is taken again.
+        # After an error, nothing is reported until a token is consumed.
         self._is_recovering = False
 
     def whole(self) -> Node | None:
-        """Return the expression; None where it cannot be read."""
+        """Return the expression; None if it cannot be parsed."""
         try:
             root = self._expr()
             self._take(END)
@@ -146,9 +146,9 @@ class _Parser:
         return token
 
     def _take(self, kind: str, *also: str) -> LexicalToken:
-        """Return the next token, which has to be of this kind.
+        """Consume and return the next token, which must be of this kind.
 
-        `also` may come in its place here.
+        `also` are tokens that may come in its place here.
         """
         if self._kind == kind:
             return self._next()
@@ -164,7 +164,7 @@ class _Parser:
         raise _StopParsingError
 
     def _may_follow(self, kind: str) -> bool:
-        """Return whether the next token may come after one of `kind`, were there one."""
+        """Return whether the next token may follow a token of `kind`, if there were one."""
         if kind == ":":
             return self._kind in _OPERAND
         is_closer = kind in (")", "]", "}")
@@ -192,7 +192,7 @@ class _Parser:
     # Rules of the grammar.
 
     def _expr(self, *also: str) -> Node:
-        """Return an expression; `also` are the tokens that could begin something else here."""
+        """Parse an expression; `also` are tokens that could begin another construct here."""
         self._descend()
         node = self._binary(0, also)
         if self._kind == "?":
@@ -206,9 +206,9 @@ class _Parser:
         return node
 
     def _binary(self, loosest: int, also: tuple[str, ...] = ()) -> Node:
-        """Return the operators of level `loosest` and those that bind more closely.
+        """Parse the operators of level `loosest` and those of higher precedence.
 
-        Chains of `&&` and of `||` become balanced trees; others lean to the left.
+        Chains of `&&` and of `||` become balanced trees; others are left-associative.
         """
         node, before = self._unary(also), self._depth
         while True:
@@ -225,7 +225,7 @@ class _Parser:
             node = self.factory.call(token.start, function, node, self._binary(level + 1))
 
     def _logical(self, first: Node, level: int) -> Node:
-        """Return a chain of `&&`, or of `||`."""
+        """Parse a chain of `&&`, or of `||`."""
         kind, terms, places = self._kind, [first], []
         while self._kind == kind:
             places.append(self._next().start)
@@ -266,11 +266,9 @@ class _Parser:
         return self.factory.call(place, f"{sign}_", node)
 
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
-        """Return a node in place of an operand that does not begin here.
+        """Return a placeholder for an operand that cannot begin here; None if it can after all.
 
-        None where it begins after all.
-
-        One token too much is dropped; else all are, up to one that may come after an operand.
+        One superfluous token is dropped, or else all tokens up to one that may follow an operand.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:
@@ -327,7 +325,7 @@ class _Parser:
         return self.factory.call(place, function, operand, index)
 
     def _called(self, name: str, target: Node | None) -> Node:
-        """Return a call, whose next token is the opening bracket; macros are expanded."""
+        """Parse a call, whose next token is the opening bracket; macros are expanded."""
         place, arguments = self._next().start, []
         with self._inside(")", ","):
             if self._kind != ")":
@@ -361,7 +359,7 @@ class _Parser:
                 return self._literal()
 
     def _name(self) -> Node:
-        """Return a variable, or the name of a global function or of an object's type."""
+        """Parse a variable, or the name of a global function or of an object's type."""
         start, dot = self._tokens[self._at].start, ""
         if self._kind == ".":
             dot = self._next().text
@@ -376,7 +374,7 @@ class _Parser:
         return Identifier(self.factory.id_at(start), dot + token.text)
 
     def _object_type(self, first: str) -> str:
-        """Return the name of a type, if that is what names with dots before a brace are."""
+        """Return the name of a type, if names with dots before a brace are one."""
         at, names = self._at, [first]
         while self._tokens[at].kind == "." and self._tokens[at + 1].kind == IDENTIFIER:
             names.append(self._tokens[at + 1].text)
@@ -432,7 +430,7 @@ class _Parser:
         return MapEntry(self.factory.id_at(colon.start), key, value, is_optional)
 
     def _is_continued(self) -> bool:
-        """Return whether another entry follows; the comma before it is taken."""
+        """Return whether another entry follows, and consume the comma before it."""
         if self._kind == "," and self._kind_after() not in ("}", ","):
             self._next()
             return True
@@ -506,7 +504,7 @@ class _Parser:
         return self.factory.literal(token.start, kind, value)
 
 
-# How closely operators bind, from the loosest.
+# the precedence of operators, lowest first
 _LEVELS: Final = {
     "||": 0,
     "&&": 1,

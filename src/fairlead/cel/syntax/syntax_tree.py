@@ -1,6 +1,6 @@
 """The syntax tree of a parsed expression: node types, and functions that walk the nodes.
 
-Macros are spelled out already: what goes over lists and maps is a `Comprehension`.
+Macros are already expanded: a loop over a list or a map is a `Comprehension`.
 
 upstream: cel-spec's proto/cel/expr/syntax.proto
 """
@@ -51,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
-    """A list; the items at the indexes `optional` may be absent."""
+    """A list; items at the indexes in `optional` may be absent."""
 
     id: int
     items: tuple[Node, ...]
@@ -70,7 +70,7 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class MapLiteral:
-    """A map or, if it has a type name, an object."""
+    """A map, or an object if it has a type name."""
 
     id: int
     type_name: str
@@ -79,7 +79,7 @@ class MapLiteral:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """A fold over `range`, whose items are called `name`, or `name` and `second`."""
+    """A fold over `range`; its items are called `name`, or `name` and `second`."""
 
     id: int
     name: str
@@ -97,7 +97,7 @@ Node = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | Compreh
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A parsed expression: its root, and the character at which each node stands."""
+    """A parsed expression: its root, and the position of each node."""
 
     root: Node
     places: dict[int, int]

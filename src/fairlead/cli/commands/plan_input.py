@@ -42,7 +42,7 @@ class PlanInput:
         return plan_notes(self.snapshot, self.model, self.release)
 
     def planner(self) -> DrainPlanner:
-        """The planner of drains in this model."""
+        """Return the planner of drains in this model."""
         return DrainPlanner(self.model, BudgetRoom(self.model.objects, self.model.now))
 
     @property
@@ -63,7 +63,7 @@ class PlanInput:
         return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())
 
     def nodes(self, option: str, texts: Iterable[str]) -> list[str]:
-        """The nodes that `texts`, names or selectors, match, in order. Raises InputError."""
+        """Return the nodes that `texts`, names or selectors, match, in order. Raises InputError."""
         return list(
             dict.fromkeys(name for one in texts for name in self.inventory.nodes(option, one))
         )

@@ -82,7 +82,7 @@ class BudgetRoom:
                 self._limits[key] = self._limit(key, state, now)
 
     def of(self, pod: Pod) -> list[BudgetLimit]:
-        """The budgets that select `pod`, by name."""
+        """Return the budgets that select `pod`, by name."""
         budgets = self._namespaces.get(pod.metadata.namespace)
         if budgets is None:
             return []
@@ -93,7 +93,7 @@ class BudgetRoom:
         ]
 
     def guarding(self, pod: Pod) -> list[BudgetLimit]:
-        """The budgets that an eviction of `pod` is charged to; several refuse it.
+        """Return the budgets that an eviction of `pod` is charged to; several refuse it.
 
         None for a pod that is evicted without a check: pending, terminating, or unready while its
         budget spares unready pods.
@@ -106,7 +106,7 @@ class BudgetRoom:
         return found
 
     def limits(self) -> list[BudgetLimit]:
-        """All budgets, by namespace and name."""
+        """Return all budgets, by namespace and name."""
         return [self._limits[key] for key in sorted(self._limits)]
 
     def _spares(self, limit: BudgetLimit) -> bool:
@@ -143,7 +143,7 @@ class BudgetRoom:
         )
 
     def _scale(self, state: BudgetState) -> int:
-        """The pods that the controllers want; the loaded status counts if none is known.
+        """Return the pods that the controllers want; the loaded status counts if none is known.
 
         Raises BudgetError for a controller without a scale.
         """

@@ -103,12 +103,12 @@ class DrainPlanner:
         self.budgets = budgets
 
     def evicted(self, node: str) -> list[PodInfo]:
-        """The pods that a drain of `node` evicts, in the order of the scheduler's queue."""
+        """Return the pods that a drain of `node` evicts, in the order of the scheduler's queue."""
         pods = self.model.node(node).pods.values()
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
     def budget_blockers(self, node: str) -> list[Blocker]:
-        """The evictions from `node` that budgets refuse, now or for good."""
+        """Return the evictions from `node` that budgets refuse, now or for good."""
         found = (self._budget_blocker(node, pod) for pod in self.evicted(node))
         return [one for one in found if one is not None]
 
@@ -143,7 +143,7 @@ class DrainPlanner:
         return PlannedDrain(node, tuple(moves), tuple(lost), self._charged(pods))
 
     def has_room_elsewhere(self, node: str) -> bool:
-        """Whether the sums of free resources on other open nodes allow emptying `node`.
+        """Return whether the sums of free resources on other open nodes allow emptying `node`.
 
         False proves that it cannot be emptied; True proves nothing.
         """
@@ -219,7 +219,7 @@ def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
 
 
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Blocker:
-    """The blocker for a budget that allows nothing now; with the edit that would help."""
+    """Return the blocker for a budget that allows nothing now; with the edit that would help."""
     owner = f"pdb/{limit.key}"
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"

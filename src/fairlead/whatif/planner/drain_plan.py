@@ -132,7 +132,7 @@ def run_plan(
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
-    """The paces to try for a number of nodes."""
+    """Return the paces to try for a number of nodes."""
     if at_once is not None:
         return [DrainPace(at_once, away)]
     return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]
@@ -142,7 +142,7 @@ def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[
 
 
 def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> PlanAnswer:
-    """The answer of `fairlead drain-plan`."""
+    """Return the answer of `fairlead drain-plan`."""
     best = plan.best
     facts: Json = {
         "nodes": list(plan.nodes),
@@ -194,7 +194,7 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
 
 
 def unsafe_because(run: DrainRun) -> str:
-    """Why a run is not safe, in words; "" if it is."""
+    """Return why a run is not safe, in words; "" if it is."""
     parts = []
     if run.unfinished:
         parts.append(f"{counted(len(run.unfinished), 'node')} never empty")
@@ -208,7 +208,7 @@ def unsafe_because(run: DrainRun) -> str:
 
 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[PlanTable, ...]:
-    """What blocks nodes, by owner and reason, and the edits that would unblock them."""
+    """Return what blocks nodes, by owner and reason, and the edits that would unblock them."""
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
         groups.setdefault((one.owner, one.cause.value, one.why), []).append(one)
@@ -242,7 +242,7 @@ def _nodes(blockers: Sequence[Blocker]) -> int:
 
 
 def pace_table(runs: Sequence[DrainRun]) -> PlanTable:
-    """How long the drains take with each number of nodes at once, and what they do."""
+    """Return how long the drains take with each number of nodes at once, and what they do."""
     rows = [
         {
             "at_once": run.pace.at_once,
@@ -300,7 +300,7 @@ def _moves(plan: DrainPlan) -> PlanTable:
 
 
 def moves_table(rows: Sequence[Json]) -> PlanTable:
-    """Where pods go; a terminal does not show it."""
+    """Return where pods go; a terminal does not show it."""
     columns = (
         PlanColumn("pod", "pod", NAME),
         PlanColumn("from", "from", NAME),

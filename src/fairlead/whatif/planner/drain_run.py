@@ -117,7 +117,10 @@ def _run_apart(
 
 
 def _steps(nodes: Sequence[str], pace: DrainPace) -> tuple[ScriptedStep, ...]:
-    """The steps of the plan; nodes that stay away are cordoned first, so no pod moves twice."""
+    """Return the steps of the plan.
+
+    Nodes that stay away are cordoned first, so no pod moves twice.
+    """
     steps = []
     if pace.away is None:
         steps += [ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in nodes]
@@ -154,5 +157,5 @@ def _drain_run(pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome) -> Dr
 
 
 def pace_seconds(duration: DurationNs | None) -> float | None:
-    """`duration` in seconds for a result, None if it has no end."""
+    """Return `duration` in seconds for a result, None if it has no end."""
     return None if duration is None else round(to_seconds(duration), 3)

@@ -19,7 +19,7 @@ FORCE: Final = "--force"
 
 
 def needed_flags(pods: Iterable[PodInfo]) -> dict[str, list[str]]:
-    """The pods that make each flag necessary, by flag."""
+    """Return the pods that make each flag necessary, by flag."""
     found: dict[str, list[str]] = {IGNORE_DAEMON_SETS: [], DELETE_LOCAL_DATA: [], FORCE: []}
     for pod in pods:
         if is_static(pod.pod) or is_terminal(pod.pod):
@@ -35,7 +35,7 @@ def needed_flags(pods: Iterable[PodInfo]) -> dict[str, list[str]]:
 
 
 def flag_findings(flags: dict[str, list[str]]) -> Iterator[str]:
-    """A sentence about the flags that are needed, and one about what they lose."""
+    """Yield a sentence about the flags that are needed, and one about what they lose."""
     if flags:
         parts = (f"{flag} ({counted(len(pods), 'pod')})" for flag, pods in flags.items())
         yield f"kubectl drain needs {', '.join(parts)}."

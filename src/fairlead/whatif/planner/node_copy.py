@@ -39,14 +39,14 @@ class NodeCopy:
             model.put(pod)
 
     def manifest(self) -> Manifest:
-        """The node as an object of a snapshot."""
+        """Return the node as an object of a snapshot."""
         name = self.node.metadata.name
         value: Json = {"apiVersion": "v1", "kind": "Node", **as_json(self.node)}
         return Manifest(name, NODE, ObjectRef("Node", "", name), value)
 
 
 def copy_node(info: NodeInfo, name: str) -> NodeCopy:
-    """A copy of `info` called `name`, in service even if `info` is cordoned."""
+    """Return a copy of `info` called `name`, in service even if `info` is cordoned."""
     labels = {**info.labels, HOSTNAME: name}
     meta = replace(info.node.metadata, name=name, uid=name, labels=labels)
     taints = tuple(one for one in info.node.spec.taints if one.key != UNSCHEDULABLE)
@@ -62,7 +62,7 @@ def _pod_on(pod: Pod, node: str) -> Pod:
 
 
 def kind_of_node(info: NodeInfo) -> NodeKind:
-    """What nodes of one pool have in common: labels but for places, taints, and sizes."""
+    """Return what nodes of one pool have in common: labels but for places, taints, and sizes."""
     labels = tuple(
         sorted(
             (key, value)

@@ -88,7 +88,7 @@ def check_nodes(
     nodes: Sequence[str],
     progress: Progress,
 ) -> DrainPlan:
-    """Whether each of `nodes` can be drained by itself, with the surge nodes of its pool."""
+    """Return whether each of `nodes` can be drained by itself, with the surge nodes of its pool."""
     model, plan = planner.model, DrainPlan(tuple(nodes))
     plan.flags = needed_flags(pod for name in nodes for pod in model.node(name).pods.values())
     progress.begin("checking nodes", len(nodes))
@@ -126,7 +126,7 @@ def upgrade_answer(
     source: str,
     notes: tuple[str, ...],
 ) -> PlanAnswer:
-    """The answer of `fairlead upgrade-check`; `limits` are all budgets."""
+    """Return the answer of `fairlead upgrade-check`; `limits` are all budgets."""
     run = plan.runs[0] if plan.runs else None
     facts: Json = {
         "nodes": len(plan.nodes),

@@ -36,7 +36,7 @@ class _Counts:
         return sum(self.by_agreement[one] for one in PLACEMENTS)
 
     def ratio(self, agreeing: Iterable[Agreement]) -> float:
-        """The share of placements with one of `agreeing`; 1 without placements."""
+        """Return the share of placements with one of `agreeing`; 1 without placements."""
         placements = self.placements
         return sum(self.by_agreement[one] for one in agreeing) / placements if placements else 1.0
 

@@ -48,7 +48,7 @@ class Declared:
 
     @property
     def cardinality_max(self) -> int:
-        """Return how many values of this type a request can contain."""
+        """How many values of this type a request can contain."""
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
