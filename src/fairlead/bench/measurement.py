@@ -13,8 +13,9 @@ class Measurement:
     """The result of one run; `peak_mib` is the process's peak resident set size.
 
     `pods_per_second` counts bound pods, evicted pods for Outage workloads, and the pods of the
-    cluster for WhatIf workloads. Only Outage workloads have `virtual_seconds_per_second`, simulated
-    seconds per wall-clock second, and only WhatIf workloads `cpu_seconds`.
+    cluster for WhatIf and autoscaling workloads. Only workloads that simulate a day have
+    `virtual_seconds_per_second`, simulated seconds per wall-clock second. Only WhatIf and
+    autoscaling workloads have `cpu_seconds`.
     """
 
     workload: str

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.bench.autoscaling import AUTOSCALING_WORKLOADS, measure_autoscaling
 from fairlead.bench.measure import measure
 from fairlead.bench.measurement import IncompleteRunError, Measurement
 from fairlead.bench.outage import OUTAGE_WORKLOADS, measure_outage
@@ -16,7 +17,7 @@ from fairlead.bench.what_if import WHAT_IF_WORKLOADS, measure_what_if
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.gc_thresholds import collect_rarely
 
-NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS, *WHAT_IF_WORKLOADS)
+NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS, *WHAT_IF_WORKLOADS, *AUTOSCALING_WORKLOADS)
 
 
 class WorkloadFailedError(RuntimeError):
@@ -43,6 +44,8 @@ def measure_here(name: str) -> Measurement:
         return measure_outage(OUTAGE_WORKLOADS[name])
     if name in WHAT_IF_WORKLOADS:
         return measure_what_if(WHAT_IF_WORKLOADS[name])
+    if name in AUTOSCALING_WORKLOADS:
+        return measure_autoscaling(AUTOSCALING_WORKLOADS[name])
     return measure(WORKLOADS[name])
 
 

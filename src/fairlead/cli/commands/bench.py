@@ -28,7 +28,9 @@ def bench(
     The table shows upstream's thresholds for comparison. They include an API server and etcd;
     Fairlead's figures do not. The Outage workloads simulate a day in which one of three zones is
     down for an hour, with API objects, controllers and kubelets, and count the evicted pods. The
-    WhatIf workloads ask `fairlead whatif` about a generated dump, parsing included.
+    WhatIf workloads ask `fairlead whatif` about a generated dump, parsing included. The
+    ClusterAutoscaler and Karpenter workloads measure single decisions, and a day of an elastic
+    cluster.
 
     Try:
 

@@ -123,6 +123,13 @@ def test_skipped_loops_would_have_changed_nothing(sizes):
     assert len(skipping.loops) < 250
 
 
+def test_one_loop_runs_at_a_time_of_the_grid():
+    """Even if pods come at that very time, before and after it."""
+    run = Run([(10, 20), (20, 40), (1200, 3)]).until(3600)
+    assert len(run.loops) == len(set(run.loops))
+    assert all((at - START) % seconds(10) == 0 for at in run.loops)
+
+
 def test_a_pod_that_triggers_nothing_has_a_reason():
     run = Run([(5, 100)], maximum=3).until(1200)
     assert len(run.nodes) == 3

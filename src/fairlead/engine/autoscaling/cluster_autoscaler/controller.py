@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from fairlead.api.objects import ApiObject, Lease, Node
+from fairlead.api.objects import ApiObject, Node
 from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHistory
+from fairlead.engine.autoscaling.cluster_autoscaler.object_change import (
+    is_read,
+    is_visible_change,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import created_at
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
@@ -58,6 +62,7 @@ class ClusterAutoscaler:
         self.history = AutoscalerHistory(provider)
         self._start = start
         self._next_loop = start + options.scan_interval
+        self._earliest = self._next_loop
         self._has_changed = True
         self._last: tuple[object, ...] | None = None
         self._changed_at: Instant = start
@@ -84,20 +89,19 @@ class ClusterAutoscaler:
         return self._commands()
 
     def _put(self, changed: ApiObject, now: Instant, *, is_loaded: bool) -> None:
-        if isinstance(changed, Lease):
+        if not is_read(type(changed)):
             return
         if isinstance(changed, Node):
             changed = self._provider.adopt(changed)
-            known = self.autoscaler.context.listers.nodes.get(changed.metadata.name)
-            if known is not None and _without_heartbeat(known) == _without_heartbeat(changed):
-                return
-            if known is None and not is_loaded:
-                self.history.node_added(changed, now)
+        known = self.autoscaler.context.listers.find(changed)
+        if known is None and isinstance(changed, Node) and not is_loaded:
+            self.history.node_added(changed, now)
         self.autoscaler.put(changed)
-        self._wake(now)
+        if known is None or is_visible_change(known, changed):
+            self._wake(now)
 
     def _remove(self, gone: ApiObject, now: Instant) -> None:
-        if isinstance(gone, Lease):
+        if not is_read(type(gone)):
             return
         if isinstance(gone, Node):
             gone = self.autoscaler.context.listers.nodes.get(gone.metadata.name, gone)
@@ -107,10 +111,10 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedule the next loop, because something changed."""
+        """Schedule the next loop, because something changed; each time of the grid has one."""
         if not self._has_changed:
             self._has_changed = True
-            self._next_loop = self._on_grid(now)
+            self._next_loop = max(self._on_grid(now), self._earliest)
         self._changed_at = now
 
     def _on_grid(self, at: Instant) -> Instant:
@@ -152,7 +156,7 @@ class ClusterAutoscaler:
         result = self._result(record)
         is_steady = not has_changed and result == self._last
         self._last = result
-        self._next_loop = now + self._options.scan_interval
+        self._next_loop = self._earliest = now + self._options.scan_interval
         if is_steady:
             due = min((at for at in self._times() if at > now), default=now + _RECHECK)
             self._next_loop = max(self._on_grid(due), self._next_loop)
@@ -243,12 +247,3 @@ class ClusterAutoscaler:
             >= now
             for one in planner.unneeded.by_name.values()
         )
-
-
-def _without_heartbeat(node: Node) -> tuple[object, ...]:
-    """Return the fields that the autoscaler reads of a node."""
-    conditions = tuple(
-        (one.type, one.status, one.last_transition_time) for one in node.status.conditions
-    )
-    meta, status = node.metadata, node.status
-    return meta.labels, meta.annotations, node.spec, status.allocatable, status.capacity, conditions

@@ -88,6 +88,14 @@ class Listers:
 
     # --- reading ---------------------------------------------------------------------------
 
+    def find(self, one: ApiObject) -> ApiObject | None:
+        """The version of `one` that is stored; None if there is none, or its kind is not listed."""
+        if isinstance(one, Pod):
+            return self.pods.get(one.key)
+        if isinstance(one, Node):
+            return self.nodes.get(one.metadata.name)
+        return self._by_kind.get(type(one), {}).get(one.key)
+
     def get(self, kind: type[View], key: str) -> View | None:
         """Return the object of `kind` with key `namespace/name`."""
         found = self._by_kind[kind].get(key)

@@ -24,11 +24,9 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness 
     node_readiness,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
-    is_daemon_set_pod,
-    is_mirror_pod,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import is_daemon_set_pod, is_mirror_pod
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import HOSTNAME
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
     TO_BE_DELETED,
     TaintConfig,
@@ -37,7 +35,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.state.pod_info import PodInfo
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 _TEMPLATE_LABEL: Final = "cluster-autoscaler.kubernetes.io/template-node"
 _STABLE_FOR: Final = seconds(60)
 _CRITICAL: Final = "system-node-critical"

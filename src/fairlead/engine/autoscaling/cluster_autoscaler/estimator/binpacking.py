@@ -8,6 +8,10 @@ For each equivalence group, largest first:
 If a pod does not fit even an empty new node, the group ends, because further nodes would be equal.
 The limit of nodes also ends it.
 
+As long as the pods of the groups need only free resources, the new nodes are rows of numbers
+(`AddedNodes`). The first other group makes them nodes of the snapshot, where it and the groups
+after it are simulated pod by pod.
+
 Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first gets node 0,
 the second node 1 (in (b): node 0 is no longer tried), the third fits node 0 or 1 in (a). Two nodes.
 
@@ -18,14 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Final
 
+from fairlead.engine.autoscaling.cluster_autoscaler.estimator.added_nodes import AddedNodes
 from fairlead.engine.autoscaling.cluster_autoscaler.estimator.pod_order import (
     decreasing,
     fast_path_group,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
-from fairlead.engine.autoscaling.cluster_autoscaler.template import HOSTNAME, Template
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import HOSTNAME
+from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 from fairlead.engine.state.pod_info import PodInfo
 
 _SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
@@ -56,6 +63,48 @@ class _Packing:
     last: str = ""
     helped: dict[str, None] = field(default_factory=dict)
     is_at_limit: bool = False
+
+    def pack_by_resources(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> None:
+        """Pack like `pack`, for a group whose pods need only free resources."""
+        rest = pods[self._in_turn(nodes, pods) :]
+        if self.is_at_limit:
+            return
+        while rest:
+            if self.last and self.last not in self.helped:
+                return
+            if not self._may_add_node():
+                return
+            self._name_next()
+            nodes.add()
+            room = nodes.room(rest[0].shape, self.added - 1)
+            if not room:
+                return
+            nodes.place(rest[:room], self.added - 1)
+            self.helped[self.last] = None
+            self.placed += rest[:room]
+            rest = rest[room:]
+
+    def _in_turn(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
+        """Step (a); returns how many pods have got a place."""
+        if not nodes.pods:
+            return 0
+        snapshot, count = self.snapshot, self.base + len(nodes.pods)
+        start = (snapshot.last_index + 1) % count
+        found = nodes.place_in_turn(pods, max(start - self.base, 0))
+        if found:
+            snapshot.last_index = self.base + found[-1]
+        for node in dict.fromkeys(found):
+            self.helped[self._name(node)] = None
+        self.placed += pods[: len(found)]
+        return len(found)
+
+    def simulate(self, nodes: AddedNodes) -> None:
+        """Make `nodes` nodes of the snapshot."""
+        for number, pods in enumerate(nodes.pods):
+            name = self._name(number)
+            self.snapshot.add_node(self.template.fresh(name), self.template.pods)
+            for pod in pods:
+                self.snapshot.add_pod(pod, name)
 
     def pack(self, pods: Sequence[PodInfo]) -> None:
         """Do steps (a) and (b) for one equivalence group."""
@@ -129,10 +178,16 @@ class _Packing:
     def _add_node(self) -> bool:
         if not self._may_add_node():
             return False
-        self.last = f"{self.template.node.metadata.name}-e-{self.added}"
-        self.added += 1
+        self._name_next()
         self.snapshot.add_node(self.template.fresh(self.last), self.template.pods)
         return True
+
+    def _name_next(self) -> None:
+        self.last = self._name(self.added)
+        self.added += 1
+
+    def _name(self, number: int) -> str:
+        return f"{self.template.node.metadata.name}-e-{number}"
 
     def _may_add_node(self) -> bool:
         if self.left is not None:
@@ -164,13 +219,34 @@ def estimate(
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None
     packing = _Packing(snapshot, template, len(snapshot.node_names), limit)
+    simulated = [pods for index, pods in enumerate(ordered) if index != chosen]
     with snapshot.fork():
-        for index, pods in enumerate(ordered):
-            if index != chosen:
-                packing.pack(pods)
+        nodes, count = _leading_by_resources(snapshot, simulated, template)
+        for pods in simulated[:count]:
+            packing.pack_by_resources(nodes, pods)
+        if count < len(simulated) or chosen is not None:
+            packing.simulate(nodes)
+        for pods in simulated[count:]:
+            packing.pack(pods)
         if chosen is not None:
             packing.pack_by_arithmetic(ordered[chosen])
     return BinpackingEstimate(len(packing.helped), tuple(packing.placed))
+
+
+def _leading_by_resources(
+    snapshot: ClusterSnapshot, groups: Sequence[Sequence[PodInfo]], template: Template
+) -> tuple[AddedNodes, int]:
+    """No nodes yet, and how many of the first `groups` need only free resources on them."""
+    with snapshot.fork():
+        snapshot.add_node(template.node, template.pods)
+        empty = snapshot.node(template.node.metadata.name)
+        assert empty is not None
+        # First-fit never chooses a cordoned node, whatever its pods tolerate.
+        limit = 0 if template.node.spec.unschedulable else len(groups)
+        by_resources = takewhile(
+            lambda pods: snapshot.fits_by_resources(pods[0]), islice(groups, limit)
+        )
+        return AddedNodes(empty), sum(1 for _ in by_resources)
 
 
 def _spreads_over_hosts(pod: PodInfo) -> bool:

@@ -11,7 +11,8 @@ from typing import Final
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.template import HOSTNAME, Template
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import HOSTNAME
+from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 from fairlead.engine.state.resource_columns import PODS
 
 _IGNORED_LABELS: Final = frozenset(

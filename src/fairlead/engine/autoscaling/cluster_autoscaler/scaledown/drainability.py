@@ -22,6 +22,7 @@ from fairlead.api.objects import (
     ReplicationController,
     StatefulSet,
 )
+from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
@@ -202,6 +203,13 @@ class _Question:
 
     def disruption_budget(self, pod: Pod) -> Outcome:
         return None if self.budgets.allows(pod) else BlockingReason.NOT_ENOUGH_PDB
+
+
+def depends_on_time(pod: Pod) -> bool:
+    """Return True if a rule compares the age or the deletion of `pod` with the time."""
+    if is_terminating(pod):
+        return True
+    return pod.metadata.namespace == _KUBE_SYSTEM and not is_daemon_set_pod(pod)
 
 
 # In upstream's order. The controller is looked up before safe-to-evict is read, so a missing

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.objects import Node
+from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
     node_readiness,
 )
@@ -48,6 +49,7 @@ class EligibilityChecker:
         self._context = context
         self._unremovable = unremovable
         self.utilizations: dict[str, Utilization] = {}
+        self._known: dict[str, tuple[tuple[UtilizationRules, int], Utilization]] = {}
 
     def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
         """Return the names of the candidates to simulate, in order."""
@@ -74,7 +76,15 @@ class EligibilityChecker:
             options.ignore_mirror_pods_utilization,
             context.provider.gpu_label,
         )
-        return node_utilization(info, context.snapshot.pods_on(info), rules, now)
+        key = rules, context.snapshot.revision(info.name)
+        known = self._known.get(info.name)
+        if known is not None and known[0] == key:
+            return known[1]
+        pods = context.snapshot.pods_on(info)
+        found = node_utilization(info, pods, rules, now)
+        if not any(is_terminating(pod.pod) for pod in pods):
+            self._known[info.name] = key, found
+        return found
 
     def _reason(self, node: Node, now: Instant) -> UnremovableReason | None:
         context = self._context

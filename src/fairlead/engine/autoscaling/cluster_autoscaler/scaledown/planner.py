@@ -23,9 +23,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget 
     RemainingBudgets,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
-from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (
-    EligibilityChecker,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import EligibilityChecker
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import (
     NodeToBeRemoved,
     RemovalSimulator,
@@ -83,9 +81,8 @@ class ScaleDownPlanner:
         return [node for _, node in found]
 
     def _rank(self, name: str, now: Instant) -> tuple[bool, bool, bool]:
-        pods = self._simulator.without_listers(name, now)
-        waits = pods.is_empty and bool(pods.on_completion)
-        return not pods.is_empty, waits, name not in self.unneeded.by_name
+        is_empty, waits = self._simulator.emptiness(name, now)
+        return not is_empty, waits, name not in self.unneeded.by_name
 
     # --- unneeded nodes --------------------------------------------------------------------
 

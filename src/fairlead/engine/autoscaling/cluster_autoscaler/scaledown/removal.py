@@ -17,7 +17,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget 
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import (
     DrainRules,
-    PodsToMove,
+    depends_on_time,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
     Unremovable,
@@ -62,14 +62,27 @@ class RemovalSimulator:
         self._context = context
         self._rules = rules
         self._simulator = HintingSimulator(context.snapshot)
+        self._emptiness: dict[str, tuple[int, tuple[bool, bool]]] = {}
 
     def drop_old_hints(self) -> None:
         """Drop the hints from two loops ago about where pods fit."""
         self._simulator.drop_old_hints()
 
-    def without_listers(self, name: str, now: Instant) -> PodsToMove:
-        """Return the result of the rules for a node, without looking up controllers and budgets."""
-        return self._rules.pods_to_move(self._pods(name), now)
+    def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
+        """Return whether no pod of a node has to move, and whether pods wait for completion.
+
+        By the rules without controllers and budgets.
+        """
+        revision = self._context.snapshot.revision(name)
+        known = self._emptiness.get(name)
+        if known is not None and known[0] == revision:
+            return known[1]
+        pods = self._pods(name)
+        to_move = self._rules.pods_to_move(pods, now)
+        found = to_move.is_empty, to_move.is_empty and bool(to_move.on_completion)
+        if not any(depends_on_time(pod) for pod in pods):
+            self._emptiness[name] = revision, found
+        return found
 
     def simulate(
         self, name: str, destinations: Collection[str], budgets: RemainingBudgets, now: Instant

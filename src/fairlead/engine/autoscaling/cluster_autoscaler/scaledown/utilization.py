@@ -6,8 +6,10 @@ upstream: simulator/utilization/info.go
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
@@ -102,9 +104,9 @@ def _share(
     if not offered:
         raise UtilizationError(f"{resource} is 0 at {info.name}")
     requested = ignored = 0
-    unit = 1 if resource == "cpu" else 1000
+    amount_of = _AMOUNTS.get(resource) or partial(_scalar, resource)
     for pod in pods:
-        amount = pod_requests(pod.pod).get(resource, 0) * unit
+        amount = amount_of(pod)
         if rules.ignores(pod):
             ignored += amount
         elif not is_long_terminating(pod.pod, now):
@@ -113,6 +115,17 @@ def _share(
     if left:
         return requested / left
     return math.nan if not requested else math.inf
+
+
+def _scalar(resource: str, pod: PodInfo) -> int:
+    return pod_requests(pod.pod).get(resource, 0) * _MILLI
+
+
+_MILLI: Final = 1000
+_AMOUNTS: Final[Mapping[str, Callable[[PodInfo], int]]] = {
+    "cpu": lambda pod: pod.shape.milli_cpu,
+    "memory": lambda pod: pod.shape.memory * _MILLI,
+}
 
 
 def _go_float(value: float) -> str:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ import numpy.typing as npt
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.filter_plugins import build_plans
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import names_host
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.framework.cycle_state import CycleState
@@ -38,6 +40,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Positions = npt.NDArray[np.int64]
 _NOT_ELIGIBLE = unresolvable()
+_EQUAL_FOR_EQUAL_NODES: Final = frozenset(
+    {"NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
+)
 
 
 class SnapshotFork:
@@ -66,6 +71,8 @@ class ClusterSnapshot:
         self._places: dict[str, int] | None = None
         self._rows: Positions | None = None
         self._undo: list[Callable[[], None]] = []
+        self._revision = 0
+        self._revisions: dict[str, int] = {}
         self.last_index = 0
 
     # --- following the cluster -------------------------------------------------------------
@@ -78,11 +85,31 @@ class ClusterSnapshot:
                 self.remove(changed)
                 return
             changed = visible
+        self._note(changed)
         self._cluster.apply(ObjectChanged(changed))
 
     def remove(self, gone: ApiObject) -> None:
         """Remove an object; call it only between loops."""
+        self._note(gone)
         self._cluster.apply(ObjectDeleted(gone))
+
+    def _note(self, changed: ApiObject) -> None:
+        """Note a change of a Node, or of a pod that is or was on one."""
+        if isinstance(changed, Node):
+            self._changed(changed.metadata.name)
+        elif isinstance(changed, Pod):
+            before = self._cluster.pods.get(changed.key)
+            self._changed(changed.spec.node_name)
+            if before is not None:
+                self._changed(before.pod.spec.node_name)
+
+    def _changed(self, name: str) -> None:
+        self._revision += 1
+        self._revisions[name] = self._revision
+
+    def revision(self, name: str) -> int:
+        """Return a number that grows whenever the node or a pod on it changes, also in a fork."""
+        return self._revisions.get(name, 0)
 
     @contextmanager
     def loop(self, nodes: Iterable[str]) -> Iterator[None]:
@@ -142,6 +169,7 @@ class ClusterSnapshot:
     def add_node(self, node: Node, pods: Iterable[PodInfo] = ()) -> None:
         """Add a node with `pods` at the end of the order."""
         name = node.metadata.name
+        self._changed(name)
         info = self.table.put_node(node)
         for pod in pods:
             self.table.add_pod(info, pod)
@@ -152,6 +180,7 @@ class ClusterSnapshot:
         self._undo.append(lambda: self._forget_last_node(name))
 
     def _forget_last_node(self, name: str) -> None:
+        self._changed(name)
         self.table.remove_node(name)
         assert self._order.pop() == name
         if self._places is not None:
@@ -163,10 +192,12 @@ class ClusterSnapshot:
         info = self.table.find(node.metadata.name)
         assert info is not None
         before = info.node
+        self._changed(info.name)
         self.table.put_node(node)
         self._undo.append(lambda: self._put_back(before))
 
     def _put_back(self, before: Node) -> None:
+        self._changed(before.metadata.name)
         self.table.put_node(before)
 
     def remove_node(self, name: str) -> None:
@@ -175,12 +206,14 @@ class ClusterSnapshot:
         if info is None:
             return
         place, node = self._place(name), info.node
+        self._changed(name)
         pods = self.table.remove_node(name)
         del self._order[place]
         self._changed_order()
         self._undo.append(lambda: self._restore_node(place, node, pods))
 
     def _restore_node(self, place: int, node: Node, pods: list[PodInfo]) -> None:
+        self._changed(node.metadata.name)
         info = self.table.put_node(node)
         for pod in pods:
             self.table.add_pod(info, pod)
@@ -189,6 +222,7 @@ class ClusterSnapshot:
 
     def add_pod(self, pod: PodInfo, name: str) -> None:
         """Add `pod` to a node."""
+        self._changed(name)
         info = self.table.find(name)
         assert info is not None
         ports = dict(info.used_ports) if pod.shape.host_ports else None
@@ -198,6 +232,7 @@ class ClusterSnapshot:
     def _take_off(
         self, pod: PodInfo, name: str, ports: dict[tuple[str, str, int], None] | None
     ) -> None:
+        self._changed(name)
         info = self.table.find(name)
         assert info is not None
         self.table.remove_pod(info, info.pods[pod.id])
@@ -206,6 +241,7 @@ class ClusterSnapshot:
 
     def remove_pod(self, pod: PodInfo, name: str) -> None:
         """Remove `pod` from a node."""
+        self._changed(name)
         info = self.table.find(name)
         assert info is not None
         ports = dict(info.used_ports) if pod.shape.host_ports else None
@@ -215,6 +251,7 @@ class ClusterSnapshot:
     def _put_on(
         self, pod: PodInfo, name: str, ports: dict[tuple[str, str, int], None] | None
     ) -> None:
+        self._changed(name)
         info = self.table.find(name)
         assert info is not None
         self.table.add_pod(info, pod)
@@ -240,6 +277,21 @@ class ClusterSnapshot:
             if names is not None and name not in names:
                 return _NOT_ELIGIBLE
         return framework.run_filters(state, pod, info)
+
+    def fits_by_resources(self, pod: PodInfo) -> bool:
+        """Return True if only free resources decide which of several equal nodes take `pod`.
+
+        That is if no rule applies to it that looks beyond the node (spread, affinity, volumes), and
+        none that tells equal nodes apart (their names, ports in use).
+        """
+        framework, state = self._plans.framework, CycleState()
+        for plugin in framework.pre_filters:
+            if framework.run_pre_filter(state, pod, plugin) is not None:
+                return False
+        applied = (point.name for point in framework.filters)
+        return not names_host(pod.shape.spec) and all(
+            name in _EQUAL_FOR_EQUAL_NODES or name in state.skipped_filters for name in applied
+        )
 
     def find_place(
         self, pod: PodInfo, among: Collection[str] | None = None, first: int = 0

@@ -5,9 +5,13 @@ upstream: utils/utils.go: PodSpecSemanticallyEqual, utils/pod/pod.go
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from fairlead.api.objects import Pod, PodSpec
+
+HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 def same_pods(a: Pod, b: Pod) -> bool:
@@ -24,3 +28,17 @@ def same_pods(a: Pod, b: Pod) -> bool:
 def _sanitized(spec: PodSpec) -> PodSpec:
     volumes = tuple(volume for volume in spec.volumes if volume.projected is None)
     return replace(spec, node_name="", hostname="", volumes=volumes)
+
+
+def names_host(spec: PodSpec) -> bool:
+    """Return True if the node selector or the required node affinity reads a node's name."""
+    if HOSTNAME in spec.node_selector:
+        return True
+    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    required = (
+        None if affinity is None else affinity.required_during_scheduling_ignored_during_execution
+    )
+    return required is not None and any(
+        term.match_fields or any(one.key == HOSTNAME for one in term.match_expressions)
+        for term in required.node_selector_terms
+    )

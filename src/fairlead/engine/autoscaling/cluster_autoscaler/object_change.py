@@ -1,0 +1,98 @@
+"""What the autoscaler reads of objects: other changes cannot alter the outcome of a loop.
+
+Heartbeats, readiness, the scheduler's messages and most of the status of workloads change often;
+Cluster Autoscaler looks at none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    ControllerRevision,
+    CronJob,
+    Deployment,
+    Endpoints,
+    EndpointSlice,
+    Job,
+    Lease,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+    Unstructured,
+)
+from fairlead.api.pods.facts import condition, is_terminal
+from fairlead.api.pods.requests import pod_requests
+
+_UNREAD: Final = (
+    ControllerRevision,
+    CronJob,
+    Deployment,
+    EndpointSlice,
+    Endpoints,
+    Lease,
+    PriorityClass,
+    Unstructured,
+)
+
+
+def is_read(kind: type[ApiObject]) -> bool:
+    """Return True if the autoscaler reads objects of `kind`."""
+    return kind not in _UNREAD
+
+
+def is_visible_change(old: ApiObject, new: ApiObject) -> bool:
+    """Return True if the autoscaler can see a difference between two versions of an object."""
+    match old, new:
+        case (Pod(), Pod()):
+            return _of_pod(old) != _of_pod(new) or _load(old) != _load(new)
+        case (Node(), Node()):
+            return _of_node(old) != _of_node(new)
+        case (ReplicaSet(), ReplicaSet()):
+            return old.spec.replicas != new.spec.replicas
+        case (ReplicationController(), ReplicationController()):
+            return old.spec.replicas != new.spec.replicas
+        case (Job(), Job()):
+            return False
+        case (StatefulSet(), StatefulSet()):
+            return False
+        case (PodDisruptionBudget(), PodDisruptionBudget()):
+            before = old.spec, old.status.disruptions_allowed
+            return before != (new.spec, new.status.disruptions_allowed)
+        case _:
+            return True
+
+
+def _of_pod(pod: Pod) -> tuple[object, ...]:
+    meta, status = pod.metadata, pod.status
+    scheduled = condition(pod, "PodScheduled")
+    return (
+        meta.uid,
+        meta.deletion_timestamp,
+        status.nominated_node_name,
+        is_terminal(pod),
+        None if scheduled is None else (scheduled.status, scheduled.reason),
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        pod.spec,
+    )
+
+
+def _load(pod: Pod) -> Mapping[str, int]:
+    """What the pod takes of its node; its status counts while it is resized."""
+    return pod_requests(pod, existing=True)
+
+
+def _of_node(node: Node) -> tuple[object, ...]:
+    conditions = tuple(
+        (one.type, one.status, one.last_transition_time) for one in node.status.conditions
+    )
+    meta, status = node.metadata, node.status
+    return meta.labels, meta.annotations, node.spec, status.allocatable, status.capacity, conditions
