@@ -184,7 +184,9 @@ def normalized(kind: Normalization, raw: Scores) -> Scores:
 
 def is_in_range(scores: Scores) -> bool:
     """Return True if all normalised scores are within 0..100."""
-    return not len(scores) or bool(scores.min() >= 0 and scores.max() <= SCORE_MAX)
+    if not len(scores):
+        return True
+    return bool(np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= SCORE_MAX)
 
 
 def invalid_score(plugin: Plugin, score: int) -> Status:

@@ -12,7 +12,7 @@ NumPy scalars), a column as a vector. This class is the only writer of both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from fairlead.engine.state.volume_use import VolumeUse
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Column = TypeVar("Column", np.int64, np.bool_)
 
 _CAPACITY_INITIAL: Final = 64
 
@@ -48,6 +49,7 @@ class NodeTable:
         self.volume_use = VolumeUse()
         self.count = 0
         self.size = 0
+        self._every_row: Ints = np.arange(0)
         self._free: list[int] = []
         self._index: dict[str, int] = {}
         self._rows: list[NodeInfo | None] = []
@@ -83,6 +85,22 @@ class NodeTable:
         if node is None:
             raise LookupError(row)
         return node
+
+    def every_row(self) -> Ints:
+        """Return all rows, ascending; the same read-only array as long as there are no new rows."""
+        if len(self._every_row) != self.size:
+            self._every_row = np.arange(self.size)
+            self._every_row.flags.writeable = False
+        return self._every_row
+
+    def values(self, columns: npt.NDArray[Column], rows: Ints) -> npt.NDArray[Column]:
+        """Return the values of `columns` ([row] or [resource, row]) at `rows`; only to be read.
+
+        They are not copied if `rows` is the array that `every_row` returns.
+        """
+        if rows is self._every_row:
+            return columns[..., : self.size]
+        return columns.take(rows, axis=-1)
 
     def nodes(self) -> list[NodeInfo]:
         """Return all nodes in row order."""

@@ -182,7 +182,7 @@ class ShapePlan:
     def _extend(self, size: int) -> None:
         """Append rows, DEAD until `_redo` computes them; the node log contains the new rows."""
         more = size - self._size
-        self.rows = np.arange(size)
+        self.rows = self.table.every_row()
         self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))
         self.static_codes = np.append(self.static_codes, np.full(more, DEAD, np.int32))
         self.static_score = np.append(self.static_score, np.zeros(more, np.int64))
@@ -193,7 +193,7 @@ class ShapePlan:
 
     def _candidate_rows(self) -> Rows:
         if self.node_names is None:
-            return np.arange(self.table.size)
+            return self.table.every_row()
         found = [self.table.find(name) for name in self.node_names]
         return np.array(sorted(node.row for node in found if node is not None), np.int64)
 
@@ -310,8 +310,10 @@ class ShapePlan:
         codes = self.static_codes[positions]
         self._run_filters(self.row_filters, pod, positions, codes)
         self.codes[positions] = codes
-        self.total[positions] = NOT_FEASIBLE
-        feasible = positions[codes == 0]
+        feasible = positions
+        if np.count_nonzero(codes):
+            self.total[positions] = NOT_FEASIBLE
+            feasible = positions[codes == 0]
         if len(feasible):
             total = self.static_score[feasible]
             _forget(self._row_broken, feasible)
@@ -320,13 +322,16 @@ class ShapePlan:
             self.total[feasible] = total
 
     def _filter_static(self, pod: PodInfo, positions: Rows) -> None:
-        alive = self.table.alive[self.rows[positions]]
-        codes = np.where(alive, 0, DEAD).astype(np.int32)
+        alive = self.table.values(self.table.alive, self._rows_at(positions))
+        codes = alive.astype(np.int32)
+        codes += DEAD  # 0 where a node is alive
         self._run_filters(self.static_filters, pod, positions, codes)
         self.static_codes[positions] = codes
 
     def _score_static(self, pod: PodInfo, positions: Rows) -> None:
-        live = positions[self.static_codes[positions] == 0]
+        live = positions
+        if np.count_nonzero(self.static_codes[positions]):
+            live = positions[self.static_codes[positions] == 0]
         score: Scores = np.zeros(len(live), np.int64)
         broken = self._static_broken
         _forget(broken, live)
@@ -340,7 +345,11 @@ class ShapePlan:
 
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
         """Return one plugin's raw scores for the nodes at `positions`."""
-        return point.many(self.state, pod, self.table, self.rows[positions])
+        return point.many(self.state, pod, self.table, self._rows_at(positions))
+
+    def _rows_at(self, positions: Rows) -> Rows:
+        """Return the rows at `positions`, which are distinct and ascending."""
+        return self.rows if len(positions) == len(self.rows) else self.rows[positions]
 
     def _scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
         """Return one plugin's raw scores for the nodes at `positions`.
@@ -362,6 +371,9 @@ class ShapePlan:
     ) -> None:
         """Write the code of the first plugin that rejects each position that is still feasible."""
         for point in filters:
+            if not np.count_nonzero(codes):
+                codes[:] = self.ask(point, self.state, pod, self._rows_at(positions))
+                continue
             open_at = np.flatnonzero(codes == 0)
             if not len(open_at):
                 return

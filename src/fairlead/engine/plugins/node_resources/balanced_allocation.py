@@ -26,6 +26,7 @@ from fairlead.engine.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
 
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
+CPU_AND_MEMORY_ROWS = slice(CPU, MEMORY + 1)
 
 
 class NodeResourcesBalancedAllocation:
@@ -57,15 +58,18 @@ class NodeResourcesBalancedAllocation:
 
         The operations and their order on float64 are the same.
         """
-        cpu, memory = table.allocatable[CPU, rows], table.allocatable[MEMORY, rows]
-        used_cpu, used_memory = table.requested[CPU, rows], table.requested[MEMORY, rows]
-        cpus, memories = np.maximum(cpu, 1), np.maximum(memory, 1)
-        before = _balances(used_cpu / cpus, used_memory / memories)
-        after = _balances(
-            (used_cpu + pod.shape.milli_cpu) / cpus, (used_memory + pod.shape.memory) / memories
-        )
-        scores = 50 + (50 + after - before) // 2
-        return np.where((cpu > 0) & (memory > 0), scores, 75)
+        offered = table.values(table.allocatable[CPU_AND_MEMORY_ROWS], rows)
+        used = table.values(table.requested[CPU_AND_MEMORY_ROWS], rows)
+        shape = pod.shape
+        asked = np.array(((shape.milli_cpu,), (shape.memory,)))
+        is_offered = bool(np.minimum.reduce(offered, axis=None, initial=1) > 0)
+        divisors = offered if is_offered else np.maximum(offered, 1)
+        scores = _balances(used + asked, divisors)
+        scores -= _balances(used, divisors)
+        scores += 50
+        scores >>= 1  # floor division by 2
+        scores += 50
+        return scores if is_offered else np.where((offered > 0).all(axis=0), scores, 75)
 
 
 class BalancedAllocationOf:
@@ -136,6 +140,14 @@ def _balance(cpu: float, memory: float) -> int:
     return int((1 - abs((cpu - memory) / 2)) * 100)
 
 
-def _balances(cpu: Floats, memory: Floats) -> Scores:
-    spread = np.abs((np.minimum(cpu, 1.0) - np.minimum(memory, 1.0)) / 2)
-    return ((1 - spread) * 100).astype(np.int64)
+def _balances(used: Scores, offered: Scores) -> Scores:
+    """Return `_balance` of the fractions `used` / `offered`, whose first axis is (cpu, memory)."""
+    fractions: Floats = used / offered
+    np.minimum(fractions, 1.0, out=fractions)
+    spread = fractions[0]
+    spread -= fractions[1]
+    spread /= 2
+    np.abs(spread, out=spread)
+    np.subtract(1, spread, out=spread)
+    spread *= 100
+    return spread.astype(np.int64)

@@ -10,10 +10,11 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlead.api.objects import Node
 from fairlead.api.quantity import whole_value
-from fairlead.engine.core.status import Code, Status, unschedulable
+from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
@@ -28,6 +29,7 @@ from fairlead.engine.state.resource_columns import FIRST_SCALAR, PODS, allocatab
 NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = "Too many pods"
 _NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
+_FITS: Final = (SUCCESS,)
 
 
 class NodeResourcesFit:
@@ -73,22 +75,35 @@ class NodeResourcesFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`.
+        """Return the verdicts of `filter` for all `rows`; only nodes that do not fit need reasons."""
+        wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
+        fits = table.values(table.pod_count, rows) < table.values(table.allowed_pods, rows)
+        for column, amount in wanted:
+            room = table.values(table.allocatable[column], rows) - amount
+            fits &= table.values(table.requested[column], rows) <= room
+        codes = np.zeros(len(rows), np.int32)
+        if np.logical_and.reduce(fits):
+            return Verdicts(codes, _FITS)
+        short = np.flatnonzero(~fits)
+        codes[short], statuses = self._reasons(table, rows[short], wanted)
+        return Verdicts(codes, statuses)
 
-        Codes are computed as bit sets (bit 0: too many pods, bit 1: beyond allocatable, bit 2 + i:
-        the i-th requested resource is insufficient), then numbered.
+    def _reasons(
+        self, table: NodeTable, rows: Rows, wanted: list[tuple[int, int]]
+    ) -> tuple[npt.NDArray[np.int64], list[Status]]:
+        """Return codes from 1 and statuses for nodes at `rows`, on which the pod does not fit.
+
+        Codes are first bit sets: bit 0 too many pods, bit 1 beyond allocatable, bit 2 + i the i-th
+        requested resource is insufficient. Then they are numbered.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
-        wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         for i, (column, amount) in enumerate(wanted):
             offered = table.allocatable[column, rows]
             short = amount > offered - table.requested[column, rows]
             bits |= short * (4 << i) | (short & (amount > offered)) * 2
         distinct, codes = np.unique(bits, return_inverse=True)
-        if distinct[0]:
-            distinct, codes = np.concatenate(([0], distinct)), codes + 1
-        statuses = [self._decode(int(mask), wanted) for mask in distinct]
-        return Verdicts(codes.astype(np.int32), statuses)
+        statuses = [self._decode(mask, wanted) for mask in distinct.tolist()]
+        return codes + 1, [SUCCESS, *statuses]
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True for every pod removal, and for a node that could hold the pod."""

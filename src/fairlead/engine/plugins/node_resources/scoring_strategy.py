@@ -35,6 +35,7 @@ from fairlead.engine.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
 
 Ints = npt.NDArray[np.int64]
 _SHAPE_SCORE_MAX: Final = 10
+EXACT_BELOW: Final = 1 << 45
 
 
 class Strategy(Protocol):
@@ -158,19 +159,31 @@ class LeastAllocatedCpuMemory:
     ) -> Scores:
         """Return the scores of `score` for all `rows`."""
         cpu, memory = pod.shape.nonzero_requests
-        cpu_offered = table.allocatable[CPU, rows]
-        memory_offered = table.allocatable[MEMORY, rows]
-        total = _least(table.nonzero_cpu[rows] + cpu, cpu_offered)
-        total += _least(table.nonzero_memory[rows] + memory, memory_offered)
-        resources = (cpu_offered > 0).astype(np.int64) + (memory_offered > 0)
-        scores: Scores = total // np.maximum(resources, 1)
+        offered = table.values(table.allocatable[CPU : MEMORY + 1], rows)
+        total = _least(offered[0], table.values(table.nonzero_cpu, rows) + cpu)
+        total += _least(offered[1], table.values(table.nonzero_memory, rows) + memory)
+        if np.minimum.reduce(offered, axis=None, initial=1) > 0:
+            total >>= 1  # floor division by 2
+            return total
+        scores: Scores = total // np.maximum((offered > 0).sum(axis=0), 1)
         return scores
 
 
-def _least(used: Ints, offered: Ints) -> Ints:
-    free = np.maximum(offered - used, 0)
-    rated: Ints = free * SCORE_MAX // np.maximum(offered, 1)
-    return rated
+def _least(offered: Ints, used: Ints) -> Ints:
+    """Return `least_allocated` of every node; overwrites `used`.
+
+    Up to 2^45, the float quotient of a numerator that a float holds exactly is as good as integer
+    division and five times faster: a quotient up to 100 that is not whole is at least 2^-45 below
+    the next whole number, more than rounding can add (2^-47).
+    """
+    free = np.subtract(offered, used, out=used)
+    np.maximum(free, 0, out=free)
+    free *= SCORE_MAX
+    if np.maximum.reduce(offered, initial=0) < EXACT_BELOW:
+        quotients: Ints = (free / np.maximum(offered, 1)).astype(np.int64)
+        return quotients
+    free //= np.maximum(offered, 1)
+    return free
 
 
 def _requested(pod: PodInfo, column: int) -> int:
