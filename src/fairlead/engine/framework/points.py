@@ -20,6 +20,7 @@ from fairlead.engine.framework.interface import (
     ColumnScorePlugin,
     FilterPlugin,
     Locality,
+    Mask,
     Normalization,
     Plugin,
     Rows,
@@ -27,16 +28,21 @@ from fairlead.engine.framework.interface import (
     ScorePlugin,
     ScoreRelevance,
     Scores,
+    ShapeFilterPlugin,
+    ShapeScorePlugin,
     Verdicts,
 )
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape_columns import ShapeColumns
 
 FilterOne = Callable[[CycleState, PodInfo, NodeInfo], Status | None]
 FilterMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Verdicts]
 ScoreOne = Callable[[CycleState, PodInfo, NodeInfo], int]
 ScoreMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
+FilterShapes = Callable[[ShapeColumns, NodeTable, int], Mask]
+ScoreShapes = Callable[[ShapeColumns, NodeTable, int], Scores | None]
 
 
 def locality_of(plugin: object) -> Locality:
@@ -58,6 +64,7 @@ class FilterPoint:
     locality: Locality
     one: FilterOne
     many: FilterMany
+    shapes: FilterShapes | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +81,7 @@ class ScorePoint:
     normalization: Normalization | None
     one: ScoreOne
     many: ScoreMany
+    shapes: ScoreShapes | None
     normalize: Callable[[CycleState, PodInfo, Scores], Scores]
     scores_alike: Callable[[PodInfo], bool]
 
@@ -87,7 +95,12 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
         assert many is not None
         one = _one_verdict(many, table)
     return FilterPoint(
-        plugin.name, plugin, locality_of(plugin), one, many or _many_verdicts(plugin, one)
+        name=plugin.name,
+        plugin=plugin,
+        locality=locality_of(plugin),
+        one=one,
+        many=many or _many_verdicts(plugin, one),
+        shapes=plugin.filter_shapes if isinstance(plugin, ShapeFilterPlugin) else None,
     )
 
 
@@ -110,6 +123,7 @@ def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
         normalization=kind,
         one=one,
         many=many or _many_scores(one),
+        shapes=plugin.score_shapes if isinstance(plugin, ShapeScorePlugin) else None,
         normalize=own or _default_normalize(kind or Normalization.NONE),
         scores_alike=alike,
     )

@@ -15,7 +15,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows, Scores
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.framework.plan.shape_plan import NOT_FEASIBLE
+from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
 from fairlead.engine.framework.points import ScorePoint, crashed, out_of_range
 from fairlead.engine.state.pod_info import PodInfo
 

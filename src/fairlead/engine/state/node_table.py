@@ -6,6 +6,7 @@ NumPy scalars), a column as a vector. This class is the only writer of both.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
+                                       (the last two are the rows of `nonzero`)
     columns (bool,  [row]):            alive, tainted, unschedulable
 """
 
@@ -62,8 +63,8 @@ class NodeTable:
         self.requested: Ints = np.zeros((resources, capacity), np.int64)
         self.allowed_pods: Ints = np.zeros(capacity, np.int64)
         self.pod_count: Ints = np.zeros(capacity, np.int64)
-        self.nonzero_cpu: Ints = np.zeros(capacity, np.int64)
-        self.nonzero_memory: Ints = np.zeros(capacity, np.int64)
+        self.nonzero: Ints = np.zeros((2, capacity), np.int64)
+        self.nonzero_cpu, self.nonzero_memory = self.nonzero
         self.alive: Bools = np.zeros(capacity, np.bool_)
         self.tainted: Bools = np.zeros(capacity, np.bool_)
         self.unschedulable: Bools = np.zeros(capacity, np.bool_)

@@ -1,6 +1,8 @@
-"""Every plugin of the default profile, asked per node and over columns, gives the same answers."""
+"""A plugin gives the same answers per node, over columns of nodes, and over columns of shapes."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import Beliefs, serve
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape_columns import ShapeColumns
 from fairlead.testing.random_cluster import NODE_NAMES, POD_NAMES, Chance, any_node, any_pod
 
 
@@ -81,6 +84,39 @@ def test_per_node_and_over_columns(args, seed):
             assert found.tolist() == [
                 point.one(state, incoming, table.at(row)) for row in rows.tolist()
             ], point.name
+
+
+@pytest.mark.parametrize("args", FIT_ARGS.values(), ids=FIT_ARGS)
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32))
+def test_per_shape_and_for_many_shapes(args, seed):
+    """Whether a pod fits and its raw score; for shapes that came and went in any order."""
+    chance = Chance(seed)
+    objects, count = any_cluster(chance)
+    framework = serve_cluster(objects, args)
+    cluster = framework.cluster
+    pods = [any_pod(chance, f"incoming-{i}") for i in range(2 + chance.below(20))]
+    known = [PodInfo(pod, cluster.shapes.shape_of(pod)) for pod in pods]
+    cluster.table.widen()
+    shapes = ShapeColumns(cluster.table.resources)
+    for pod in known:
+        shapes.add(pod.shape)
+    gone = chance.below(len(known))
+    shapes.remove(gone)
+    known[gone] = known[-1]
+    row, state = chance.below(count), CycleState()
+    node = cluster.table.at(row)
+    asked = Counter()
+    for point in framework.filters:
+        if point.shapes is not None:
+            fits = point.shapes(shapes, cluster.table, row).tolist()
+            assert fits == [named(point, point.one(state, pod, node)) is None for pod in known[:-1]]
+            asked[point.name] += 1
+    for point in framework.scorers:
+        found = None if point.shapes is None else point.shapes(shapes, cluster.table, row)
+        if found is not None:
+            assert found.tolist() == [point.one(state, pod, node) for pod in known[:-1]]
+    assert asked["NodeResourcesFit"]
 
 
 def verdicts_by_columns(point, state, pod, table, rows):

@@ -34,7 +34,7 @@ from fairlead.testing.random_cluster import (
     any_pod,
 )
 
-WAITING_NAMES = ("w1", "w2", "w3", "w4", "w5")
+WAITING_NAMES = tuple(f"w{i}" for i in range(1, 10))
 
 
 def on_node(pod, node):
@@ -202,6 +202,8 @@ class Life:
         assert decided[1] == decision(anew, stranger)[1]
         assert decided[0] in (kept["choices"] or [""])
         self.note(kept)
+        matrix = kept_plan.matrix
+        self.seen["in a matrix"] += matrix is not None and len(matrix.plans) > 3
 
     def told_anew(self, pod):
         """A profile over a cluster that has no history, and `pod` as known there."""

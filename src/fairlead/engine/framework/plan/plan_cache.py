@@ -6,14 +6,17 @@ from typing import Final
 
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, ShapeRelevance
+from fairlead.engine.framework.plan.plan_matrix import PlanMatrix
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.framework.points import FilterPoint, ScorePoint
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
 
 _NODES_TIMES_PLANS_MAX: Final = 20_000_000  # an entry has about 30 bytes
 _PLANS_MIN: Final = 64
+_SHAPES_MANY: Final = 4  # from here on, plans in use share a matrix
 _PLANS_MAX: Final = 4_096  # some 5 KB more for each plan's shape and plugin state
 
 
@@ -30,6 +33,7 @@ class PlanCache:
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
         self.with_nominated: dict[tuple[int, int], object] = {}
         self._plans: dict[int, ShapePlan] = {}
+        self._matrices: dict[tuple[str, ...], PlanMatrix] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
         """Return the up-to-date plan for the shape of `pod`."""
@@ -39,9 +43,27 @@ class PlanCache:
             self._evict()
             self.framework.cluster.table.widen()
             plan = ShapePlan(self.framework, self._split_for(pod.shape), pod)
+            plan.refresh(pod)
+        else:
+            plan.refresh(pod)
+            if plan.matrix is None and len(self._plans) >= _SHAPES_MANY:
+                self._join(plan)
         self._plans[shape_id] = plan
-        plan.refresh(pod)
         return plan
+
+    def _join(self, plan: ShapePlan) -> None:
+        """Add a plan that is used again to the matrix of the plans with the same ROW plugins."""
+        if plan.node_names is not None:
+            return
+        points: tuple[FilterPoint | ScorePoint, ...] = (*plan.row_filters, *plan.row_scorers)
+        if any(point.shapes is None for point in points):
+            return
+        key = tuple(point.name for point in points)
+        matrix = self._matrices.get(key)
+        if matrix is None:
+            table = self.framework.cluster.table
+            matrix = self._matrices[key] = PlanMatrix(table, plan.row_filters, plan.row_scorers)
+        matrix.add(plan)
 
     def _split_for(self, shape: Shape) -> PluginSplit:
         idle = tuple(plugin.name for plugin in self._shape_relevant if not plugin.concerns(shape))
@@ -54,7 +76,9 @@ class PlanCache:
         nodes = max(self.framework.cluster.table.capacity, 1)
         bound = min(max(_NODES_TIMES_PLANS_MAX // nodes, _PLANS_MIN), _PLANS_MAX)
         while len(self._plans) >= bound:
-            del self._plans[next(iter(self._plans))]
+            evicted = self._plans.pop(next(iter(self._plans)))
+            if evicted.matrix is not None:
+                evicted.matrix.remove(evicted)
 
 
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:

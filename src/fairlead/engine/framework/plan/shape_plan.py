@@ -42,6 +42,7 @@ from fairlead.engine.framework.interface import (
     Scores,
     Verdicts,
 )
+from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE, PlanMatrix
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.points import (
     FilterPoint,
@@ -56,7 +57,6 @@ from fairlead.engine.state.pod_info import PodInfo
 Codes = npt.NDArray[np.int32]
 
 DEAD: Final = -1
-NOT_FEASIBLE: Final = -1
 
 Broken = dict[int, Status]
 
@@ -85,7 +85,10 @@ class ShapePlan:
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
         """Make a plan for all pods of `pod.shape`; call `refresh` before reading it."""
         self._framework = framework
-        self._shape = pod.shape  # keeps the shape interned as long as the plan exists
+        self.shape = pod.shape  # keeps the shape interned as long as the plan exists
+        self.matrix: PlanMatrix | None = None
+        self.codes: Codes
+        self.total: Scores
         self.split = split
         self.table = framework.cluster.table
         self.state = CycleState()
@@ -141,9 +144,15 @@ class ShapePlan:
     def refresh(self, pod: PodInfo) -> None:
         """Recompute what changed since the last call. `pod` is any pod of the shape."""
         table = self.table
+        self._pod = pod
         if self._size < 0:
             self._build(pod)
             return
+        if self.matrix is not None:
+            self.matrix.refresh()
+        if self.matrix is not None:  # still a member
+            self._pod_position = self.matrix.position
+            self.matrix.use(self)
         # `since` returned None: the log no longer reaches back to our position.
         nodes = table.node_log.since(self._node_position)
         pods = table.pod_log.since(self._pod_position)
@@ -156,18 +165,32 @@ class ShapePlan:
             self._redo(pod, nodes, pods)
         if nodes:
             self._refresh_epochs(pod)
+            if self.matrix is not None:
+                self.matrix.rebase(self)
+
+    def detach(self, position: int) -> None:
+        """Leave the matrix, which was current at `position` of the pod log."""
+        self.matrix = None
+        self.total, self.codes = self.total.copy(), self.codes.copy()
+        self._pod_position = position
+
+    def redo_row(self, row: int) -> None:
+        """Recompute `row` after its pods changed, for a plan of all rows."""
+        self._redo_one(self._pod, row)
 
     def _mark_current(self) -> None:
         self._node_position = self.table.node_log.position
         self._pod_position = self.table.pod_log.position
 
     def _build(self, pod: PodInfo) -> None:
+        if self.matrix is not None:
+            self.matrix.remove(self)
         self.rows = self._candidate_rows()
         count = len(self.rows)
-        self.codes: Codes = np.full(count, DEAD, np.int32)
+        self.codes = np.full(count, DEAD, np.int32)
         self.static_codes: Codes = np.full(count, DEAD, np.int32)
         self.static_score: Scores = np.zeros(count, np.int64)
-        self.total: Scores = np.full(count, NOT_FEASIBLE, np.int64)
+        self.total = np.full(count, NOT_FEASIBLE, np.int64)
         self.raw_scores: dict[str, Scores] = {
             point.name: np.zeros(count, np.int64) for point in self.normalized_scorers
         }
@@ -181,6 +204,8 @@ class ShapePlan:
 
     def _extend(self, size: int) -> None:
         """Append rows, DEAD until `_redo` computes them; the node log contains the new rows."""
+        if self.matrix is not None:
+            self.matrix.remove(self)
         more = size - self._size
         self.rows = self.table.every_row()
         self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))

@@ -23,6 +23,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
+from fairlead.engine.state.shape_columns import ShapeColumns
 
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
@@ -66,10 +67,25 @@ class NodeResourcesBalancedAllocation:
         divisors = offered if is_offered else np.maximum(offered, 1)
         scores = _balances(used + asked, divisors)
         scores -= _balances(used, divisors)
-        scores += 50
-        scores >>= 1  # floor division by 2
-        scores += 50
+        # The sum of 50 and half of (50 + after - before), rounded down.
+        scores += 150
+        scores >>= 1
         return scores if is_offered else np.where((offered > 0).all(axis=0), scores, 75)
+
+    def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
+        """Return the scores of `score` for all `shapes`; None for a node without cpu or memory."""
+        at = slice(row, row + 1)
+        offered = table.allocatable[CPU_AND_MEMORY_ROWS, at]
+        used = table.requested[CPU_AND_MEMORY_ROWS, at]
+        (cpu,), (memory,) = offered.tolist()
+        if not cpu or not memory:
+            return None
+        (used_cpu,), (used_memory,) = used.tolist()
+        scores = _balances(shapes.requested + used, offered)
+        # The sum of 50 and half of (50 + after - before), rounded down.
+        scores += 150 - _balance(used_cpu / cpu, used_memory / memory)
+        scores >>= 1
+        return scores
 
 
 class BalancedAllocationOf:
@@ -146,8 +162,9 @@ def _balances(used: Scores, offered: Scores) -> Scores:
     np.minimum(fractions, 1.0, out=fractions)
     spread = fractions[0]
     spread -= fractions[1]
-    spread /= 2
     np.abs(spread, out=spread)
-    np.subtract(1, spread, out=spread)
+    spread *= 0.5  # exact
+    np.subtract(1.0, spread, out=spread)
     spread *= 100
-    return spread.astype(np.int64)
+    balances: Scores = spread.astype(np.int64)
+    return balances

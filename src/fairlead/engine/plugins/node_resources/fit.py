@@ -17,7 +17,7 @@ from fairlead.api.quantity import whole_value
 from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.framework.interface import Locality, Mask, Rows, Verdicts
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.node_resources.args import FitArgs
 from fairlead.engine.plugins.node_resources.scoring_strategy import scoring_strategy
@@ -25,11 +25,13 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import FIRST_SCALAR, PODS, allocatable_amount
+from fairlead.engine.state.shape_columns import ShapeColumns
 
 NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = "Too many pods"
 _NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
 _FITS: Final = (SUCCESS,)
+_UNLIMITED: Final = 1 << 62
 
 
 class NodeResourcesFit:
@@ -53,6 +55,7 @@ class NodeResourcesFit:
         strategy = scoring_strategy(args or FitArgs(), handle)
         self.score = strategy.score
         self.score_columns = strategy.score_columns
+        self.score_shapes = strategy.score_shapes
         self._args = args or FitArgs()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -75,7 +78,7 @@ class NodeResourcesFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`; only nodes that do not fit need reasons."""
+        """Return the verdicts of `filter` for all `rows`; only rejections need reasons."""
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         fits = table.values(table.pod_count, rows) < table.values(table.allowed_pods, rows)
         for column, amount in wanted:
@@ -104,6 +107,19 @@ class NodeResourcesFit:
         distinct, codes = np.unique(bits, return_inverse=True)
         statuses = [self._decode(mask, wanted) for mask in distinct.tolist()]
         return codes + 1, [SUCCESS, *statuses]
+
+    def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask:
+        """Return for each of `shapes` whether it fits the node at `row`."""
+        wanted = shapes.wanted
+        if table.pod_count[row] >= table.allowed_pods[row]:
+            return np.zeros(wanted.shape[1], np.bool_)
+        resources, at = len(wanted), slice(row, row + 1)
+        free = table.allocatable[:resources, at] - table.requested[:resources, at]
+        if self._args.ignores_anything:
+            ignored = [column for column in range(resources) if self._is_ignored(column)]
+            free[ignored] = _UNLIMITED
+        fits: Mask = np.logical_and.reduce(wanted <= free)
+        return fits
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True for every pod removal, and for a node that could hold the pod."""

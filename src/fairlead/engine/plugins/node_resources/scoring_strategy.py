@@ -32,6 +32,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
+from fairlead.engine.state.shape_columns import ShapeColumns
 
 Ints = npt.NDArray[np.int64]
 _SHAPE_SCORE_MAX: Final = 10
@@ -49,6 +50,10 @@ class Strategy(Protocol):
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
         """Return the scores of `score` for all `rows`."""
+        ...
+
+    def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
+        """Return the scores of `score` for all `shapes`; None if it must be called for each."""
         ...
 
 
@@ -133,6 +138,9 @@ class ByNode:
         scores = [self.score(state, pod, table.at(row)) for row in rows.tolist()]
         return np.array(scores, np.int64)
 
+    def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> None:
+        """Return None: each shape is scored on its own."""
+
 
 class LeastAllocatedCpuMemory:
     """The default strategy, specialised because it is the most expensive score."""
@@ -167,6 +175,22 @@ class LeastAllocatedCpuMemory:
             return total
         scores: Scores = total // np.maximum((offered > 0).sum(axis=0), 1)
         return scores
+
+    def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
+        """Return the scores of `score` for all `shapes`; None for a node without cpu or memory."""
+        at = slice(row, row + 1)
+        offered = table.allocatable[CPU : MEMORY + 1, at]
+        cpu, memory = offered[:, 0].tolist()
+        if not (0 < cpu < EXACT_BELOW and 0 < memory < EXACT_BELOW):
+            return None
+        free = offered - table.nonzero[:, at]
+        free = free - shapes.nonzero_requests
+        np.maximum(free, 0, out=free)
+        free *= SCORE_MAX
+        rated = (free / offered).astype(np.int64)  # exact, see `_least`
+        total: Scores = rated[0] + rated[1]
+        total >>= 1  # floor division by 2
+        return total
 
 
 def _least(offered: Ints, used: Ints) -> Ints:

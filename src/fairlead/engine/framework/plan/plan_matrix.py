@@ -1,0 +1,225 @@
+"""PlanMatrix: the plans of the shapes in use, so that all take a changed row in one pass.
+
+With many shapes, a placement makes one row of every plan stale. Each plan would evaluate it when
+its shape comes next: some 5 µs for each shape and placement. Here the plans in use are the rows of
+matrices, and ROW plugins evaluate one node for all shapes at once (`filter_shapes`,
+`score_shapes`), in about 20 µs for up to a hundred shapes.
+
+    base[m, row]    static score of plan m; NOT_FEASIBLE where a NODE plugin rejects the node
+    total[m, row]   the plan's `total`, of which the plan has a view
+    codes[m, row]   the plan's `codes`, likewise
+
+Invariants: every member is as current as `position` in the table's pod log; `base` follows from the
+member's static arrays; entry m of `shapes` is the shape of `plans[m]`. Node changes are not handled
+here: a member takes them when it is refreshed, and until then nobody reads its arrays.
+
+Example: a pod is bound to row 7, with 64 members. `refresh` evaluates the node of row 7 for the 64
+shapes and writes total[:, 7]. Of the 64 shapes, three do not fit any more; their plans evaluate the
+row one by one, because only that tells the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.framework.interface import Scores
+from fairlead.engine.framework.points import FilterPoint, ScorePoint
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.shape import Shape
+from fairlead.engine.state.shape_columns import ShapeColumns
+
+Codes = npt.NDArray[np.int32]
+NOT_FEASIBLE: Final = -1
+
+# Below this many members, evaluating them one by one is as fast.
+_MEMBERS_FEW: Final = 4
+_MEMBERS_MAX: Final = 512
+_ENTRIES_MAX: Final = 5_000_000  # members × nodes, 20 bytes each
+# A member whose shape had no pod for this many changes leaves.
+_UNUSED_MAX: Final = 4_096
+_SWEEP_EVERY: Final = 1_024
+
+
+class Member(Protocol):
+    """A `ShapePlan`; `static_codes` and `static_score` are what NODE plugins answered."""
+
+    shape: Shape
+    matrix: PlanMatrix | None
+    total: Scores
+    codes: Codes
+    static_codes: Codes
+    static_score: Scores
+
+    def detach(self, position: int) -> None:
+        """Leave the matrix, which was current at `position` of the pod log."""
+        ...
+
+    def redo_row(self, row: int) -> None:
+        """Recompute `row` after its pods changed."""
+        ...
+
+
+class PlanMatrix:
+    """The members are `plans` whose ROW plugins are exactly `filters` and `scorers`."""
+
+    def __init__(
+        self, table: NodeTable, filters: Sequence[FilterPoint], scorers: Sequence[ScorePoint]
+    ) -> None:
+        """Start without members. All plugins must be able to evaluate many shapes."""
+        self._table = table
+        self._filters = [point.shapes for point in filters if point.shapes is not None]
+        self._scorers = [
+            (point.weight, point.shapes) for point in scorers if point.shapes is not None
+        ]
+        self.position = table.pod_log.position
+        self._changes = 0
+        self._swept_at = 0
+        self._start(table.size)
+
+    def _start(self, width: int) -> None:
+        self.plans: list[Member] = []
+        self._index: dict[int, int] = {}
+        self._used: list[int] = []
+        self._shapes = ShapeColumns(self._table.resources)
+        self._width = width
+        self._base: Scores = np.zeros((0, width), np.int64)
+        self._total: Scores = np.zeros((0, width), np.int64)
+        self._codes: Codes = np.zeros((0, width), np.int32)
+
+    # --- members ---------------------------------------------------------------------------
+
+    def add(self, plan: Member) -> None:
+        """Add `plan`, which is current and evaluates all rows; do nothing if there is no room."""
+        self.refresh()
+        if not self.plans:
+            self._start(self._table.size)
+            self.position = self._table.pod_log.position
+        at = len(self.plans)
+        room = min(_MEMBERS_MAX, _ENTRIES_MAX // max(self._width, 1))
+        if at >= room or len(plan.codes) != self._width:
+            return
+        if at >= len(self._base):
+            self._grow(min(max(8, 2 * at), room))
+        self.plans.append(plan)
+        self._index[id(plan)] = at
+        self._used.append(self._changes)
+        self._shapes.add(plan.shape)
+        self._total[at], self._codes[at] = plan.total, plan.codes
+        self._attach(plan, at)
+        self.rebase(plan)
+
+    def _grow(self, capacity: int) -> None:
+        for name in ("_base", "_total", "_codes"):
+            old = getattr(self, name)
+            new = np.zeros((capacity, self._width), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        for at, plan in enumerate(self.plans):
+            self._attach(plan, at)
+
+    def _attach(self, plan: Member, at: int) -> None:
+        plan.matrix = self
+        plan.total, plan.codes = self._total[at], self._codes[at]
+
+    def remove(self, plan: Member) -> None:
+        """Remove a member; it keeps its arrays as of `position`."""
+        at = self._index.pop(id(plan))
+        plan.detach(self.position)
+        last = len(self.plans) - 1
+        if at != last:
+            moved = self.plans[at] = self.plans[last]
+            self._index[id(moved)] = at
+            self._used[at] = self._used[last]
+            for matrix in (self._base, self._total, self._codes):
+                matrix[at] = matrix[last]
+            self._attach(moved, at)
+        self.plans.pop()
+        self._used.pop()
+        self._shapes.remove(at)
+
+    def rebase(self, plan: Member) -> None:
+        """Take over the static arrays of a member after they changed."""
+        at = self._index[id(plan)]
+        self._base[at] = np.where(plan.static_codes == 0, plan.static_score, NOT_FEASIBLE)
+
+    def use(self, plan: Member) -> None:
+        """Record that a pod of the member's shape is scheduled."""
+        self._used[self._index[id(plan)]] = self._changes
+
+    def _dissolve(self) -> None:
+        for plan in self.plans:
+            plan.detach(self.position)
+        self._start(self._table.size)
+
+    # --- changes ---------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Bring every member up to date with the pod log.
+
+        After too many changes at once, or when the table has new rows, all members leave: each
+        catches up when it is used.
+        """
+        log = self._table.pod_log
+        if log.position == self.position:
+            return
+        rows = log.since(self.position)
+        changed = dict.fromkeys(rows or ())
+        too_many = len(changed) > _MEMBERS_FEW + 4 * len(self.plans)
+        if rows is None or too_many or self._table.size != self._width:
+            self._dissolve()
+            self.position = log.position
+            return
+        for row in changed:
+            self._redo(row)
+        self.position = log.position
+        self._changes += len(changed)
+        if self._changes - self._swept_at > _SWEEP_EVERY:
+            self._swept_at = self._changes
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove the members that have not been used for long."""
+        oldest = self._changes - _UNUSED_MAX
+        for plan in [p for p, used in zip(self.plans, self._used, strict=True) if used < oldest]:
+            self.remove(plan)
+
+    def _redo(self, row: int) -> None:
+        if not self._table.alive[row]:
+            return  # the node log names the row, too
+        if len(self.plans) < _MEMBERS_FEW or not self._redo_shapes(row):
+            for plan in self.plans:
+                plan.redo_row(row)
+
+    def _redo_shapes(self, row: int) -> bool:
+        """Evaluate the node at `row` for all members; return False if a plugin cannot do that."""
+        shapes, table, members = self._shapes, self._table, slice(len(self.plans))
+        base = self._base[members, row]
+        totals: Scores = base
+        for weight, score in self._scorers:
+            scores = score(shapes, table, row)
+            if scores is None:
+                return False
+            if weight != 1:
+                scores *= weight
+            totals = np.add(totals, scores, out=scores)
+        fits = np.ones(len(base), np.bool_)
+        for judge in self._filters:
+            fits &= judge(shapes, table, row)
+        is_open = None
+        if np.minimum.reduce(base) < 0:
+            is_open = base >= 0
+            fits &= is_open
+        column = self._total[members, row]
+        if not np.logical_and.reduce(fits):
+            unfit = ~fits if is_open is None else is_open & ~fits
+            for at in unfit.nonzero()[0].tolist():
+                self.plans[at].redo_row(row)  # its code names the reasons
+            totals = np.where(fits, totals, NOT_FEASIBLE)
+        if np.minimum.reduce(column) < 0:
+            self._codes[members, row][fits] = 0
+        column[:] = totals
+        return True

@@ -1,0 +1,78 @@
+"""ShapeColumns: shapes as columns, the counterpart of `NodeTable` for many shapes and one node.
+
+    columns (int64, [resource, shape]):  wanted      UNWANTED where the shape does not request it
+    columns (int64, [2, shape]):         requested, nonzero_requests      (cpu, memory)
+
+Invariant: entry i of every column belongs to `shapes[i]`. A shape that leaves is replaced by the
+last one, so that entries 0 to len(shapes) - 1 are always in use.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.state.resource_columns import ResourceColumns
+from fairlead.engine.state.shape import Shape
+
+Ints = npt.NDArray[np.int64]
+
+UNWANTED: Final = -(1 << 62)  # less than any node can have free, however overcommitted
+_CAPACITY_INITIAL: Final = 16
+
+
+class ShapeColumns:
+    """The requests of `shapes`, by column."""
+
+    def __init__(self, resources: ResourceColumns) -> None:
+        """Start without shapes; `resources` is the cluster's resource table."""
+        self._resources = resources
+        self.shapes: list[Shape] = []
+        self._allocate(_CAPACITY_INITIAL, len(resources))
+
+    def _allocate(self, capacity: int, resources: int) -> None:
+        self._wanted: Ints = np.full((resources, capacity), UNWANTED, np.int64)
+        self._requested: Ints = np.zeros((2, capacity), np.int64)
+        self._nonzero: Ints = np.zeros((2, capacity), np.int64)
+
+    @property
+    def wanted(self) -> Ints:
+        """What each shape requests of each resource, [resource, shape]."""
+        return self._wanted[:, : len(self.shapes)]
+
+    @property
+    def requested(self) -> Ints:
+        """The cpu (millicores) and memory (bytes) that each shape requests, [2, shape]."""
+        return self._requested[:, : len(self.shapes)]
+
+    @property
+    def nonzero_requests(self) -> Ints:
+        """The same with upstream's defaults for containers without requests, [2, shape]."""
+        return self._nonzero[:, : len(self.shapes)]
+
+    def add(self, shape: Shape) -> None:
+        """Append `shape`."""
+        self.shapes.append(shape)
+        resources, capacity = self._wanted.shape
+        if len(self.shapes) > capacity or len(self._resources) > resources:
+            self._allocate(max(capacity, 2 * len(self.shapes)), len(self._resources))
+            for at, known in enumerate(self.shapes):
+                self._write(at, known)
+        else:
+            self._write(len(self.shapes) - 1, shape)
+
+    def remove(self, at: int) -> None:
+        """Remove the shape at index `at`; the last one takes its place."""
+        last = self.shapes.pop()
+        if at < len(self.shapes):
+            self.shapes[at] = last
+            self._write(at, last)
+
+    def _write(self, at: int, shape: Shape) -> None:
+        self._wanted[:, at] = UNWANTED
+        for column, amount in shape.wanted:
+            self._wanted[column, at] = amount
+        self._requested[:, at] = shape.milli_cpu, shape.memory
+        self._nonzero[:, at] = shape.nonzero_requests
