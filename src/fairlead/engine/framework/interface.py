@@ -36,7 +36,6 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
-from fairlead.engine.state.shape_columns import ShapeColumns
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.int64]
@@ -168,24 +167,6 @@ class ColumnFilterPlugin(Plugin, Protocol):
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
         """Return one code per entry of `rows`."""
-        ...
-
-
-@runtime_checkable
-class ShapeFilterPlugin(Plugin, Protocol):
-    """A built-in Filter of Locality ROW that can also decide about one node for many shapes."""
-
-    def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask:
-        """Return True for every shape that fits; the verdicts of `filter`."""
-        ...
-
-
-@runtime_checkable
-class ShapeScorePlugin(Plugin, Protocol):
-    """A built-in Score of Locality ROW that can also rate one node for many shapes."""
-
-    def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return what `score` returns for every shape; None if `score` must be called instead."""
         ...
 
 

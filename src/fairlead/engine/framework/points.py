@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,8 +29,6 @@ from fairlead.engine.framework.interface import (
     ScorePlugin,
     ScoreRelevance,
     Scores,
-    ShapeFilterPlugin,
-    ShapeScorePlugin,
     Verdicts,
 )
 from fairlead.engine.state.node_info import NodeInfo
@@ -43,6 +42,24 @@ ScoreOne = Callable[[CycleState, PodInfo, NodeInfo], int]
 ScoreMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
 FilterShapes = Callable[[ShapeColumns, NodeTable, int], Mask]
 ScoreShapes = Callable[[ShapeColumns, NodeTable, int], Scores | None]
+
+
+@runtime_checkable
+class ShapeFilterPlugin(Plugin, Protocol):
+    """A built-in Filter of Locality ROW that can also decide about one node for many shapes."""
+
+    def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask:
+        """Return True for every shape that fits; the verdicts of `filter`."""
+        ...
+
+
+@runtime_checkable
+class ShapeScorePlugin(Plugin, Protocol):
+    """A built-in Score of Locality ROW that can also rate one node for many shapes."""
+
+    def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
+        """Return what `score` returns for every shape; None if `score` must be called instead."""
+        ...
 
 
 def locality_of(plugin: object) -> Locality:

@@ -224,6 +224,10 @@ class Framework:
                         return failure
             return self.run_filters(supposed, pod, node)
 
+    def tracks_moved_pods(self, state: CycleState) -> bool:
+        """Return True if a plugin must know which pods are supposed to come and go."""
+        return any(plugin.name not in state.skipped_filters for plugin in self._extensions)
+
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status | None:

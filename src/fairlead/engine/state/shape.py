@@ -38,6 +38,7 @@ class Shape:
     """
 
     __slots__ = (
+        "_amounts_of",
         "container_count",
         "has_volumes",
         "host_ports",
@@ -70,7 +71,15 @@ class Shape:
         self.host_ports: tuple[HostPort, ...] = host_ports(spec)
         self.images = pod_images(spec)
         self.container_count = len(spec.containers) + len(spec.init_containers)
+        self._amounts_of: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
         self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
+
+    def amounts_of(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """Return what a placed pod occupies of the resources in `columns`; the last is kept."""
+        if self._amounts_of[0] != columns:
+            load = dict(self.load)
+            self._amounts_of = columns, tuple(load.get(column, 0) for column in columns)
+        return self._amounts_of[1]
 
 
 def _shape_key(pod: Pod) -> bytes:

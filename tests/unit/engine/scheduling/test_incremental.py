@@ -23,6 +23,12 @@ from fairlead.engine.scheduling.compose import Beliefs, serve
 from fairlead.engine.scheduling.cycle import Placement, schedule_one
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.preemption.dry_run import only_fit
+from fairlead.engine.scheduling.preemption.victims import (
+    select_victims_by_resources,
+    select_victims_on_node,
+)
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.random_cluster import (
@@ -202,8 +208,25 @@ class Life:
         assert decided[1] == decision(anew, stranger)[1]
         assert decided[0] in (kept["choices"] or [""])
         self.note(kept)
+        self.victims_both_ways(pod)
         matrix = kept_plan.matrix
         self.seen["in a matrix"] += matrix is not None and len(matrix.plans) > 3
+
+    def victims_both_ways(self, pod):
+        """Victims by arithmetic are the victims of a trial, on every node."""
+        framework, nominator = self.served.framework, self.nominator
+        found = find_nodes_that_fit(self.served.plans, pod)
+        fit = None if found.rejected else only_fit(framework, found)
+        if fit is None:
+            return
+        budgets, table = self.cluster.budgets(), self.cluster.table
+        for node in table.nodes():
+            if not found.plan.static_code(node.row):
+                rivals = nominator.competing_pods_on(node.name, pod)
+                assert select_victims_by_resources(
+                    fit, pod, node, rivals, budgets
+                ) == select_victims_on_node(framework, found.state, pod, node, budgets)
+                self.seen["by resources"] += 1
 
     def told_anew(self, pod):
         """A profile over a cluster that has no history, and `pod` as known there."""

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.feasibility import ask_about_nodes
-from fairlead.engine.framework.interface import Rows
-from fairlead.engine.framework.interface import Scores
+from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
+from fairlead.engine.framework.interface import Rows, Scores
 from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.framework.points import ScorePoint
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
+
 
 class NodeChoice:
     """Filters and ranks the nodes for one task at a time."""

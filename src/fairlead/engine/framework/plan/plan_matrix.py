@@ -44,7 +44,7 @@ _UNUSED_MAX: Final = 4_096
 _SWEEP_EVERY: Final = 1_024
 
 
-class Member(Protocol):
+class MatrixMember(Protocol):
     """A `ShapePlan`; `static_codes` and `static_score` are what NODE plugins answered."""
 
     shape: Shape
@@ -81,7 +81,7 @@ class PlanMatrix:
         self._start(table.size)
 
     def _start(self, width: int) -> None:
-        self.plans: list[Member] = []
+        self.plans: list[MatrixMember] = []
         self._index: dict[int, int] = {}
         self._used: list[int] = []
         self._shapes = ShapeColumns(self._table.resources)
@@ -92,7 +92,7 @@ class PlanMatrix:
 
     # --- members ---------------------------------------------------------------------------
 
-    def add(self, plan: Member) -> None:
+    def add(self, plan: MatrixMember) -> None:
         """Add `plan`, which is current and evaluates all rows; do nothing if there is no room."""
         self.refresh()
         if not self.plans:
@@ -121,11 +121,11 @@ class PlanMatrix:
         for at, plan in enumerate(self.plans):
             self._attach(plan, at)
 
-    def _attach(self, plan: Member, at: int) -> None:
+    def _attach(self, plan: MatrixMember, at: int) -> None:
         plan.matrix = self
         plan.total, plan.codes = self._total[at], self._codes[at]
 
-    def remove(self, plan: Member) -> None:
+    def remove(self, plan: MatrixMember) -> None:
         """Remove a member; it keeps its arrays as of `position`."""
         at = self._index.pop(id(plan))
         plan.detach(self.position)
@@ -141,12 +141,12 @@ class PlanMatrix:
         self._used.pop()
         self._shapes.remove(at)
 
-    def rebase(self, plan: Member) -> None:
+    def rebase(self, plan: MatrixMember) -> None:
         """Take over the static arrays of a member after they changed."""
         at = self._index[id(plan)]
         self._base[at] = np.where(plan.static_codes == 0, plan.static_score, NOT_FEASIBLE)
 
-    def use(self, plan: Member) -> None:
+    def use(self, plan: MatrixMember) -> None:
         """Record that a pod of the member's shape is scheduled."""
         self._used[self._index[id(plan)]] = self._changes
 

@@ -246,6 +246,11 @@ class ShapePlan:
         at = int(np.searchsorted(self.rows, row))
         return at if at < len(self.rows) and self.rows[at] == row else None
 
+    def static_code(self, row: int) -> int:
+        """Return the code that NODE plugins gave the node at `row`, DEAD if they were not asked."""
+        at = self.position(row)
+        return DEAD if at is None else int(self.static_codes[at])
+
     def _current_epochs(self) -> list[object]:
         epochs = (getattr(point.plugin, "epoch", None) for point in self.static_scorers)
         return [epoch() if epoch is not None else None for epoch in epochs]

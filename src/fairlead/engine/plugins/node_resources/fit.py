@@ -6,6 +6,8 @@ rejection is UnschedulableAndUnresolvable.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -120,6 +122,43 @@ class NodeResourcesFit:
             free[ignored] = _UNLIMITED
         fits: Mask = np.logical_and.reduce(wanted <= free)
         return fits
+
+    def spare_after(
+        self, gone: Iterable[PodInfo], come: Iterable[PodInfo], pod: PodInfo, node: NodeInfo
+    ) -> tuple[tuple[int, ...], list[int]]:
+        """Return what `pod` would leave free on `node` without the pods `gone`, with those `come`.
+
+        First the columns of the resources that count for `pod`, then the amount of each; negative
+        if the pod would not fit.
+        """
+        wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
+        columns = tuple(column for column, _ in wanted)
+        spare = [
+            node.allocatable_of(column) - node.requested_of(column) - amount
+            for column, amount in wanted
+        ]
+        for shape, count in Counter(other.shape for other in gone).items():
+            for i, amount in enumerate(shape.amounts_of(columns)):
+                spare[i] += count * amount
+        for other in come:
+            for i, amount in enumerate(other.shape.amounts_of(columns)):
+                spare[i] -= amount
+        return columns, spare
+
+    def rejection_after(
+        self,
+        columns: Sequence[int],
+        spare: Sequence[int],
+        pod: PodInfo,
+        node: NodeInfo,
+        *,
+        crowded: bool,
+    ) -> Status:
+        """Return the rejection for the result of `spare_after`."""
+        amounts = dict(pod.shape.wanted)
+        short = tuple(c for c, amount in zip(columns, spare, strict=True) if amount < 0)
+        beyond = any(amounts[column] > node.allocatable_of(column) for column in short)
+        return self._rejection(short, crowded=crowded, beyond=beyond)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True for every pod removal, and for a node that could hold the pod."""

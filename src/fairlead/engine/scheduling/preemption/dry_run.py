@@ -8,7 +8,9 @@ cached until any of these changes. The cache is not used if another Filter looks
 if a plugin's victim eligibility depends on the preemptor. Configuration can limit the search to a
 sample.
 
-Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`).
+Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If only
+NodeResourcesFit depends on the pods of a node, victims are found by arithmetic
+(`select_victims_by_resources`), otherwise by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would give now. Each log (nodes, pods, nominations) marks the rows it names as unknown; a changed
@@ -32,11 +34,17 @@ from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache, filters_beyond_the_node
+from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
-from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS, select_victims_on_node
+from fairlead.engine.scheduling.preemption.victims import (
+    NO_VICTIMS,
+    select_victims_by_resources,
+    select_victims_on_node,
+)
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -214,12 +222,29 @@ class DryRuns:
     def _ask(self, pod: PodInfo, found: Feasibility, rows: Rows, columns: CandidateColumns) -> None:
         """Evaluate `rows`; those without pods of lower priority are ruled out first."""
         framework = self._plans.framework
+        table, nominator = framework.cluster.table, framework.nominator
         budgets = framework.cluster.budgets()
-        has_victims = self._lowest.below(pod.priority, framework.cluster.table)[rows]
+        has_victims = self._lowest.below(pod.priority, table)[rows]
         columns.refuse(rows[~has_victims], NO_VICTIMS)
+        fit = only_fit(framework, found)
         for row in rows[has_victims].tolist():
-            node = framework.cluster.table.at(row)
-            answer = select_victims_on_node(
-                framework, found.state, pod, node, budgets, self._policy
-            )
+            node = table.at(row)
+            if fit is not None and not found.plan.static_code(row):
+                rivals = nominator.competing_pods_on(node.name, pod)
+                answer = select_victims_by_resources(fit, pod, node, rivals, budgets, self._policy)
+            else:
+                answer = select_victims_on_node(
+                    framework, found.state, pod, node, budgets, self._policy
+                )
             columns.put(row, answer)
+
+
+def only_fit(framework: Framework, found: Feasibility) -> NodeResourcesFit | None:
+    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
+    plan, skipped = found.plan, found.state.skipped_filters
+    if any(point.name not in skipped for point in plan.split.cluster_filters):
+        return None
+    if len(plan.row_filters) != 1 or framework.tracks_moved_pods(found.state):
+        return None
+    plugin = plan.row_filters[0].plugin
+    return plugin if type(plugin) is NodeResourcesFit else None

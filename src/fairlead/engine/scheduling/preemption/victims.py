@@ -5,7 +5,7 @@ upstream: default_preemption.go: SelectVictimsOnNode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.objects import PodDisruptionBudget
@@ -16,6 +16,7 @@ from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.preemption.disruption_budget import split_by_budget
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial
+from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -73,6 +74,52 @@ def _select(
         # Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
         return error(f'expected at least one victim pod on node "{node.name}"')
     return Candidate(node, policy.arranged(breached + lost), len(breached))
+
+
+def select_victims_by_resources(
+    fit: NodeResourcesFit,
+    pod: PodInfo,
+    node: NodeInfo,
+    rivals: Iterable[PodInfo],
+    budgets: Sequence[PodDisruptionBudget],
+    policy: PreemptionPolicy = UPSTREAM,
+) -> Candidate | Status:
+    """Return what `select_victims_on_node` returns, by arithmetic instead of a trial.
+
+    Only for a node on which the verdict depends on nothing but `fit`, because all other Filters
+    accept it or are skipped. Then removing a pod frees what it occupies, and a reprieve takes it
+    back. `rivals` are the competing pods nominated to the node: with them there is less room than
+    without, so that the pod fits with and without them if it fits with them.
+
+    Invariant: `spare[i]` is what would be left of the i-th requested resource with the preemptor,
+    the rivals and all reprieved pods on the node, `places` how many more pods it would take.
+    """
+    lower = policy.victims_among(node.pods.values(), pod)
+    if not lower:
+        return NO_VICTIMS
+    lower.sort(key=policy.order)
+    awaited = [rival for rival in rivals if rival.id not in node.pods]
+    columns, spare = fit.spare_after(lower, awaited, pod, node)
+    places = node.allowed_pods - (len(node.pods) - len(lower)) - len(awaited) - 1
+    if places < 0 or any(amount < 0 for amount in spare):
+        return fit.rejection_after(columns, spare, pod, node, crowded=places < 0)
+    violating, others = split_by_budget(lower, budgets)
+    lost: list[PodInfo] = []
+    breached = 0
+    for number, other in enumerate((*violating, *others)):
+        left = [
+            amount - taken
+            for amount, taken in zip(spare, other.shape.amounts_of(columns), strict=True)
+        ]
+        if places and min(left, default=0) >= 0:
+            spare, places = left, places - 1
+        else:
+            lost.append(other)
+            breached += number < len(violating)
+    if not lost:
+        # Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
+        return error(f'expected at least one victim pod on node "{node.name}"')
+    return Candidate(node, policy.arranged(lost), breached)
 
 
 def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:
