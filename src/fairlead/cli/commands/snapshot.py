@@ -1,4 +1,4 @@
-"""`fairlead snapshot`: writes what a running cluster contains to a file."""
+"""`fairlead snapshot`: writes what a running cluster contains to a file, if wanted anonymised."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.parameter import named
 
 
 def snapshot(
@@ -17,6 +18,24 @@ def snapshot(
     /,
     *,
     connection: ConnectionOptions = NO_CONNECTION,
+    source: Annotated[
+        str | None,
+        Parameter(
+            name="--from",
+            help="Read this snapshot instead of a cluster; with --reveal, any text.",
+            metavar="SNAPSHOT",
+            show_default=False,
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    anonymise: Annotated[
+        Path | None,
+        named("KEYFILE", "Replace names by pseudonyms, and write the key to KEYFILE."),
+    ] = None,
+    reveal: Annotated[
+        Path | None,
+        named("KEYFILE", "Replace the pseudonyms in the text of --from by the names in KEYFILE."),
+    ] = None,
     rbac: Annotated[
         bool,
         Parameter(help="Print the RBAC roles that reading a cluster needs, and exit.", negative=()),
@@ -28,34 +47,58 @@ def snapshot(
     resources that you are not allowed to read, and how that affects answers. `whatif`, `explain`
     and scenarios read the file like the output of kubectl.
 
+    With --anonymise, names, namespaces, images, labels and annotations become pseudonyms that sort
+    as the originals do, and what no question needs is dropped. Questions about the file have the
+    same answers; --reveal translates them back.
+
     Try:
 
         fairlead snapshot cluster.json --context prod
 
         fairlead snapshot --rbac | kubectl apply -f -
 
+        fairlead snapshot shared.json --context prod --anonymise names.key
+
+        fairlead snapshot answer.txt --from shared-answer.txt --reveal names.key
+
     Parameters
     ----------
     file
         Where to write the snapshot.
     """
+    from fairlead.cli.commands.snapshot_anonymous import reveal_text, write_anonymised
     from fairlead.cli.options.connection import read_cluster
     from fairlead.cli.output.atomic_file import AtomicFile, require_writable
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.live_resource import rbac_manifest, unreadable_lines
 
     if rbac:
-        if file is not None or connection.is_given:
+        if file is not None or connection.is_given or source or anonymise or reveal:
             raise InputError("--rbac", "prints roles and reads no cluster; use it alone")
         print(rbac_manifest(), end="")
         return exit_code.SUCCESS
     if file is None:
         raise InputError("FILE", "is required, unless --rbac is given")
     require_writable("FILE", file)
+    if reveal is not None:
+        if source is None or anonymise is not None or connection.is_given:
+            raise InputError("--reveal", "needs --from, and neither a cluster nor --anonymise")
+        reveal_text(file, source, reveal)
+        return exit_code.SUCCESS
+    if source is not None:
+        if connection.is_given:
+            raise InputError("--from", "cannot be combined with a cluster")
+        if anonymise is None:
+            raise InputError("--from", "needs --anonymise or --reveal")
+        write_anonymised(file, anonymise, source=source)
+        return exit_code.SUCCESS
     live = read_cluster(connection)
-    with AtomicFile(file) as written:
-        written.write(live.encoded())
-    print(f"snapshot: {file} ({live.count():,} objects of {live.name})", file=sys.stderr)
+    if anonymise is not None:
+        write_anonymised(file, anonymise, live=live)
+    else:
+        with AtomicFile(file) as written:
+            written.write(live.encoded())
+        print(f"snapshot: {file} ({live.count():,} objects of {live.name})", file=sys.stderr)
     for line in unreadable_lines(live.unreadable_resources()):
         print(line, file=sys.stderr)
     return exit_code.SUCCESS

@@ -42,7 +42,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
 
-class Agreement(StrEnum):
+class ShadowAgreement(StrEnum):
     """How a placement compares with what a configuration would have chosen."""
 
     EQUAL = "equal"  # one of the best nodes
@@ -56,11 +56,11 @@ class Agreement(StrEnum):
 
 
 PLACEMENTS: Final = (
-    Agreement.EQUAL,
-    Agreement.SAMPLED,
-    Agreement.LOWER,
-    Agreement.INFEASIBLE,
-    Agreement.UNSCHEDULABLE,
+    ShadowAgreement.EQUAL,
+    ShadowAgreement.SAMPLED,
+    ShadowAgreement.LOWER,
+    ShadowAgreement.INFEASIBLE,
+    ShadowAgreement.UNSCHEDULABLE,
 )
 
 
@@ -74,7 +74,7 @@ class ShadowDecision(Struct, frozen=True):
 
     at: Instant
     configuration: str
-    agreement: Agreement
+    agreement: ShadowAgreement
     pod: str
     scheduler: str
     node: str
@@ -183,38 +183,40 @@ class Shadow:
         scheduler = pod.pod.spec.scheduler_name
         decided = partial(
             replace,
-            ShadowDecision(now, configuration.name, Agreement.EQUAL, pod.key, scheduler, node),
+            ShadowDecision(
+                now, configuration.name, ShadowAgreement.EQUAL, pod.key, scheduler, node
+            ),
         )
         if not self.cluster.table.count:
-            return decided(agreement=Agreement.UNSCHEDULABLE, reason="no nodes are known")
+            return decided(agreement=ShadowAgreement.UNSCHEDULABLE, reason="no nodes are known")
         found = find_nodes_that_fit(served.plans, pod)
         broken = found.error()
         if broken is not None:
-            return decided(agreement=Agreement.ERROR, reason=broken.message)
+            return decided(agreement=ShadowAgreement.ERROR, reason=broken.message)
         feasible = found.count()
         if not feasible:
             evaluation = evaluate(served, pod)
             victims = tuple(evaluation.room.victims) if evaluation.room is not None else ()
             reason = evaluation.fit_error
-            return decided(agreement=Agreement.UNSCHEDULABLE, reason=reason, victims=victims)
+            return decided(agreement=ShadowAgreement.UNSCHEDULABLE, reason=reason, victims=victims)
         best = self._best(served, pod, found)
         if isinstance(best, Status):
-            return decided(agreement=Agreement.ERROR, reason=best.message)
+            return decided(agreement=ShadowAgreement.ERROR, reason=best.message)
         decided = partial(
             decided, choices=tuple(best[:CHOICES_MAX]), equals=len(best), feasible=feasible
         )
         if node in best:
-            return decided(agreement=Agreement.EQUAL)
+            return decided(agreement=ShadowAgreement.EQUAL)
         info = self.cluster.table.find(node)
         if info is None:
-            return decided(agreement=Agreement.INFEASIBLE, reason="the node is not known")
+            return decided(agreement=ShadowAgreement.INFEASIBLE, reason="the node is not known")
         if not found.is_feasible(info):
             why = found.diagnosis().status_of(info.row)
-            return decided(agreement=Agreement.INFEASIBLE, reason="; ".join(why.reasons))
+            return decided(agreement=ShadowAgreement.INFEASIBLE, reason="; ".join(why.reasons))
         score, highest = self._scores(served, pod, found, node)
         percentage = configuration.percentages.get(pod.pod.spec.scheduler_name)
         enough = feasible_nodes_to_find(percentage or ADAPTIVE, self.cluster.table.count)
-        agreement = Agreement.SAMPLED if feasible > enough else Agreement.LOWER
+        agreement = ShadowAgreement.SAMPLED if feasible > enough else ShadowAgreement.LOWER
         return decided(agreement=agreement, score=score, best_score=highest)
 
     def _nominated(
@@ -224,7 +226,7 @@ class Shadow:
         served = _served(configuration, pod)
         found = find_nodes_that_fit(served.plans, pod)
         feasible = found.count()
-        agreement = Agreement.NEEDLESS if feasible else Agreement.PREEMPTED
+        agreement = ShadowAgreement.NEEDLESS if feasible else ShadowAgreement.PREEMPTED
         best = self._best(served, pod, found) if feasible else []
         names = () if isinstance(best, Status) else tuple(best)
         scheduler = pod.pod.spec.scheduler_name

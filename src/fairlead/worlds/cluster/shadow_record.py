@@ -13,10 +13,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.worlds.cluster.shadow import PLACEMENTS, Agreement, ShadowDecision
+from fairlead.worlds.cluster.shadow import PLACEMENTS, ShadowAgreement, ShadowDecision
 
 EXAMPLES_MAX: Final = 5
-_AGREEING: Final = (Agreement.EQUAL, Agreement.SAMPLED)
+_AGREEING: Final = (ShadowAgreement.EQUAL, ShadowAgreement.SAMPLED)
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -24,9 +24,9 @@ _encode: Final = msgspec.json.Encoder().encode
 class _Counts:
     """The decisions of one configuration, and some examples of each difference."""
 
-    by_agreement: Counter[Agreement] = field(default_factory=Counter)
+    by_agreement: Counter[ShadowAgreement] = field(default_factory=Counter)
     lost_score: int = 0
-    examples: dict[Agreement, list[ShadowDecision]] = field(
+    examples: dict[ShadowAgreement, list[ShadowDecision]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
@@ -35,7 +35,7 @@ class _Counts:
         """The number of placements that were compared."""
         return sum(self.by_agreement[one] for one in PLACEMENTS)
 
-    def ratio(self, agreeing: Iterable[Agreement]) -> float:
+    def ratio(self, agreeing: Iterable[ShadowAgreement]) -> float:
         """Return the share of placements with one of `agreeing`; 1 without placements."""
         placements = self.placements
         return sum(self.by_agreement[one] for one in agreeing) / placements if placements else 1.0
@@ -56,7 +56,7 @@ class ShadowRecord(Collector):
         if decision.score is not None and decision.best_score is not None:
             counts.lost_score += decision.best_score - decision.score
         examples = counts.examples[decision.agreement]
-        if decision.agreement is not Agreement.EQUAL and len(examples) < EXAMPLES_MAX:
+        if decision.agreement is not ShadowAgreement.EQUAL and len(examples) < EXAMPLES_MAX:
             examples.append(decision)
         if self._lines is not None:
             self._lines.write(_encode(_as_json(decision)) + b"\n")
@@ -74,7 +74,7 @@ class ShadowRecord(Collector):
             labels=["configuration"],
         )
         for name, counts in self._counts.items():
-            for agreement in Agreement:
+            for agreement in ShadowAgreement:
                 decisions.add_metric([name, agreement.value], counts.by_agreement[agreement])
             ratio.add_metric([name], counts.ratio(_AGREEING))
         yield decisions
@@ -86,12 +86,14 @@ class ShadowRecord(Collector):
 
 
 def _summary(counts: _Counts) -> dict[str, Any]:
-    differing = counts.by_agreement[Agreement.LOWER] + counts.by_agreement[Agreement.SAMPLED]
+    differing = (
+        counts.by_agreement[ShadowAgreement.LOWER] + counts.by_agreement[ShadowAgreement.SAMPLED]
+    )
     return {
         "placements": counts.placements,
-        "equalRatio": round(counts.ratio((Agreement.EQUAL,)), 4),
+        "equalRatio": round(counts.ratio((ShadowAgreement.EQUAL,)), 4),
         "agreementRatio": round(counts.ratio(_AGREEING), 4),
-        "decisions": {one.value: counts.by_agreement[one] for one in Agreement},
+        "decisions": {one.value: counts.by_agreement[one] for one in ShadowAgreement},
         "averageScoreLost": round(counts.lost_score / differing, 2) if differing else 0,
         "examples": {
             agreement.value: [_as_json(one) for one in examples]

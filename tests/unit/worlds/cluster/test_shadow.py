@@ -11,7 +11,7 @@ from fairlead.api.codec import decode
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.worlds.cluster.shadow import Agreement, Shadow
+from fairlead.worlds.cluster.shadow import ShadowAgreement, Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
 
 NOW = 1_000_000_000
@@ -52,14 +52,14 @@ class Following:
 
 def test_one_of_the_best_nodes_is_equal():
     following = Following(node("a"), node("b"), node("small", cpu="1100m"))
-    assert following.see(pod("p"), pod("p", node="b")) == [Agreement.EQUAL]
+    assert following.see(pod("p"), pod("p", node="b")) == [ShadowAgreement.EQUAL]
     (decision,) = following.decisions
     assert (decision.choices, decision.equals, decision.feasible) == (("a", "b"), 2, 3)
 
 
 def test_a_worse_node_is_lower_by_its_score():
     following = Following(node("a"), node("small", cpu="1100m"))
-    assert following.see(pod("p"), pod("p", node="small")) == [Agreement.LOWER]
+    assert following.see(pod("p"), pod("p", node="small")) == [ShadowAgreement.LOWER]
     (decision,) = following.decisions
     assert decision.score < decision.best_score
 
@@ -67,24 +67,24 @@ def test_a_worse_node_is_lower_by_its_score():
 def test_sampling_explains_a_worse_node_of_many():
     nodes = [node(f"n{number}") for number in range(120)]
     following = Following(*nodes, node("small", cpu="1100m"))
-    assert following.see(pod("p"), pod("p", node="small")) == [Agreement.SAMPLED]
+    assert following.see(pod("p"), pod("p", node="small")) == [ShadowAgreement.SAMPLED]
 
 
 def test_a_node_that_does_not_fit_is_infeasible_and_the_reason_is_named():
     following = Following(node("a"), node("full", cpu="500m"))
-    assert following.see(pod("p"), pod("p", node="full")) == [Agreement.INFEASIBLE]
+    assert following.see(pod("p"), pod("p", node="full")) == [ShadowAgreement.INFEASIBLE]
     assert following.decisions[0].reason == "Insufficient cpu"
 
 
 def test_a_pod_that_fits_no_node_is_unschedulable():
     following = Following(node("full", cpu="500m"))
-    assert following.see(pod("p"), pod("p", node="full")) == [Agreement.UNSCHEDULABLE]
+    assert following.see(pod("p"), pod("p", node="full")) == [ShadowAgreement.UNSCHEDULABLE]
     assert following.decisions[0].reason.startswith("0/1 nodes are available")
 
 
 def test_the_victims_that_it_would_have_preempted_are_named():
     following = Following(node("a", cpu="1"), pod("low", node="a"), pod("p", priority=9))
-    assert following.see(pod("p", node="a", priority=9)) == [Agreement.UNSCHEDULABLE]
+    assert following.see(pod("p", node="a", priority=9)) == [ShadowAgreement.UNSCHEDULABLE]
     assert following.decisions[0].victims == ("d/low",)
 
 
@@ -93,19 +93,19 @@ def test_reality_is_followed():
     following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"))
     following.see(pod("p"), pod("q"), pod("p", node="a"), pod("q", node="a"))
     assert [one.agreement for one in following.decisions] == [
-        Agreement.EQUAL,
-        Agreement.INFEASIBLE,
+        ShadowAgreement.EQUAL,
+        ShadowAgreement.INFEASIBLE,
     ]
 
 
 def test_a_deleted_pod_leaves_its_room():
     following = Following(node("a", cpu="1500m"), pod("old", node="a"))
     following.shadow.handle(ObjectDeleted(pod("old", node="a")), NOW)
-    assert following.see(pod("p"), pod("p", node="a")) == [Agreement.EQUAL]
+    assert following.see(pod("p"), pod("p", node="a")) == [ShadowAgreement.EQUAL]
 
 
 @pytest.mark.parametrize(
-    ("room", "expected"), [("4", Agreement.NEEDLESS), ("500m", Agreement.PREEMPTED)]
+    ("room", "expected"), [("4", ShadowAgreement.NEEDLESS), ("500m", ShadowAgreement.PREEMPTED)]
 )
 def test_a_preemption_is_needless_if_the_pod_fits(room, expected):
     following = Following(node("a", cpu="1"), node("b", cpu=room), pod("low", node="a"))
@@ -124,7 +124,7 @@ def test_what_no_scheduler_did_is_not_compared(seen):
 def test_pods_of_any_scheduler_are_compared_by_the_first_profile():
     following = Following(node("a"))
     pending, placed = pod("p", scheduler="x"), pod("p", node="a", scheduler="x")
-    assert following.see(pending, placed) == [Agreement.EQUAL]
+    assert following.see(pending, placed) == [ShadowAgreement.EQUAL]
 
 
 def test_two_configurations_are_compared_side_by_side():
@@ -136,7 +136,7 @@ def test_two_configurations_are_compared_side_by_side():
     following.see(pod("p"), pod("p", node="empty"))
     found = {one.configuration: one for one in following.decisions}
     assert found["present"].choices == ("empty",)
-    assert found["new"].agreement in (Agreement.LOWER, Agreement.EQUAL)
+    assert found["new"].agreement in (ShadowAgreement.LOWER, ShadowAgreement.EQUAL)
     assert found["new"].best_score != found["present"].best_score
 
 

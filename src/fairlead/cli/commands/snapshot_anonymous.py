@@ -1,0 +1,82 @@
+"""Writes anonymised snapshots and their keys, and reveals pseudonyms in texts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairlead.cli.output.atomic_file import AtomicFile, require_writable
+from fairlead.whatif.input.document import decode_text, read_bytes, read_one
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.anonymous import PUBLISHED, anonymised
+from fairlead.whatif.snapshot.live import LiveObjects
+from fairlead.whatif.snapshot.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
+from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_annotations
+
+
+def write_anonymised(
+    file: Path, key_file: Path, *, source: str = "", live: LiveObjects | None = None
+) -> None:
+    """Write the snapshot `source`, or what was read of a cluster, and the key of its pseudonyms.
+
+    An existing key file is refused, because the snapshot that it belongs to could not be revealed
+    any more. Raises InputError.
+    """
+    if key_file.exists():
+        raise InputError("--anonymise", "exists already; choose another", object_name=str(key_file))
+    require_writable("--anonymise", key_file)
+    objects, annotations = _objects(source, live)
+    found = anonymised(objects)
+    _write_key(key_file, found.pseudonyms)
+    listing = {"apiVersion": "v1", "kind": "List", "metadata": {"annotations": annotations}}
+    head = msgspec.json.encode(listing)
+    with AtomicFile(file) as written:
+        items = b",\n".join(msgspec.json.encode(one) for one in found.objects)
+        written.write(b"".join((head[:-1], b',"items":[', items, b"]}\n")))
+    print(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})", file=sys.stderr)
+    print(PUBLISHED, file=sys.stderr)
+    for kind, count in sorted(found.dropped.items()):
+        print(f"dropped {count:,} objects of kind {kind}", file=sys.stderr)
+
+
+def _objects(
+    source: str, live: LiveObjects | None
+) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
+    """Return the objects, and the annotations of the List that is written."""
+    if live is not None:
+        items = msgspec.json.decode(live.encoded())["items"]
+        return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
+    snapshot = read_snapshot(source)
+    objects = [manifest.value for manifest in snapshot.manifests]
+    return objects, snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
+
+
+def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:
+    """Write the key, readable by its owner only. Raises InputError."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.encode(pseudonyms.as_json()))
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError("--anonymise", problem, object_name=str(path)) from None
+
+
+def reveal_text(file: Path, source: str, key_file: Path) -> None:
+    """Write the text `source` with the names in `key_file`. Raises InputError."""
+    match read_one(str(key_file)).value:
+        case {"apiVersion": str(version), "kind": str(kind), "segments": list(segments)} if (
+            version,
+            kind,
+        ) == (KEY_VERSION, KEY_KIND) and all(isinstance(one, str) for one in segments):
+            pseudonyms = Pseudonyms(segments)
+        case _:
+            raise InputError(str(key_file), "is not a key that --anonymise wrote")
+    text = decode_text(source, read_bytes(Path(source)))
+    with AtomicFile(file) as written:
+        written.write(pseudonyms.reveal(text).encode())

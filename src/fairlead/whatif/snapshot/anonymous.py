@@ -1,0 +1,302 @@
+"""Anonymises the objects of a snapshot, so that questions about them have the same answers.
+
+Every text is replaced by its pseudonym unless a rule below keeps it because Fairlead's rules
+depend on it. What no question needs is dropped. `PUBLISHED` describes both for users.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.whatif.snapshot.pseudonym import Pseudonyms, SegmentCollector, ordinal_of
+
+PUBLISHED: Final = """\
+kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and
+  resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors; the values of
+  well-known labels (zone, region, instance type, architecture, operating system, capacity type) but
+  not host names; numbers that Gt and Lt compare; names of the system's namespaces and priority
+  classes; scheduler names, drivers and provisioners; attributes of devices; fairlead.dev annotations
+dropped: environments, commands, arguments, probes, lifecycle hooks, mounts, security contexts,
+  addresses, messages, managed fields, applied configurations, events, Secrets, ConfigMaps,
+  admission policies and webhooks
+replaced: every other text (names, namespaces, uids, images, host names, labels, annotations)"""
+
+DROPPED_KINDS: Final = frozenset(
+    (
+        "Event",
+        "Secret",
+        "ConfigMap",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+    )
+)
+_DROPPED_FIELDS: Final = frozenset(
+    """
+    managedFields env envFrom command args livenessProbe readinessProbe startupProbe lifecycle
+    volumeMounts volumeDevices terminationMessagePath securityContext imagePullSecrets workingDir
+    message note addresses podIP podIPs hostIP hostIPs podCIDR podCIDRs machineID systemUUID bootID
+    osImage kernelVersion containerRuntimeVersion imageID containerID sources hostAliases dnsConfig
+    clusterIP clusterIPs externalIPs externalName loadBalancer loadBalancerIP selfLink lastState
+    secretRef nodePublishSecretRef controllerPublishSecretRef nodeStageSecretRef volumeHandle
+    volumeAttributes mountOptions parameters description
+    """.split()
+)
+_LABEL_MAPS: Final = frozenset(("labels", "annotations", "matchLabels", "nodeSelector"))
+# Maps from resource names to quantities.
+_QUANTITY_MAPS: Final = frozenset(
+    """
+    requests limits allocatable capacity hard used overhead podFixed allocatedResources minResources
+    deserved capability guarantee reserved max min default defaultRequest maxLimitRequestRatio
+    kubeReserved systemReserved
+    """.split()
+)
+# Whole subtrees that stay, and fields whose plain values stay.
+_KEPT_SUBTREES: Final = frozenset(("attributes", "selectors", "cel"))
+_KEPT_FIELDS: Final = frozenset(
+    """
+    apiVersion kind phase status effect operator restartPolicy dnsPolicy imagePullPolicy
+    terminationMessagePolicy whenUnsatisfiable nodeAffinityPolicy nodeTaintsPolicy protocol qosClass
+    preemptionPolicy accessModes volumeMode persistentVolumeReclaimPolicy volumeBindingMode
+    provisioner driver attacher concurrencyPolicy schedule timeZone podManagementPolicy
+    schedulerName controllerName reason scope scopes scopeName policyTypes sessionAffinity
+    internalTrafficPolicy externalTrafficPolicy ipFamilies ipFamilyPolicy completionMode
+    podReplacementPolicy unhealthyPodEvictionPolicy selectionPolicy action whenDeleted whenScaled
+    resource resourceName resourceVersion expression kubeletVersion kubeProxyVersion
+    operatingSystem architecture fieldPath apiGroup state consolidationPolicy resizePolicy handler
+    """.split()
+)
+_KEPT_VALUES: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|-?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
+)
+_VENDORS: Final = (
+    "kubernetes.io",
+    "k8s.io",
+    "karpenter.sh",
+    "karpenter.k8s.aws",
+    "volcano.sh",
+    "x-k8s.io",
+    "sigs.dev",
+    "eks.amazonaws.com",
+    "cloud.google.com",
+    "kubernetes.azure.com",
+    "nvidia.com",
+    "amd.com",
+    "intel.com",
+    "fairlead.dev",
+)
+_WELL_KNOWN: Final = frozenset(
+    """
+    topology.kubernetes.io/zone topology.kubernetes.io/region
+    failure-domain.beta.kubernetes.io/zone failure-domain.beta.kubernetes.io/region
+    kubernetes.io/arch kubernetes.io/os beta.kubernetes.io/arch beta.kubernetes.io/os
+    node.kubernetes.io/instance-type beta.kubernetes.io/instance-type karpenter.sh/capacity-type
+    eks.amazonaws.com/capacityType node.kubernetes.io/windows-build
+    """.split()
+)
+# Labels that workload controllers write and read.
+_CONTROLLERS_KEYS: Final = frozenset(
+    """
+    pod-template-hash controller-revision-hash pod-template-generation job-name controller-uid
+    statefulset.kubernetes.io/pod-name
+    """.split()
+)
+_OWN: Final = "fairlead.dev/"
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_PLAIN_VALUE: Final = re.compile(r"-?[0-9]+|true|false|yes|no|")
+_ENUMERATED: Final = re.compile(r"([A-Z][A-Za-z]*)?")
+_FINALIZERS: Final = ("kubernetes", "foregroundDeletion", "orphan")
+_COMPARING: Final = ("Gt", "Lt")
+
+Replace = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymousObjects:
+    """The anonymised objects, their key, and how many objects of each kind were dropped."""
+
+    objects: list[Json]
+    pseudonyms: Pseudonyms
+    dropped: Counter[str]
+
+
+def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
+    """Anonymise the objects of one snapshot together, so that references between them stay."""
+    found = list(objects)
+    kept = [one for one in found if one.get("kind") not in DROPPED_KINDS]
+    dropped = Counter(str(one.get("kind")) for one in found if one.get("kind") in DROPPED_KINDS)
+    compared = frozenset(key for one in kept for key in _compared_keys(one))
+    ordinals = _ordinals(kept)
+    collector = SegmentCollector()
+    collecting = _Rewriter(_with_ordinals(collector.replace, ordinals), compared)
+    for one in kept:
+        collecting.object(one)
+    pseudonyms = Pseudonyms(collector.segments)
+    rewriter = _Rewriter(_with_ordinals(pseudonyms.replace, ordinals), compared)
+    return AnonymousObjects([rewriter.object(one) for one in kept], pseudonyms, dropped)
+
+
+def _compared_keys(value: Any) -> Iterator[str]:
+    """Yield the label keys whose values some requirement compares as numbers."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _compared_keys(one)
+    elif isinstance(value, dict):
+        if value.get("operator") in _COMPARING and isinstance(value.get("key"), str):
+            yield value["key"]
+        for one in value.values():
+            yield from _compared_keys(one)
+
+
+def _ordinals(objects: Iterable[Json]) -> dict[str, str]:
+    """Return the ordinals at the end of the names of StatefulSets' pods and their claims."""
+    found: dict[str, str] = {}
+    for one in objects:
+        if one.get("kind") != "Pod":
+            continue
+        meta = one.get("metadata") or {}
+        for owner in meta.get("ownerReferences") or ():
+            if owner.get("kind") == "StatefulSet":
+                ordinal = ordinal_of(meta["name"], owner.get("name", ""))
+                if ordinal:
+                    found[meta["name"]] = ordinal
+                    claims = _claims(one, meta["name"])
+                    found.update((claim, ordinal) for claim in claims)
+    return found
+
+
+def _claims(pod: Json, name: str) -> Iterator[str]:
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
+        if claim.endswith(f"-{name}"):
+            yield claim
+
+
+def _with_ordinals(replace: Replace, ordinals: Mapping[str, str]) -> Replace:
+    """Return `replace`, which keeps the ordinals of StatefulSets' pods: controllers read them."""
+
+    def replaced(name: str) -> str:
+        ordinal = ordinals.get(name)
+        if ordinal is None:
+            return replace(name)
+        return f"{replace(name.removesuffix(f'-{ordinal}'))}-{ordinal}"
+
+    return replaced
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriter:
+    """Rewrites objects with `replace`; `compared` are the label keys that Gt and Lt compare."""
+
+    replace: Replace
+    compared: frozenset[str]
+
+    def object(self, obj: Json) -> Json:
+        """Return the anonymised `obj`."""
+        rewritten: Json = self._value("", obj)
+        return rewritten
+
+    def _value(self, field: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self._members(field, value)
+        if isinstance(value, list):
+            if field == "finalizers":
+                return [self._finalizer(one) for one in value]
+            return [self._value(field, one) for one in value]
+        if isinstance(value, str):
+            return self._text(field, value)
+        return value
+
+    def _members(self, field: str, value: Json) -> Json:
+        is_selector = field == "selector" and not value.keys() & {"matchLabels", "matchExpressions"}
+        if (field in _LABEL_MAPS or is_selector) and all(
+            isinstance(one, str) for one in value.values()
+        ):
+            return self._labels(value)
+        if field in _QUANTITY_MAPS and not any(isinstance(one, dict) for one in value.values()):
+            return value
+        if isinstance(value.get("key"), str) and ("operator" in value or "effect" in value):
+            return self._requirement(value)
+        return {
+            name: one if _is_kept(name, one) else self._value(name, one)
+            for name, one in value.items()
+            if name not in _DROPPED_FIELDS
+        }
+
+    def _labels(self, labels: Mapping[str, str]) -> Json:
+        return {
+            self._key(key): self._label_value(key, value)
+            for key, value in labels.items()
+            if key != _APPLIED
+        }
+
+    def _requirement(self, value: Json) -> Json:
+        """Rewrite a taint, a toleration or a requirement on labels or fields."""
+        key, rewritten = value["key"], dict(value)
+        is_field = key.startswith("metadata.")
+        rewritten["key"] = key if is_field else self._key(key)
+        if "value" in value:
+            rewritten["value"] = self._label_value(key, value["value"] or "")
+        if "values" in value:
+            rewritten["values"] = [self._label_value(key, one) for one in value["values"] or ()]
+        return rewritten
+
+    def _key(self, key: str) -> str:
+        return key if _is_published(key) else self.replace(key)
+
+    def _label_value(self, key: str, value: str) -> str:
+        is_number = key in self.compared and value.lstrip("-").isdecimal()
+        if is_number or key in _WELL_KNOWN or key.startswith(_OWN):
+            return value
+        is_plain = _is_published(key) and _PLAIN_VALUE.fullmatch(value)
+        return value if is_plain else self.replace(value)
+
+    def _finalizer(self, name: str) -> str:
+        return name if name in _FINALIZERS else self._key(name)
+
+    def _text(self, field: str, text: str) -> str:
+        if field == "topologyKey":
+            return self._key(text)
+        if field in ("type", "conditionType"):
+            return text if _ENUMERATED.fullmatch(text) else self._key(text)
+        if field in ("image", "names", "reference"):
+            return self._image(text)
+        if field in ("name", "generateName", "namespace", "uid") or not _KEPT_VALUES.fullmatch(
+            text
+        ):
+            ending = "-" if field == "generateName" and text.endswith("-") else ""
+            return self.replace(text.removesuffix(ending)) + ending
+        return text
+
+    def _image(self, image: str) -> str:
+        """Return an image with a tag, so that a node's images still match those of pods."""
+        # upstream: pkg/scheduler/framework/plugins/imagelocality: normalizedImageName
+        if not image:
+            return image
+        normalized = image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+        return f"{self.replace(normalized)}:v"
+
+
+def _is_published(key: str) -> bool:
+    """Return whether a label or annotation key is one of Kubernetes or a known vendor."""
+    prefix = key.partition("/")[0] if "/" in key else ""
+    return (
+        not key
+        or key in _CONTROLLERS_KEYS
+        or any(prefix == one or prefix.endswith(f".{one}") for one in _VENDORS)
+    )
+
+
+def _is_kept(field: str, value: Any) -> bool:
+    if field in _KEPT_SUBTREES:
+        return True
+    parts = value if isinstance(value, list) else [value]
+    return field in _KEPT_FIELDS and not any(isinstance(one, dict | list) for one in parts)

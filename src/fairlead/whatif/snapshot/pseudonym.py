@@ -1,0 +1,123 @@
+"""Pseudonyms: replaces names by others with the same structure and sort order, reversibly.
+
+A name is split at `-`, `.` and `/`, and each segment is replaced by a letter code and a number of
+fixed width, in the order of the segments:
+
+    shop/web-6f7c    eu/web-0    web        ->        x4/x7-03    x2/x7-0    x7
+
+So names that share segments still do (a ReplicaSet and its pods), and two pseudonyms compare as
+their originals do. The segments of Kubernetes' own names (KEPT) stay as they are, and each letter
+code sorts between those of them between which its segments sort.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any, Final
+
+# The segments of the system's namespaces and priority classes.
+KEPT: Final = (
+    "cluster",
+    "critical",
+    "default",
+    "kube",
+    "lease",
+    "node",
+    "public",
+    "system",
+)
+# Codes for segments up to each of KEPT; a code and a number sort between two neighbours of KEPT.
+_CODES: Final = ("a", "cm", "cs", "e", "kv", "m", "o", "q", "x")
+_DIGIT, _UPPER = "0", "A"
+_SEPARATOR: Final = re.compile(r"([-./])")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ORDINAL: Final = re.compile(r"(?P<name>.+)-(?P<ordinal>[0-9]+)")
+
+
+class SegmentCollector:
+    """Collects the segments of names; `replace` returns each name as it is."""
+
+    def __init__(self) -> None:
+        """Start without segments."""
+        self.segments: set[str] = set()
+
+    def replace(self, name: str) -> str:
+        """Collect the segments of `name`."""
+        self.segments.update(part for part in _split(name) if part not in KEPT)
+        return name
+
+
+class Pseudonyms:
+    """The pseudonyms of known segments."""
+
+    def __init__(self, segments: Iterable[str]) -> None:
+        """`segments` are all that `replace` will meet."""
+        self.segments = sorted(segments)
+        self.width = len(str(len(self.segments)))
+        self._token_of = {
+            segment: f"{_code(segment)}{number:0{self.width}}"
+            for number, segment in enumerate(self.segments)
+        }
+        codes = "|".join(sorted({*_CODES, _DIGIT, _UPPER}, key=len, reverse=True))
+        self._token = re.compile(
+            rf"(?<![A-Za-z0-9])(?:{codes})([0-9]{{{self.width}}})(?![A-Za-z0-9])"
+        )
+
+    def replace(self, name: str) -> str:
+        """Return the pseudonym of `name`. Raises KeyError for an unknown segment."""
+        if not name:
+            return name
+        parts = _split(name)
+        if len(parts) == 1:
+            return self._of(parts[0])
+        separators = iter(_SEPARATOR.findall(name))
+        return "".join(self._of(part) + next(separators, "") for part in parts)
+
+    def reveal(self, text: str) -> str:
+        """Return `text` with the originals of all pseudonyms in it."""
+
+        def original(found: re.Match[str]) -> str:
+            number = int(found[1])
+            if number >= len(self.segments):
+                return found[0]
+            segment = self.segments[number]
+            return segment if self._token_of[segment] == found[0] else found[0]
+
+        return self._token.sub(original, text)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of a key file."""
+        return {"apiVersion": KEY_VERSION, "kind": KEY_KIND, "segments": self.segments}
+
+    def _of(self, segment: str) -> str:
+        return segment if segment in KEPT or not segment else self._token_of[segment]
+
+
+KEY_VERSION: Final = "fairlead.dev/v1"
+KEY_KIND: Final = "PseudonymKey"
+
+
+def ordinal_of(name: str, owner: str) -> str:
+    """Return the ordinal in the name of a StatefulSet's pod, "" if there is none."""
+    found = _ORDINAL.fullmatch(name)
+    return found["ordinal"] if found is not None and found["name"] == owner else ""
+
+
+def _split(name: str) -> list[str]:
+    """Return the segments of `name`; a uid, or a text that is no name, is one segment."""
+    if _UID.fullmatch(name) or not _NAME.fullmatch(name):
+        return [name]
+    return _SEPARATOR.split(name)[::2]
+
+
+def _code(segment: str) -> str:
+    """Return the letter code of `segment`, which decides how its pseudonyms sort among KEPT."""
+    first = segment[:1]
+    if first.isascii() and first.isdigit():
+        return _DIGIT
+    if first < "a":
+        return _UPPER
+    return _CODES[bisect_right(KEPT, segment)]

@@ -1,0 +1,126 @@
+"""Anonymised snapshots: questions have the same answers, and no name of the original is left."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead.whatif.snapshot.anonymous import _WELL_KNOWN
+from fairlead.whatif.snapshot.pseudonym import Pseudonyms
+from fairlead.whatif.snapshot.snapshot import read_snapshot
+
+STORE = str(Path(__file__).parents[2] / "examples" / "store" / "store.yaml")
+SYSTEM = {"default", "kube-system", "kube-public", "kube-node-lease"}
+SYSTEM |= {"system-node-critical", "system-cluster-critical", "default-scheduler"}
+
+# Labels of workload controllers, whose keys are published.
+CONTROLLERS = {"pod-template-hash", "controller-revision-hash", "pod-template-generation"}
+
+
+def fairlead(*arguments):
+    command = [sys.executable, "-m", "fairlead.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """The anonymised store, and the key of its pseudonyms."""
+    folder = tmp_path_factory.mktemp("shared")
+    file, key = folder / "shared.json", folder / "names.key"
+    done = fairlead("snapshot", file, "--anonymise", key, "--from", STORE)
+    assert done.returncode == 0, done.stderr
+    assert "dropped: environments" in done.stderr
+    assert "kept: kinds" in done.stderr
+    return file, key
+
+
+def pseudonyms(key):
+    return Pseudonyms(json.loads(key.read_text())["segments"])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [["--drain", "worker-03"], ["--fail-zone", "west-1a", "--for", "20m"]],
+    ids=["a drain", "a zone that fails"],
+)
+def test_answers_are_the_same_under_the_mapping(shared, question, tmp_path):
+    file, key = shared
+    names = pseudonyms(key)
+    asked = [names.replace(word) if word.startswith("worker-") else word for word in question]
+    original = fairlead("whatif", STORE, *question, "-o", "json")
+    answer, revealed = tmp_path / "answer.json", tmp_path / "revealed.json"
+    anonymous = fairlead("whatif", file, *asked, "-o", "json")
+    assert anonymous.returncode == original.returncode
+    answer.write_text(anonymous.stdout)
+    assert fairlead("snapshot", revealed, "--from", answer, "--reveal", key).returncode == 0
+    found = json.loads(revealed.read_text())
+    expected = json.loads(original.stdout)
+    assert {**found, "source": ""} == {**expected, "source": ""}
+
+
+def texts(value, path=()):
+    """Every text of an object, with the fields that lead to it."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield (*path, "<key>"), key
+            yield from texts(one, (*path, key))
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts(one, path)
+    elif isinstance(value, str):
+        yield path, value
+
+
+def secrets(objects):
+    """Names, images, values of labels and annotations, and the keys of users."""
+    for one in objects:
+        for path, text in texts(one):
+            is_name = path[-1] in ("name", "namespace", "uid", "image", "nodeName", "generateName")
+            is_label = "labels" in path or "annotations" in path or "matchLabels" in path
+            if path[-1] in _WELL_KNOWN or path[-1].startswith("fairlead.dev/"):
+                continue
+            if (is_name or is_label) and text not in SYSTEM:
+                yield text
+
+
+def test_no_name_of_the_original_is_left(shared):
+    file, _ = shared
+    hidden = set(secrets(one.value for one in read_snapshot(STORE).manifests))
+    hidden = {
+        text
+        for text in hidden
+        if text not in CONTROLLERS and not re.fullmatch(r"[0-9]*|true|.*kubernetes\.io.*", text)
+    }
+    assert {"worker-03", "store", "frontend", "analytics/reports:1"} <= hidden
+    left = {text for _, text in texts(json.loads(file.read_text()))}
+    assert left & hidden == set()
+
+
+def test_the_key_is_for_its_owner_only_and_never_overwritten(shared):
+    _, key = shared
+    assert key.stat().st_mode & 0o077 == 0
+    done = fairlead("snapshot", "other.json", "--anonymise", key, "--from", STORE)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"fairlead: --anonymise: {key}: exists already; choose another\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["x.json", "--from", STORE], "--from: needs --anonymise or --reveal"),
+        (["x.json", "--reveal", "k"], "--reveal: needs --from, and neither a cluster nor"),
+        (["x.json", "--from", STORE, "--reveal", STORE], "is not a key that --anonymise wrote"),
+        (["--rbac", "--anonymise", "k"], "--rbac: prints roles and reads no cluster"),
+    ],
+)
+def test_wrong_combinations_are_refused(arguments, said):
+    done = fairlead("snapshot", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr

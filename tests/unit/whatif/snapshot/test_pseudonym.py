@@ -1,0 +1,113 @@
+"""Pseudonyms keep order and structure, and can be revealed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.whatif.snapshot.anonymous import anonymised
+from fairlead.whatif.snapshot.pseudonym import KEPT, Pseudonyms, SegmentCollector
+
+segments = st.from_regex(r"[a-z0-9]([a-z0-9]{0,5})", fullmatch=True) | st.sampled_from(KEPT)
+names = st.lists(segments, min_size=1, max_size=4).map("-".join)
+
+
+def made(found):
+    collector = SegmentCollector()
+    for name in found:
+        collector.replace(name)
+    return Pseudonyms(collector.segments)
+
+
+@given(st.lists(names, min_size=1, max_size=30))
+def test_pseudonyms_sort_as_the_names_do(found):
+    pseudonyms = made(found)
+    assert sorted(found) == sorted(found, key=pseudonyms.replace)
+
+
+@given(st.lists(names, min_size=1, max_size=30))
+def test_pseudonyms_are_revealed_in_any_text(found):
+    pseudonyms = made(found)
+    text = " | ".join(map(pseudonyms.replace, found))
+    assert pseudonyms.reveal(text) == " | ".join(found)
+
+
+def test_shared_segments_stay_shared():
+    pseudonyms = made(["web", "web-6f7c", "web-6f7c-x2x9"])
+    short, middle, long = map(pseudonyms.replace, ["web", "web-6f7c", "web-6f7c-x2x9"])
+    assert middle.startswith(f"{short}-")
+    assert long.startswith(f"{middle}-")
+
+
+def test_names_of_the_system_stay():
+    pseudonyms = made(["kube-system", "kube-ops"])
+    assert pseudonyms.replace("kube-system") == "kube-system"
+    assert pseudonyms.replace("kube-ops").startswith("kube-o")
+
+
+def obj(kind, name, spec=None, **metadata):
+    meta = {"name": name, **metadata}
+    return {"apiVersion": "v1", "kind": kind, "metadata": meta, "spec": spec or {}}
+
+
+def test_ordinals_of_stateful_sets_stay():
+    owner = {"kind": "StatefulSet", "name": "db", "uid": "u"}
+    claim = {"persistentVolumeClaim": {"claimName": "data-db-7"}}
+    pod = obj("Pod", "db-7", {"volumes": [claim]}, ownerReferences=[owner])
+    found = anonymised([pod, obj("PersistentVolumeClaim", "data-db-7")])
+    first, second = found.objects
+    assert first["metadata"]["name"].endswith("-7")
+    claimed = first["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"]
+    assert claimed == second["metadata"]["name"]
+    assert claimed.endswith(f"-{first['metadata']['name']}")
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"kubernetes.io/arch": "arm64"}, {"kubernetes.io/arch": "arm64"}),
+        ({"topology.kubernetes.io/zone": "eu-1a"}, {"topology.kubernetes.io/zone": "eu-1a"}),
+        ({"fairlead.dev/run-duration": "5s"}, {"fairlead.dev/run-duration": "5s"}),
+        ({"node.kubernetes.io/slot": "4"}, {"node.kubernetes.io/slot": "4"}),
+    ],
+)
+def test_published_labels_stay(labels, expected):
+    (found,) = anonymised([obj("Node", "n", labels=labels)]).objects
+    assert found["metadata"]["labels"] == expected
+
+
+def test_host_names_go_and_stay_equal_to_the_name_of_the_node():
+    labels = {"kubernetes.io/hostname": "worker-1"}
+    (found,) = anonymised([obj("Node", "worker-1", labels=labels)]).objects
+    assert found["metadata"]["labels"]["kubernetes.io/hostname"] == found["metadata"]["name"]
+    assert "worker" not in found["metadata"]["name"]
+
+
+def test_numbers_that_are_compared_stay():
+    term = {"matchExpressions": [{"key": "team/size", "operator": "Gt", "values": ["5"]}]}
+    pod = obj("Pod", "p", {"affinity": {"nodeAffinity": {"terms": [term]}}})
+    node = obj("Node", "n", labels={"team/size": "7", "team/name": "7"})
+    found, other = anonymised([pod, node]).objects
+    (expression,) = found["spec"]["affinity"]["nodeAffinity"]["terms"][0]["matchExpressions"]
+    assert expression["values"] == ["5"]
+    assert other["metadata"]["labels"][expression["key"]] == "7"
+    assert sorted(other["metadata"]["labels"].values())[-1] == "7"
+
+
+def test_images_of_nodes_still_match_those_of_pods():
+    pod = obj("Pod", "p", {"containers": [{"name": "c", "image": "shop/web"}]})
+    node = obj("Node", "n") | {"status": {"images": [{"names": ["shop/web:latest"]}]}}
+    found, other = anonymised([pod, node]).objects
+    assert found["spec"]["containers"][0]["image"] == other["status"]["images"][0]["names"][0]
+
+
+def test_what_no_question_needs_is_dropped():
+    container = {"name": "c", "image": "i", "env": [{"name": "PASSWORD"}], "args": ["--x"]}
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    pod = obj("Pod", "p", {"containers": [container]}, annotations=annotations)
+    result = anonymised([pod, obj("Secret", "s"), obj("Event", "e")])
+    (found,) = result.objects
+    assert sorted(found["spec"]["containers"][0]) == ["image", "name"]
+    assert found["metadata"]["annotations"] == {}
+    assert result.dropped == {"Secret": 1, "Event": 1}
