@@ -66,7 +66,7 @@ def snapshot(
     file
         Where to write the snapshot.
     """
-    from fairlead.cli.commands.snapshot_anonymous import reveal_text, write_anonymised
+    from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised
     from fairlead.cli.options.connection import read_cluster
     from fairlead.cli.output.atomic_file import AtomicFile, require_writable
     from fairlead.whatif.input.error import InputError
@@ -80,18 +80,10 @@ def snapshot(
     if file is None:
         raise InputError("FILE", "is required, unless --rbac is given")
     require_writable("FILE", file)
-    if reveal is not None:
-        if source is None or anonymise is not None or connection.is_given:
-            raise InputError("--reveal", "needs --from, and neither a cluster nor --anonymise")
-        reveal_text(file, source, reveal)
-        return exit_code.SUCCESS
-    if source is not None:
+    if source is not None or reveal is not None:
         if connection.is_given:
             raise InputError("--from", "cannot be combined with a cluster")
-        if anonymise is None:
-            raise InputError("--from", "needs --anonymise or --reveal")
-        write_anonymised(file, anonymise, source=source)
-        return exit_code.SUCCESS
+        return rewrite(file, source, anonymise, reveal)
     live = read_cluster(connection)
     if anonymise is not None:
         write_anonymised(file, anonymise, live=live)

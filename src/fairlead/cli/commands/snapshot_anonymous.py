@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from fairlead.cli import exit_code
 from fairlead.cli.output.atomic_file import AtomicFile, require_writable
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
@@ -17,6 +18,19 @@ from fairlead.whatif.snapshot.anonymous import PUBLISHED, anonymised
 from fairlead.whatif.snapshot.live import LiveObjects
 from fairlead.whatif.snapshot.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_annotations
+
+
+def rewrite(file: Path, source: str | None, anonymise: Path | None, reveal: Path | None) -> int:
+    """Anonymise the snapshot `source`, or reveal the pseudonyms in it. Raises InputError."""
+    if reveal is not None:
+        if source is None or anonymise is not None:
+            raise InputError("--reveal", "needs --from, and neither a cluster nor --anonymise")
+        reveal_text(file, source, reveal)
+        return exit_code.SUCCESS
+    if source is None or anonymise is None:
+        raise InputError("--from", "needs --anonymise or --reveal")
+    write_anonymised(file, anonymise, source=source)
+    return exit_code.SUCCESS
 
 
 def write_anonymised(

@@ -17,14 +17,20 @@ from fairlead.whatif.snapshot.pseudonym import Pseudonyms, SegmentCollector, ord
 
 PUBLISHED: Final = """\
 kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and
-  resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors; the values of
-  well-known labels (zone, region, instance type, architecture, operating system, capacity type) but
-  not host names; numbers that Gt and Lt compare; names of the system's namespaces and priority
-  classes; scheduler names, drivers and provisioners; attributes of devices; fairlead.dev annotations
+  resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors; values of
+  well-known labels (zone, region, instance type, architecture, operating system, capacity type)
+  but not host names; numbers that Gt and Lt compare; names of the system's namespaces and priority
+  classes; scheduler names, drivers and provisioners; attributes of devices; fairlead.dev
+  annotations
 dropped: environments, commands, arguments, probes, lifecycle hooks, mounts, security contexts,
   addresses, messages, managed fields, applied configurations, events, Secrets, ConfigMaps,
   admission policies and webhooks
 replaced: every other text (names, namespaces, uids, images, host names, labels, annotations)"""
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
 
 DROPPED_KINDS: Final = frozenset(
     (
@@ -40,7 +46,7 @@ DROPPED_KINDS: Final = frozenset(
     )
 )
 _DROPPED_FIELDS: Final = frozenset(
-    """
+    _words("""
     managedFields env envFrom command args livenessProbe readinessProbe startupProbe lifecycle
     volumeMounts volumeDevices terminationMessagePath securityContext imagePullSecrets workingDir
     message note addresses podIP podIPs hostIP hostIPs podCIDR podCIDRs machineID systemUUID bootID
@@ -48,21 +54,21 @@ _DROPPED_FIELDS: Final = frozenset(
     clusterIP clusterIPs externalIPs externalName loadBalancer loadBalancerIP selfLink lastState
     secretRef nodePublishSecretRef controllerPublishSecretRef nodeStageSecretRef volumeHandle
     volumeAttributes mountOptions parameters description
-    """.split()
+    """)
 )
 _LABEL_MAPS: Final = frozenset(("labels", "annotations", "matchLabels", "nodeSelector"))
 # Maps from resource names to quantities.
 _QUANTITY_MAPS: Final = frozenset(
-    """
+    _words("""
     requests limits allocatable capacity hard used overhead podFixed allocatedResources minResources
     deserved capability guarantee reserved max min default defaultRequest maxLimitRequestRatio
     kubeReserved systemReserved
-    """.split()
+    """)
 )
 # Whole subtrees that stay, and fields whose plain values stay.
 _KEPT_SUBTREES: Final = frozenset(("attributes", "selectors", "cel"))
 _KEPT_FIELDS: Final = frozenset(
-    """
+    _words("""
     apiVersion kind phase status effect operator restartPolicy dnsPolicy imagePullPolicy
     terminationMessagePolicy whenUnsatisfiable nodeAffinityPolicy nodeTaintsPolicy protocol qosClass
     preemptionPolicy accessModes volumeMode persistentVolumeReclaimPolicy volumeBindingMode
@@ -72,7 +78,7 @@ _KEPT_FIELDS: Final = frozenset(
     podReplacementPolicy unhealthyPodEvictionPolicy selectionPolicy action whenDeleted whenScaled
     resource resourceName resourceVersion expression kubeletVersion kubeProxyVersion
     operatingSystem architecture fieldPath apiGroup state consolidationPolicy resizePolicy handler
-    """.split()
+    """)
 )
 _KEPT_VALUES: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|-?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
@@ -94,20 +100,20 @@ _VENDORS: Final = (
     "fairlead.dev",
 )
 _WELL_KNOWN: Final = frozenset(
-    """
+    _words("""
     topology.kubernetes.io/zone topology.kubernetes.io/region
     failure-domain.beta.kubernetes.io/zone failure-domain.beta.kubernetes.io/region
     kubernetes.io/arch kubernetes.io/os beta.kubernetes.io/arch beta.kubernetes.io/os
     node.kubernetes.io/instance-type beta.kubernetes.io/instance-type karpenter.sh/capacity-type
     eks.amazonaws.com/capacityType node.kubernetes.io/windows-build
-    """.split()
+    """)
 )
 # Labels that workload controllers write and read.
 _CONTROLLERS_KEYS: Final = frozenset(
-    """
+    _words("""
     pod-template-hash controller-revision-hash pod-template-generation job-name controller-uid
     statefulset.kubernetes.io/pod-name
-    """.split()
+    """)
 )
 _OWN: Final = "fairlead.dev/"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"

@@ -11,7 +11,7 @@ from fairlead.api.codec import decode
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.worlds.cluster.shadow import ShadowAgreement, Shadow
+from fairlead.worlds.cluster.shadow import Shadow, ShadowAgreement
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
 
 NOW = 1_000_000_000
