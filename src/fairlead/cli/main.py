@@ -86,6 +86,11 @@ _COMMANDS: Final = (
         "Count how many more pods of a kind fit.",
     ),
     _Command(
+        "consolidate",
+        "fairlead.cli.commands.consolidate:consolidate",
+        "Find the nodes that could go, and what keeps the others.",
+    ),
+    _Command(
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
         "Plan the drain of nodes: blockers, order, pace, time.",

@@ -67,7 +67,7 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
         hint = known_names(options.autoscale, CHOICES)
         raise InputError("--autoscale", f"no autoscaler {options.autoscale!r}; {hint}")
     manifests = list(manifests)
-    flags = _installed_flags(manifests)
+    flags = installed_flags(manifests)
     if options.autoscale == OFF:
         if options.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
@@ -114,7 +114,7 @@ class _DeploymentForm(msgspec.Struct):
     spec: _DeploymentSpecForm = msgspec.field(default_factory=_DeploymentSpecForm)
 
 
-def _installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
+def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the Cluster Autoscaler in the cluster; None without one."""
     for manifest in manifests:
         if manifest.kind.kind != "Deployment":

@@ -100,6 +100,11 @@ def groups_of(
     return _of_labels(nodes, _of_flags(_parsed_flags(flags)))
 
 
+def options_of_flags(words: Iterable[str]) -> AutoscalingOptions:
+    """Return the options in the command line `words` of a Cluster Autoscaler."""
+    return _of_flags(_parsed_flags(words)).options
+
+
 Form = TypeVar("Form")
 
 

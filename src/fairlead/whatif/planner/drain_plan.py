@@ -233,7 +233,7 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[PlanTable, ...]:
     edits = [{"edit": edit} for edit in dict.fromkeys(str(row["edit"]) for row in rows) if edit]
     return (
         PlanTable("blockers", "what blocks", columns, rows),
-        PlanTable("edits", "what would unblock", (PlanColumn("edit", "change"),), edits, 6),
+        PlanTable("edits", "what would unblock", (PlanColumn("edit", "change"),), edits, 4),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -75,26 +75,41 @@ class DrainRun:
 def run_drains(
     experiment: Experiment, nodes: Sequence[str], paces: Sequence[DrainPace], progress: Progress
 ) -> list[DrainRun]:
-    """Drain `nodes` in this order, once for each of `paces`. Raises InputError."""
+    """Drain `nodes` in this order at each of `paces`, up to one that is not safe.
+
+    Raises InputError.
+    """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
     has_extenders = bool(experiment.scheduler.extenders)  # their connections cannot be shared
     if has_extenders or not hasattr(os, "fork") or threading.active_count() > 1:
         rest = run_experiment(base, "at rest", progress).outcome.rest
-        return [
+        return _until_unsafe(
             _drain_run(pace, nodes, _run_apart(base, nodes, pace, rest.after or 0, progress))
             for pace in paces
-        ]
+        )
     run = ExperimentRun(base, None)
     run.start("loading", progress)
     shared = run.pods_so_far()
     before = in_child(lambda: run.finish(progress).outcome.rest.after, shared)
-    found = []
-    for pace in paces:
+
+    def drained(pace: DrainPace) -> DrainRun:
         progress.begin(f"draining {pace.at_once} at once", 0)
-        work = partial(_finish, run, _steps(nodes, pace), before or 0, progress)
-        outcome = in_child(work, shared)
+        outcome = in_child(
+            partial(_finish, run, _steps(nodes, pace), before or 0, progress), shared
+        )
         assert outcome is not None, "the copy of the process failed"
-        found.append(_drain_run(pace, nodes, outcome))
+        return _drain_run(pace, nodes, outcome)
+
+    return _until_unsafe(map(drained, paces))
+
+
+def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
+    """The first of `runs` up to one that is not safe; with more nodes at once no run is safer."""
+    found = []
+    for run in runs:
+        found.append(run)
+        if not run.is_safe:
+            break
     return found
 
 

@@ -1,0 +1,101 @@
+"""`fairlead consolidate`: which nodes could go now, and what keeps the others."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.output import AnswerOutput
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+Ignored = Literal["annotations", "local-storage", "unmanaged", "system-pods"]
+
+
+def consolidate(
+    snapshot: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = None,
+    /,
+    *,
+    nodes: Annotated[
+        Names, repeatable("NODE", "Only these nodes may go, by name or selector (default: any).")
+    ] = (),
+    ignore: Annotated[
+        tuple[Ignored, ...],
+        repeatable(
+            "RULE",
+            "Ignore what keeps autoscalers from removing nodes: annotations, local-storage, "
+            "unmanaged (pods without a controller) or system-pods.",
+        ),
+    ] = (),
+    instance_types: Annotated[
+        str | None,
+        named("FILE", "Prices of instance types: CSV, or JSON with prices."),
+    ] = None,
+    max_unavailable: Annotated[
+        int | None,
+        Parameter(
+            help="Try only N nodes at a time (default: 1, 2, 4, ... and say which is safe).",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = None,
+    connection: ConnectionOptions = NO_CONNECTION,
+    present: PresentOptions = PRESENT_DEFAULTS,
+    release: ReleaseOptions = NO_RELEASE,
+    output: AnswerOutput = "text",
+) -> int:
+    """Find the nodes that could go now, where their pods would go, and what keeps the others.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. The rules are those by which
+    autoscalers remove nodes: annotations, local storage, pods without a controller, disruption
+    budgets, and room elsewhere. Each cause is listed with its owner and the change that helps.
+
+    Try:
+
+        fairlead consolidate dump.yaml
+
+        fairlead consolidate dump.yaml --ignore local-storage --instance-types prices.csv
+
+        fairlead consolidate --context prod --nodes pool=web -o json
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from fairlead.api.objects import PodDisruptionBudget
+    from fairlead.cli.commands.plan_input import read_plan_input
+    from fairlead.cli.output.plan_answer import print_plan
+    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.whatif.configuration.autoscaling import installed_flags
+    from fairlead.whatif.configuration.instance_type_file import read_instance_types
+    from fairlead.whatif.configuration.node_group import options_of_flags
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
+    from fairlead.whatif.planner.consolidate import consolidate as find_nodes
+    from fairlead.whatif.planner.consolidate import consolidate_answer
+    from fairlead.whatif.planner.drain_plan import run_plan
+    from fairlead.whatif.planner.node_price import node_prices
+
+    if max_unavailable is not None and max_unavailable < 1:
+        raise InputError("--max-unavailable", f"{max_unavailable} is not 1 or more")
+    types = [] if instance_types is None else read_instance_types(instance_types)
+    with ProgressBar() as progress:
+        read = read_plan_input(snapshot, connection, present, release, progress)
+        model, planner = read.model, read.planner()
+        flags = installed_flags(read.snapshot.manifests) or ()
+        budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
+        ignored = [IgnoredRule(one) for one in ignore]
+        rules = AutoscalerRules(options_of_flags(flags), budgets, model.now, ignored)
+        names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
+        found = find_nodes(planner, rules, names, node_prices(model, types), progress)
+        run_plan(found.plan, read.experiment, progress, at_once=max_unavailable)
+    print_plan(consolidate_answer(found, model, read.snapshot.source, read.notes), output)
+    return 0

@@ -1,0 +1,126 @@
+"""AutoscalerRules: which pods keep an autoscaler from removing their node, and who can change that.
+
+The rules are those of the Cluster Autoscaler, with the flags of the one in the snapshot or its
+defaults, and Karpenter's annotation do-not-disrupt. Rules about budgets are left to BudgetRoom.
+
+upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+from typing import Final
+
+from fairlead.api.objects import Node, Pod, PodDisruptionBudget, Volume
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import ANNOTATION_PREFIX
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
+    RemainingBudgets,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (
+    has_no_scale_down_annotation,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import BlockingReason
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
+from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.planner.drain import BlockCause, Blocker
+
+SAFE: Final = f"{ANNOTATION_PREFIX}safe-to-evict"
+SAFE_VOLUMES: Final = f"{ANNOTATION_PREFIX}safe-to-evict-local-volumes"
+NO_SCALE_DOWN: Final = f"{ANNOTATION_PREFIX}scale-down-disabled"
+
+
+class IgnoredRule(StrEnum):
+    """A group of rules that a plan can ignore, as `kubectl drain` would with its flags."""
+
+    ANNOTATIONS = "annotations"
+    LOCAL_STORAGE = "local-storage"
+    UNMANAGED = "unmanaged"
+    SYSTEM_PODS = "system-pods"
+
+
+_RULE_OF: Final = {
+    BlockCause.ANNOTATION: IgnoredRule.ANNOTATIONS,
+    BlockCause.LOCAL_STORAGE: IgnoredRule.LOCAL_STORAGE,
+    BlockCause.NOT_REPLICATED: IgnoredRule.UNMANAGED,
+    BlockCause.SYSTEM_POD: IgnoredRule.SYSTEM_PODS,
+}
+
+
+class AutoscalerRules:
+    """The rules with the options of an autoscaler, without those that are `ignored`."""
+
+    def __init__(
+        self,
+        options: AutoscalingOptions,
+        budgets: Iterable[PodDisruptionBudget],
+        now: Instant,
+        ignored: Collection[IgnoredRule] = (),
+    ) -> None:
+        """Use the flags in `options`; pods of kube-system may go if a budget covers them."""
+        self._rules = DrainRules(options)
+        self._budgets = RemainingBudgets(budgets)
+        self._now = now
+        self._ignored = frozenset(ignored)
+
+    def node_blocker(self, node: Node) -> Blocker | None:
+        """The annotation on `node` that keeps it, None if it has none."""
+        annotations, name = node.metadata.annotations, node.metadata.name
+        found = ""
+        if has_no_scale_down_annotation(node):
+            found = NO_SCALE_DOWN
+        elif annotations.get(DO_NOT_DISRUPT) == "true":
+            found = DO_NOT_DISRUPT
+        if not found or IgnoredRule.ANNOTATIONS in self._ignored:
+            return None
+        why = f"the node's annotation {found}"
+        edit = f"kubectl annotate node {name} {found}-"
+        return Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
+
+    def pod_blocker(self, node: str, pod: Pod) -> Blocker | None:
+        """The rule by which `pod` keeps `node`, None if it may move."""
+        found = self._blocker(node, pod)
+        if found is None or _RULE_OF.get(found.cause) in self._ignored:
+            return None
+        return found
+
+    def _blocker(self, node: str, pod: Pod) -> Blocker | None:
+        key, owner = pod.key, str(workload_of(pod))
+        if has_do_not_disrupt(pod, self._now):
+            why = f"annotation {DO_NOT_DISRUPT} on its pods"
+            edit = f"remove {DO_NOT_DISRUPT} from the pods of {owner}"
+            return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit)
+        blocking = self._rules.pods_to_move([pod], self._now, None, self._budgets).blocking
+        if blocking is None:
+            return None
+        match blocking.reason:
+            case BlockingReason.NOT_ENOUGH_PDB:
+                return None
+            case BlockingReason.NOT_SAFE_TO_EVICT_ANNOTATION:
+                why = f"annotation {SAFE}=false on its pods"
+                edit = f"remove {SAFE} from the pods of {owner}"
+                return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit)
+            case BlockingReason.LOCAL_STORAGE_REQUESTED:
+                names = ",".join(one.name for one in pod.spec.volumes if _is_local(one))
+                why = f"local volumes: {names}"
+                edit = f"annotate the pods of {owner} with {SAFE_VOLUMES}={names}"
+                return Blocker(node, key, BlockCause.LOCAL_STORAGE, owner, why, edit)
+            case BlockingReason.NOT_REPLICATED:
+                why = "no controller would replace the pod"
+                edit = f"annotate {owner} with {SAFE}=true, or give it a controller"
+                return Blocker(node, key, BlockCause.NOT_REPLICATED, owner, why, edit)
+            case BlockingReason.UNMOVABLE_KUBE_SYSTEM_POD:
+                why = "a pod of kube-system that no budget covers"
+                edit = f"add a PodDisruptionBudget for {owner}"
+                return Blocker(node, key, BlockCause.SYSTEM_POD, owner, why, edit)
+            case reason:
+                return Blocker(node, key, BlockCause.OTHER_RULE, owner, str(reason))
+
+
+def _is_local(volume: Volume) -> bool:
+    empty = volume.empty_dir
+    return volume.host_path is not None or (empty is not None and empty.medium != "Memory")

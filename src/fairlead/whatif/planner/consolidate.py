@@ -1,0 +1,292 @@
+"""consolidate: which nodes could go now, and what keeps the others.
+
+    1  rules      nodes with a pod, or an annotation, that forbids their removal are blocked
+    2  choice     the others are tried one after another: a node is chosen if the scheduler finds a
+                  place for its pods on nodes that are not chosen. This is done in several orders:
+                  little load for the price first, little load first, few pods first; the choice
+                  that saves most is taken
+    3  plan       from the start again, the chosen nodes are cordoned together and emptied one after
+                  another, so that each pod moves once (`plan_drains`); a node that fails here stays
+
+Chosen nodes are cordoned before they are drained; otherwise the scheduler, which prefers empty
+nodes, would fill those that are to go next. The result is what these orders find, not proven to be
+the most nodes; `most` is an upper limit that is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.engine.state.resource_columns import CPU, MEMORY
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+)
+from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
+from fairlead.whatif.planner.drain import BlockCause, Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.drain_plan import (
+    DrainPlan,
+    blocker_tables,
+    moves_table,
+    pace_table,
+    plan_drains,
+)
+from fairlead.whatif.planner.drain_run import pace_seconds
+from fairlead.whatif.planner.node_bound import NodeBound, fewest_nodes
+from fairlead.whatif.run.progress import Progress
+
+HOURS_PER_MONTH: Final = 730
+
+
+@dataclass(slots=True)
+class ConsolidationPlan:
+    """The `plan` of the nodes that could go, and why the other nodes stay.
+
+    `blockers` are rules and pods that fit nowhere; nodes in `needed` could go alone, but the pods
+    of those that go need them. `prices` are per hour by node, as far as known. `bound` is how many
+    of the `candidates` must stay at least.
+    """
+
+    total: int
+    candidates: int
+    plan: DrainPlan
+    bound: NodeBound
+    blockers: list[Blocker] = field(default_factory=list)
+    needed: list[str] = field(default_factory=list)
+    prices: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def most(self) -> int:
+        """An upper limit of the number of nodes that could go."""
+        return self.candidates - self.bound.count
+
+    @property
+    def going(self) -> list[str]:
+        """The nodes that could go, in the order of their drains."""
+        return [drain.node for drain in self.plan.drains]
+
+    @property
+    def saving(self) -> float:
+        """What the nodes that could go cost per hour."""
+        return sum(self.prices.get(name, 0.0) for name in self.going)
+
+
+def consolidate(
+    planner: DrainPlanner,
+    rules: AutoscalerRules,
+    nodes: Sequence[str],
+    prices: Mapping[str, float],
+    progress: Progress,
+) -> ConsolidationPlan:
+    """Choose among `nodes` those that could go. The model is left as it was."""
+    model = planner.model
+    blockers: list[Blocker] = []
+    free = []
+    for name in nodes:
+        found = _rule_blockers(planner, rules, name)
+        blockers += found
+        if not found:
+            free.append(name)
+    chosen, failed = _best_choice(planner, free, prices, progress)
+    plan = plan_drains(planner, chosen, progress)
+    plan.blockers.clear()  # nodes that fail in the second round are needed for the others
+    going = {drain.node for drain in plan.drains}
+    needed = [name for name in chosen if name not in going]
+    for name in failed:
+        with model.hypothesis():
+            alone = planner.empty(name, with_remedy=True)
+        if isinstance(alone, PlannedDrain):
+            needed.append(name)
+        else:
+            blockers.append(alone)
+    bound = fewest_nodes(model, nodes)
+    return ConsolidationPlan(model.table.count, len(nodes), plan, bound, blockers, needed, prices)
+
+
+def _rule_blockers(planner: DrainPlanner, rules: AutoscalerRules, name: str) -> list[Blocker]:
+    on_node = rules.node_blocker(planner.model.node(name).node)
+    found = [] if on_node is None else [on_node]
+    for pod in planner.evicted(name):
+        blocker = rules.pod_blocker(name, pod.pod)
+        if blocker is not None:
+            found.append(blocker)
+    return found + planner.budget_blockers(name)
+
+
+Rank = Callable[[str], tuple[float, str]]
+
+
+def _best_choice(
+    planner: DrainPlanner, names: Sequence[str], prices: Mapping[str, float], progress: Progress
+) -> tuple[list[str], list[str]]:
+    """(the nodes that can be emptied together, the others): the best choice of all orders."""
+    found = [
+        _choose(planner, sorted(names, key=rank), progress)
+        for rank in _ranks(planner.model, prices)
+    ]
+    return max(found, key=lambda choice: _worth(choice[0], prices))
+
+
+def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, int]:
+    return sum(prices.get(name, 0.0) for name in names), len(names)
+
+
+def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
+    """The orders in which nodes are tried; each is total, because it ends with the name."""
+    total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
+
+    def share(amounts: Sequence[int]) -> float:
+        return amounts[CPU] / total[CPU] + amounts[MEMORY] / total[MEMORY]
+
+    def load(name: str) -> tuple[float, str]:
+        return share(model.node(name).requested), name
+
+    def load_for_its_price(name: str) -> tuple[float, str]:
+        worth = prices.get(name, 0.0) or share(model.node(name).allocatable) or 1.0
+        return share(model.node(name).requested) / worth, name
+
+    def pods(name: str) -> tuple[float, str]:
+        moving = sum(moves_with_drain(pod) for pod in model.node(name).pods.values())
+        return float(moving), name
+
+    return [load_for_its_price, load, pods]
+
+
+def _choose(
+    planner: DrainPlanner, names: Sequence[str], progress: Progress
+) -> tuple[list[str], list[str]]:
+    """(the nodes that can be emptied together, the others), by trying one after another."""
+    chosen: list[str] = []
+    failed: list[str] = []
+    progress.begin("trying nodes", len(names))
+    with planner.model.hypothesis():
+        for number, name in enumerate(names):
+            progress.reach(number, 0)
+            can_go = planner.has_room_elsewhere(name) and isinstance(
+                planner.empty(name), PlannedDrain
+            )
+            (chosen if can_go else failed).append(name)
+    return chosen, failed
+
+
+# --- the answer -------------------------------------------------------------------------------
+
+
+def consolidate_answer(
+    found: ConsolidationPlan, model: ClusterModel, source: str, notes: tuple[str, ...]
+) -> PlanAnswer:
+    """The answer of `fairlead consolidate`."""
+    best = found.plan.best
+    facts: Json = {
+        "nodes": found.total,
+        "can_go": len(found.going),
+        "at_most": found.most,
+        "bound_by": found.bound.binds,
+        "needed": found.needed,
+        "saving_per_hour": round(found.saving, 4) if found.prices else None,
+        "saving_per_month": round(found.saving * HOURS_PER_MONTH, 2) if found.prices else None,
+        "at_once": None if best is None else best.pace.at_once,
+        "takes_s": None if best is None else pace_seconds(best.took),
+    }
+    moves = [
+        {"pod": move.pod, "from": move.origin, "to": move.target}
+        for drain in found.plan.drains
+        for move in drain.moves
+    ]
+    tables = (
+        _causes(found),
+        *blocker_tables(found.blockers),
+        _going(found, model),
+        pace_table(found.plan.runs),
+        moves_table(moves),
+    )
+    return PlanAnswer(
+        "Consolidation", source, _verdict(found), tuple(_findings(found)), tables, facts, notes
+    )
+
+
+def _verdict(found: ConsolidationPlan) -> str:
+    count, total = len(found.going), counted(found.total, "node")
+    if not count:
+        return f"None of {total} can go now."
+    share = f"{100 * count / found.total:.0f}%"
+    money = ""
+    if found.saving:
+        per_month = found.saving * HOURS_PER_MONTH
+        money = f", which saves {found.saving:,.2f} per hour ({per_month:,.0f} per month)"
+    return f"{count:,} of {total} can go now ({share}){money}."
+
+
+def _findings(found: ConsolidationPlan) -> list[str]:
+    sentences = []
+    best = found.plan.best
+    if best is not None and found.going:
+        sentences.append(
+            f"Cordon them all, then drain {best.pace.at_once} at a time in this order: "
+            f"{for_readers(best.took or 0)}."
+        )
+    blocked = len({one.node for one in found.blockers})
+    sentences.append(
+        f"Of the others, {blocked:,} are blocked and {len(found.needed):,} are needed for the pods."
+    )
+    sentences.append(_limit(found))
+    return sentences
+
+
+def _limit(found: ConsolidationPlan) -> str:
+    most, binds = counted(found.most, "node"), found.bound.binds
+    if "/" not in binds or binds.count("/") < 2:
+        return f"At most {most} could go: all that stay are needed for the sum of {binds}."
+    return f"At most {most} could go: the pods of {binds} exclude each other on a node."
+
+
+def _causes(found: ConsolidationPlan) -> PlanTable:
+    by_cause: dict[BlockCause, set[str]] = {}
+    only: dict[str, set[BlockCause]] = {}
+    for one in found.blockers:
+        by_cause.setdefault(one.cause, set()).add(one.node)
+        only.setdefault(one.node, set()).add(one.cause)
+    rows = [
+        {
+            "cause": cause.value,
+            "nodes": len(nodes),
+            "alone": sum(only[name] == {cause} for name in nodes),
+        }
+        for cause, nodes in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+    columns = (
+        PlanColumn("nodes", "nodes", NUMBER),
+        PlanColumn("alone", "by it alone", NUMBER),
+        PlanColumn("cause", "cause"),
+    )
+    return PlanTable("causes", "what keeps nodes", columns, rows)
+
+
+def _going(found: ConsolidationPlan, model: ClusterModel) -> PlanTable:
+    rows = [
+        {
+            "step": number,
+            "node": drain.node,
+            "type": model.node(drain.node).labels.get("node.kubernetes.io/instance-type", ""),
+            "price": found.prices.get(drain.node),
+            "pods": len(drain.moves) + len(drain.lost),
+        }
+        for number, drain in enumerate(found.plan.drains, 1)
+    ]
+    columns = (
+        PlanColumn("step", "step", NUMBER),
+        PlanColumn("node", "node", NAME),
+        PlanColumn("type", "type", NAME, 1),
+        PlanColumn("price", "per hour", NUMBER),
+        PlanColumn("pods", "pods to move", NUMBER),
+    )
+    return PlanTable("going", "nodes that can go", columns, rows, 8)

@@ -1,0 +1,128 @@
+"""Consolidation: which nodes could go, in drains that break no budget, what keeps the others."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
+
+from fairlead.api.objects import PodDisruptionBudget
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
+from fairlead.whatif.planner.consolidate import consolidate, consolidate_answer
+from fairlead.whatif.planner.drain import BlockCause
+from fairlead.whatif.planner.drain_plan import run_plan
+from fairlead.whatif.run.progress import NoProgress
+
+NODES = ("a", "b", "c")
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+
+def consolidated(planner, *, ignored=(), prices=None):
+    model = planner.model
+    budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
+    rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now, ignored)
+    names = [info.name for info in model.table.nodes()]
+    return consolidate(planner, rules, names, prices or {}, NoProgress())
+
+
+def kept(found):
+    """(node, cause, owner) of the blockers."""
+    return [(one.node, one.cause, one.owner) for one in found.blockers]
+
+
+def test_pods_of_the_emptiest_nodes_go_to_the_others(planner, make):
+    """Five cores on three nodes of four: two nodes are enough, one is not."""
+    made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "a", "b", "c"]))
+    found = consolidated(made)
+    assert (len(found.going), found.most) == (1, 1)
+    [move] = found.plan.drains[0].moves
+    assert move.target not in found.going
+    assert found.blockers == []
+    assert len(found.needed) == 2
+
+
+def test_an_empty_node_goes_with_its_daemon_pods(planner, make):
+    objects = [*map(make.node, NODES), *(daemon_pod(make, name) for name in NODES)]
+    found = consolidated(planner(*objects, *deployment(make, "web", ["a"])))
+    assert len(found.going) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "cause", "owner", "rule"),
+    [
+        ({"annotations": {SAFE: "false"}}, BlockCause.ANNOTATION, "deploy/default/web",
+         IgnoredRule.ANNOTATIONS),
+        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, BlockCause.ANNOTATION,
+         "deploy/default/web", IgnoredRule.ANNOTATIONS),
+        ({"volumes": [{"name": "tmp", "emptyDir": {}}]}, BlockCause.LOCAL_STORAGE,
+         "deploy/default/web", IgnoredRule.LOCAL_STORAGE),
+        ({"ownerReferences": None}, BlockCause.NOT_REPLICATED, "pod/default/web-1-0",
+         IgnoredRule.UNMANAGED),
+    ],
+)  # fmt: skip
+def test_a_rule_keeps_the_node_until_it_is_ignored(planner, make, change, cause, owner, rule):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"])]
+    pod = objects[-1]
+    if "volumes" in change:
+        pod["spec"] |= change
+    else:
+        pod["metadata"] |= change
+    assert kept(consolidated(planner(*objects))) == [("a", cause, owner)]
+    assert kept(consolidated(planner(*objects), ignored=(rule,))) == []
+
+
+def test_a_system_pod_needs_a_budget(planner, make):
+    pod = make.pod("dns", "kube-system", node_name="a", owner="dns-1")
+    assert kept(consolidated(planner(*map(make.node, NODES), pod))) == [
+        ("a", BlockCause.SYSTEM_POD, "rs/kube-system/dns-1")
+    ]
+
+
+def test_an_annotation_keeps_a_node(planner, make):
+    node = make.node("a")
+    node["metadata"]["annotations"] = {
+        "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"
+    }
+    found = consolidated(planner(node, make.node("b")))
+    assert kept(found) == [("a", BlockCause.ANNOTATION, "node/a")]
+    assert found.going == ["b"]
+
+
+def test_a_budget_keeps_the_nodes_of_its_pods(planner, make):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
+    found = consolidated(planner(*objects, budget("web", maxUnavailable=0)))
+    assert [one[0] for one in kept(found)] == ["a", "b"]
+    assert found.going == ["c"]
+
+
+def test_the_expensive_node_goes(planner, make):
+    """Either of two equal nodes could go; the price decides, and the answer has the money."""
+    made = planner(*map(make.node, NODES[:2]), *deployment(make, "web", ["a", "b"]))
+    found = consolidated(made, prices={"a": 1.0, "b": 2.5})
+    assert (found.going, found.saving) == (["b"], 2.5)
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert answer["verdict"] == (
+        "1 of 2 nodes can go now (50%), which saves 2.50 per hour (1,825 per month)."
+    )
+    assert answer["moves"] == [{"pod": "default/web-1-1", "from": "b", "to": "a"}]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_plan_runs_and_one_node_more_is_never_lost(planner, experiment, make, seed):
+    """On random clusters the drains of all chosen nodes end without a breach or a waiting pod."""
+    pick = TieBreak(seed).pick
+    names = [f"n{number}" for number in range(6)]
+    objects = [make.node(name, cpu=str(4 + pick(4))) for name in names]
+    for number in range(5):
+        places = [names[(pick(6) + at) % 6] for at in range(1 + pick(3))]
+        objects += deployment(make, f"w{number}", places, cpu=("500m", "1")[pick(2)])
+        objects.append(budget(f"w{number}", maxUnavailable=1))
+    made = planner(*objects)
+    found = consolidated(made)
+    assert found.going
+    assert len(found.going) <= found.most
+    made.model.table.validate()
+    run_plan(found.plan, experiment(*objects), NoProgress())
+    for run in found.plan.runs:
+        assert (run.breaches, run.unfinished, run.pending) == (0, (), ())

@@ -1,0 +1,39 @@
+"""How few nodes could hold the pods: sums, pods per node, and pods that exclude each other."""
+
+from __future__ import annotations
+
+from tests.unit.whatif.planner.conftest import daemon_pod, deployment
+
+from fairlead.whatif.planner.node_bound import NodeBound, fewest_nodes
+
+NODES = ("a", "b", "c")
+ALONE = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname",
+             "labelSelector": {"matchLabels": {"app": "web"}}}
+        ]
+    }
+}  # fmt: skip
+
+
+def test_the_sum_of_a_resource_binds(planner, make):
+    """Five cores need two of three nodes with four; pods of DaemonSets do not count."""
+    objects = [*map(make.node, NODES), *(daemon_pod(make, name, "2") for name in NODES)]
+    model = planner(*objects, *deployment(make, "web", ["a", "a", "b", "b", "c"])).model
+    assert fewest_nodes(model, NODES) == NodeBound(2, "cpu")
+
+
+def test_nodes_that_are_no_candidates_count_first(planner, make):
+    model = planner(*map(make.node, NODES), *deployment(make, "web", ["a"] * 4 + ["b"])).model
+    assert fewest_nodes(model, ["a", "b"]) == NodeBound(1, "cpu")
+
+
+def test_pods_that_exclude_each_other_need_a_node_each(planner, make):
+    web = deployment(make, "web", NODES, cpu="100m", affinity=ALONE)
+    model = planner(*map(make.node, (*NODES, "d")), *web).model
+    assert fewest_nodes(model, (*NODES, "d")) == NodeBound(3, "deploy/default/web")
+
+
+def test_nothing_needs_no_node(planner, make):
+    assert fewest_nodes(planner(*map(make.node, NODES)).model, NODES).count == 0
