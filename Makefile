@@ -1,4 +1,4 @@
-# Everything a developer runs. `make help` lists it.
+# The commands that developers run; `make help` lists them.
 
 VENV ?= .venv
 WORKERS ?= 2
@@ -15,7 +15,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strat
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-batch demo-outage test test-long fuzz check format bench site golden lock clean
 
-help: ## list these commands
+help: ## list the commands of this Makefile
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
@@ -23,12 +23,13 @@ $(RUN_STAMP): requirements.lock pyproject.toml
 	@.ci/environment $(VENV) requirements.lock
 	@touch $@
 
-# The development lock contains the other one, so both are satisfied.
+# The development lock includes the runtime lock, so this environment satisfies both.
 $(DEV_STAMP): requirements-dev.lock pyproject.toml
 	@.ci/environment $(VENV) requirements-dev.lock
 	@touch $(RUN_STAMP) $@
 
-# Likewise: only who fuzzes waits for the tools to do so.
+# The fuzzing lock includes the others; its tools are installed only for `make fuzz` and
+# `make test-long`.
 $(FUZZ_STAMP): requirements-fuzz.lock pyproject.toml
 	@.ci/environment $(VENV) requirements-fuzz.lock
 	@touch $(RUN_STAMP) $(DEV_STAMP) $(SITE_STAMP) $@
@@ -40,10 +41,10 @@ $(SITE_STAMP): requirements-site.lock pyproject.toml
 demo: $(RUN_STAMP) ## ask "what if?" of a production cluster's trace (examples/openb)
 	@examples/openb/demo $(BIN)/fairlead
 
-demo-outage: $(RUN_STAMP) ## the same cluster with a zone dark for twenty minutes
+demo-outage: $(RUN_STAMP) ## the same cluster, with one zone down for twenty minutes
 	@examples/openb/demo-outage $(BIN)/fairlead
 
-demo-batch: $(RUN_STAMP) ## share openb's GPUs between three queues of whole jobs, under three policies
+demo-batch: $(RUN_STAMP) ## share openb's GPUs between three queues of gangs, under three policies
 	@examples/openb-batch/demo $(BIN)/fairlead $(BIN)/python
 
 test: $(DEV_STAMP) ## run the test suite
@@ -54,10 +55,10 @@ test-long: $(FUZZ_STAMP) ## run the tests that take longer than a few seconds
 	@.ci/programs
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m long || [ $$? -eq 5 ]
 
-fuzz: $(FUZZ_STAMP) ## throw nonsense at parsers and at a served API, for MINUTES=10
+fuzz: $(FUZZ_STAMP) ## fuzz parsers and a served API, for MINUTES=10
 	@$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES)
 
-check: $(DEV_STAMP) ## format, lint, types, layers, structure: before every commit
+check: $(DEV_STAMP) ## check format, lint, types, layers and structure; run it before every commit
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
@@ -65,11 +66,11 @@ check: $(DEV_STAMP) ## format, lint, types, layers, structure: before every comm
 	@$(BIN)/pytest -q tests/test_tidy.py
 	@$(BIN)/python tools/structure.py
 
-format: $(DEV_STAMP) ## rewrite the source as `make check` wants it
+format: $(DEV_STAMP) ## format the source, and fix what ruff can fix
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thresholds beside
+bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks and compare with its thresholds
 	@$(BIN)/fairlead bench
 
 site: $(SITE_STAMP) ## build the documentation in out/site, and the manual page

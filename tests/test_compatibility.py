@@ -22,7 +22,7 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS
 from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.engine.plugins.unsupported import Unsupported
-from fairlead.engine.scheduling.compose import Beliefs
+from fairlead.engine.scheduling.compose import PluginHandle
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -81,7 +81,7 @@ def test_plugins_are_those_of_the_registry_and_the_default_profile() -> None:
 def refuses(name: str, spec: dict[str, Any]) -> bool:
     """Whether plugin `name` says of a pod with `spec` that Fairlead does not have it."""
     cluster = Cluster()
-    plugin = IN_TREE[name](Beliefs(cluster, Nominator()), {})
+    plugin = IN_TREE[name](PluginHandle(cluster, Nominator()), {})
     if not isinstance(plugin, interface.PreFilterPlugin):
         return False
     pod = decode_as(Pod, {"metadata": {"name": "demanding"}, "spec": spec})
@@ -99,7 +99,7 @@ def test_a_plugin_is_absent_if_it_refuses_the_pods_that_need_it(name: str) -> No
 @pytest.mark.parametrize("name", sorted(WITHOUT_PODS_OF_THEIR_OWN))
 def test_plugins_that_refuse_nobody_are_stand_ins(name: str) -> None:
     """Another plugin refuses the pods that need these."""
-    plugin = IN_TREE[name](Beliefs(Cluster(), Nominator()), {})
+    plugin = IN_TREE[name](PluginHandle(Cluster(), Nominator()), {})
     assert isinstance(plugin, Unsupported)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.scheduling.compose import Beliefs, ProfileError
+from fairlead.engine.scheduling.compose import PluginHandle, ProfileError
 from fairlead.testing import PluginScene, make_node, make_pod
 from fairlead.whatif.configuration.plugin_source import find_class
 
@@ -145,7 +145,7 @@ def test_columns_and_single_nodes_agree(there, milli) -> None:
         scene.schedule(gpu_pod(f"p{number}", gpu))
     plugin: Any = find_class(f"{SOURCE}:GpuFragmentation")
     asked, table = scene.info(gpu_pod("asked", milli)), scene.cluster.table
-    one = plugin(Beliefs(scene.cluster, scene.nominator), plugin.Args(HALVES, GPU))
+    one = plugin(PluginHandle(scene.cluster, scene.nominator), plugin.Args(HALVES, GPU))
     rows = np.array([node.row for node in table.nodes()])
     codes = one.filter_columns(None, asked, table, rows).codes.tolist()
     single = [one.filter(None, asked, node) is not None for node in table.nodes()]

@@ -22,7 +22,7 @@ from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import SCORE_MAX
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.scheduling.compose import Beliefs, Served, serve
+from fairlead.engine.scheduling.compose import PluginHandle, Served, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.prioritization import explain_scores
@@ -44,9 +44,9 @@ class ExtenderBackend:
         """Load `objects`. Raises ProfileError for a profile that cannot be served."""
         self._cluster = Cluster()
         self._cluster.apply(ObjectsLoaded(list(objects)))
-        beliefs = Beliefs(self._cluster, Nominator())
+        handle = PluginHandle(self._cluster, Nominator())
         self._served = {
-            profile.scheduler_name: serve(profile, beliefs, TieBreak(0), config.out_of_tree)
+            profile.scheduler_name: serve(profile, handle, TieBreak(0), config.out_of_tree)
             for profile in config.profiles
         }
         self._usual = self._served[config.profiles[0].scheduler_name]

@@ -22,7 +22,7 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
-from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.cycle import Failure, Placement, schedule_one
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
@@ -58,10 +58,10 @@ class PluginScene:
         for plugin in plugins:
             if _name(plugin) not in dict(profile.needed):
                 profile = with_plugin(profile, _name(plugin), plugin, 1)
-        beliefs = Beliefs(self.cluster, self.nominator, reporter=self)
+        handle = PluginHandle(self.cluster, self.nominator, reporter=self)
         factories = {_name(plugin): factory_of(plugin) for plugin in plugins}
         self._tie_break = TieBreak(seed)
-        self.served = serve(profile, beliefs, self._tie_break, factories)
+        self.served = serve(profile, handle, self._tie_break, factories)
         self.add(*nodes)
 
     def report(self, record: Record) -> None:

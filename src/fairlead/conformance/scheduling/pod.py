@@ -27,7 +27,7 @@ from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import Beliefs, Served, serve
+from fairlead.engine.scheduling.compose import PluginHandle, Served, serve
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -56,7 +56,7 @@ def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -
         for obj in case.get(field) or ()
     ]
     cluster.apply(ObjectsLoaded(objects))
-    served = serve(Profile(), Beliefs(cluster, nominator), TieBreak(0))
+    served = serve(Profile(), PluginHandle(cluster, nominator), TieBreak(0))
     for pod in cluster.pods.values():
         if pod.pod.spec.scheduler_name == served.framework.profile.scheduler_name:
             _nominate(nominator, pod)

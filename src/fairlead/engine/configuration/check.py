@@ -12,7 +12,7 @@ from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import Beliefs, ProfileError, Served, Shared, serve
+from fairlead.engine.scheduling.compose import PluginHandle, ProfileError, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
 
@@ -31,10 +31,10 @@ def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> N
 
 
 def _serve(where: str, profile: Profile, config: SchedulerConfig) -> Served:
-    beliefs = Beliefs(Cluster(), Nominator())
+    handle = PluginHandle(Cluster(), Nominator())
     try:
         shared = Shared(version=config.version)
-        return serve(profile, beliefs, TieBreak(0), config.out_of_tree, shared=shared)
+        return serve(profile, handle, TieBreak(0), config.out_of_tree, shared=shared)
     except ProfileError as cause:
         raise ConfigurationError(where, str(cause)) from None
 

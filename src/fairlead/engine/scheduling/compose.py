@@ -47,7 +47,7 @@ class ProfileError(ValueError):
 
 
 @dataclass(slots=True)
-class Beliefs:
+class PluginHandle:
     """What plugins may read: the cluster, nominations and waiting pods.
 
     Failures of plugins go to `reporter`; `framework` is set once all plugins are built.
@@ -97,7 +97,7 @@ class Shared:
 
 def serve(
     profile: Profile,
-    beliefs: Beliefs,
+    handle: PluginHandle,
     tie_break: TieBreak,
     out_of_tree: Mapping[str, Factory] | None = None,
     meter: Meter | None = None,
@@ -108,7 +108,7 @@ def serve(
     Raises ProfileError for unknown names, bad arguments and invalid plugins.
     """
     shared = shared or Shared()
-    handle = replace(beliefs)  # because each profile has its own trials
+    handle = replace(handle)  # because each profile has its own trials
     factories = {**shared.version.factories, **(out_of_tree or {})}
     making = _PluginBuilder(profile, handle, factories, frozenset(out_of_tree or ()), meter)
     plugins = [
@@ -137,7 +137,7 @@ class _PluginBuilder:
     """Builds the plugins of one profile."""
 
     profile: Profile
-    handle: Beliefs
+    handle: PluginHandle
     factories: Mapping[str, Factory]
     out_of_tree: frozenset[str]
     meter: Meter | None

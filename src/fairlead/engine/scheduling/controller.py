@@ -31,7 +31,7 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.binding_cycle import BindingCycles, BindingRefused, PodBinding
-from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import Failure, Placement, refusal, schedule_one, vanished
 from fairlead.engine.scheduling.extender.consultation import Answer
@@ -43,9 +43,9 @@ from fairlead.engine.scheduling.failure import (
     failure_patch,
 )
 from fairlead.engine.scheduling.node_sample import NodeRotation
-from fairlead.engine.scheduling.pending_decision import Deliberation
+from fairlead.engine.scheduling.pending_decision import PendingDecision
 from fairlead.engine.scheduling.preemption.preemptions import Execution, Preemptions
-from fairlead.engine.scheduling.queue.event_handlers import Intake, nomination_of
+from fairlead.engine.scheduling.queue.event_handlers import EventHandlers, nomination_of
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -58,7 +58,7 @@ class _Cycle:
     queued: QueuedPod
     pod: PodInfo
     served: Served
-    deliberation: Deliberation
+    pending: PendingDecision
     started: Instant
     ends: Instant | None = None
 
@@ -95,11 +95,11 @@ class Scheduler:
         self._tie_break = tie_break
         self.nominator = Nominator()
         self._waiting_pods = WaitingPods()
-        beliefs = Beliefs(cluster, self.nominator, self._waiting_pods, reporter)
+        handle = PluginHandle(cluster, self.nominator, self._waiting_pods, reporter)
         shared = Shared(config.extenders, NodeRotation(cluster.table), config.version)
         self.served: dict[str, Served] = {
             profile.scheduler_name: serve(
-                profile, beliefs, tie_break, config.out_of_tree, config.meter, shared
+                profile, handle, tie_break, config.out_of_tree, config.meter, shared
             )
             for profile in config.profiles
         }
@@ -110,7 +110,7 @@ class Scheduler:
         )
         self.queue = version.queue(frameworks, config.backoff, start, self._preemptions.gate)
         self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders)
-        self._intake = Intake(
+        self._event_handlers = EventHandlers(
             cluster,
             self.queue,
             self.nominator,
@@ -128,7 +128,7 @@ class Scheduler:
         """Apply changes to the queue, and complete earlier commands."""
         match stimulus:
             case ObjectChanged():  # by far the most frequent
-                self._intake.take_in(self._cluster.changes, now)
+                self._event_handlers.handle(self._cluster.changes, now)
                 return []
             case CommandSucceeded(command=Bind() as bind):
                 return self._bound(bind)
@@ -145,7 +145,7 @@ class Scheduler:
                     return self._gone_on(answer, now)
                 return self._continue_preemptions(stimulus, now)
             case _:
-                self._intake.take_in(self._cluster.changes, now)
+                self._event_handlers.handle(self._cluster.changes, now)
                 return []
 
     def _bound(self, bind: Bind) -> list[Command]:
@@ -212,15 +212,15 @@ class Scheduler:
             self.queue.settle(queued)
             return [failure_event(pod, f"skip schedule deleting pod: {pod.key}")]
         served = self.served[pod.pod.spec.scheduler_name]
-        deliberation = Deliberation(schedule_one(served, pod, self._tie_break))
-        self._cycle = _Cycle(queued, pod, served, deliberation, now)
-        return self._continue_cycle(self._cycle, deliberation.begin(), now)
+        pending = PendingDecision(schedule_one(served, pod, self._tie_break))
+        self._cycle = _Cycle(queued, pod, served, pending, now)
+        return self._continue_cycle(self._cycle, pending.begin(), now)
 
     def _continue_cycle(
         self, cycle: _Cycle, questions: Sequence[Command], now: Instant
     ) -> list[Command]:
         """Send further extender calls, or end the cycle if its time is over."""
-        if cycle.deliberation.decision is None:
+        if cycle.pending.decision is None:
             return list(questions)
         cycle.ends = now + self._config.cycle_time
         return self._end_cycle(now) if cycle.ends <= now else []
@@ -233,7 +233,7 @@ class Scheduler:
                 return [bound_event(answered.pod, answered.node)]
             return [] if answered is None else self._gone_on(answered, now)
         cycle = self._cycle
-        questions = cycle.deliberation.answer(answer) if cycle is not None else None
+        questions = cycle.pending.answer(answer) if cycle is not None else None
         if cycle is None or questions is None:
             return []
         return self._continue_cycle(cycle, questions, now)
@@ -241,7 +241,7 @@ class Scheduler:
     def _end_cycle(self, now: Instant) -> list[Command]:
         cycle, self._cycle = self._cycle, None
         assert cycle is not None
-        decision = cycle.deliberation.decision
+        decision = cycle.pending.decision
         if isinstance(decision, Placement):
             return self._place(cycle, decision, now)
         assert decision is not None

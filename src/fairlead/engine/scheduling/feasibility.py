@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.scheduling.nominated_pods import count_promised_room
+from fairlead.engine.scheduling.nominated_pods import with_nominated_verdicts
 from fairlead.engine.state.pod_info import PodInfo
 
 
@@ -15,7 +15,7 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
     """Return all verdicts on `pod`, with nominated pods counted on their nodes."""
     found = ask_about_nodes(plans, pod)
     if found.rejected is None:
-        found.codes = count_promised_room(plans, pod, found.plan, found.state, found.codes)
+        found.codes = with_nominated_verdicts(plans, pod, found.plan, found.state, found.codes)
         if found.restricting:
             _add_nominated_rejector(plans, pod, found)
     return found

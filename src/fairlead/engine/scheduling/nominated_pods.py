@@ -22,13 +22,13 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]
 _KEPT_MAX: Final = 64
-_NOT_PROMISED: Final = -2
+_NO_NOMINATION: Final = -2
 
 
-class PromisedVerdicts:
+class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one shape and priority.
 
-    `codes` has an entry per position; _NOT_PROMISED where no pod is nominated.
+    `codes` has an entry per position; _NO_NOMINATION where no pod is nominated.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
@@ -58,12 +58,12 @@ class PromisedVerdicts:
         if named is None or pods is None or nodes is None or nodes:
             self.codes = _no_codes(self.plan)
             return nominator.nodes()
-        touched = [self._name_at(row) for row in pods if self._is_promised(row)]
+        touched = [self._name_at(row) for row in pods if self._has_nomination(row)]
         return (*named, *touched)
 
-    def _is_promised(self, row: int) -> bool:
+    def _has_nomination(self, row: int) -> bool:
         at = self.plan.position(row)
-        return at is not None and bool(self.codes[at] != _NOT_PROMISED)
+        return at is not None and bool(self.codes[at] != _NO_NOMINATION)
 
     def _name_at(self, row: int) -> str:
         return self.plan.table.at(row).name
@@ -74,7 +74,7 @@ class PromisedVerdicts:
         if node is None or at is None:
             return
         code = judge(plans, pod, self.plan, state, name)
-        self.codes[at] = _NOT_PROMISED if code is None else code
+        self.codes[at] = _NO_NOMINATION if code is None else code
 
 
 def judge(
@@ -89,7 +89,7 @@ def judge(
     return 0 if status is None else plan.code(status)
 
 
-def count_promised_room(
+def with_nominated_verdicts(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
     """Return `codes` with the verdicts on nodes with nominated pods.
@@ -100,22 +100,22 @@ def count_promised_room(
     if not nominator:
         return codes
     if looks_beyond_the_node(plan, state):
-        promised = _no_codes(plan)
-        _evaluate_all(plans, pod, plan, state, nominator.nodes(), promised)
+        nominated = _no_codes(plan)
+        _evaluate_all(plans, pod, plan, state, nominator.nodes(), nominated)
     else:
         verdicts = _kept(plans, pod, plan)
         verdicts.refresh(plans, pod, state)
-        promised = verdicts.codes
+        nominated = verdicts.codes
         own = plan.table.find(nominator.node_of(pod.uid))
         if own is not None:
-            promised = promised.copy()
-            _evaluate_all(plans, pod, plan, state, [own.name], promised)
+            nominated = nominated.copy()
+            _evaluate_all(plans, pod, plan, state, [own.name], nominated)
     # Rows without a node, and rows that PreFilter excluded, keep their code.
-    return np.where((promised == _NOT_PROMISED) | (codes < 0), codes, promised)
+    return np.where((nominated == _NO_NOMINATION) | (codes < 0), codes, nominated)
 
 
 def _no_codes(plan: ShapePlan) -> Codes:
-    return np.full(len(plan.rows), _NOT_PROMISED, np.int32)
+    return np.full(len(plan.rows), _NO_NOMINATION, np.int32)
 
 
 def _evaluate_all(
@@ -124,22 +124,22 @@ def _evaluate_all(
     plan: ShapePlan,
     state: CycleState,
     names: Iterable[str],
-    promised: Codes,
+    nominated: Codes,
 ) -> None:
-    """Write the verdicts on the nodes `names` into `promised`."""
+    """Write the verdicts on the nodes `names` into `nominated`."""
     for name in names:
         node = plan.table.find(name)
         at = plan.position(node.row) if node is not None else None
         if at is not None:
             code = judge(plans, pod, plan, state, name)
-            promised[at] = _NOT_PROMISED if code is None else code
+            nominated[at] = _NO_NOMINATION if code is None else code
 
 
-def _kept(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> PromisedVerdicts:
+def _kept(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> NominatedVerdicts:
     key = (pod.shape.id, pod.priority)
     verdicts = plans.with_nominated.pop(key, None)
-    if not isinstance(verdicts, PromisedVerdicts) or verdicts.plan is not plan:
-        verdicts = PromisedVerdicts(plan)
+    if not isinstance(verdicts, NominatedVerdicts) or verdicts.plan is not plan:
+        verdicts = NominatedVerdicts(plan)
     plans.with_nominated[key] = verdicts
     while len(plans.with_nominated) > _KEPT_MAX:
         del plans.with_nominated[next(iter(plans.with_nominated))]

@@ -15,7 +15,7 @@ from fairlead.engine.scheduling.cycle import Decision
 from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
 
 
-class Deliberation:
+class PendingDecision:
     """Runs the `consultation` of one cycle; `decision` is None while extender calls are open."""
 
     def __init__(self, consultation: Consultation[Decision]) -> None:

@@ -21,7 +21,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import (
     Evaluation,
@@ -144,8 +144,11 @@ def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
         )
     cluster, nominator = Cluster(), Nominator()
     cluster.apply(ObjectsLoaded(others))
-    beliefs, shared = Beliefs(cluster, nominator), Shared(config.extenders, version=config.version)
-    served = serve(profile, beliefs, TieBreak(0), config.out_of_tree, shared=shared)
+    handle, shared = (
+        PluginHandle(cluster, nominator),
+        Shared(config.extenders, version=config.version),
+    )
+    served = serve(profile, handle, TieBreak(0), config.out_of_tree, shared=shared)
     for other in cluster.pods.values():
         node = other.pod.status.nominated_node_name
         if node and not other.pod.spec.node_name:

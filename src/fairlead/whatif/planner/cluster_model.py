@@ -38,7 +38,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
-from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import Decision, Failure, Placement, refusal, schedule_one
 from fairlead.engine.scheduling.extender.consultation import settle
@@ -170,7 +170,7 @@ class ClusterModel:
         for profile in config.profiles:
             served = serve(
                 profile,
-                Beliefs(self.cluster, self._nominator),
+                PluginHandle(self.cluster, self._nominator),
                 self._tie_break,
                 config.out_of_tree,
                 shared=Shared(version=config.version),

@@ -32,7 +32,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -112,11 +112,11 @@ class Shadow:
         self._configurations = tuple(self._serve(name, one) for name, one in configs.items())
 
     def _serve(self, name: str, config: SchedulerConfig) -> _Configuration:
-        beliefs = Beliefs(self.cluster, self._nominator)
+        handle = PluginHandle(self.cluster, self._nominator)
         shared = Shared(version=config.version)
         served = {
             profile.scheduler_name: serve(
-                profile, beliefs, TieBreak(0), config.out_of_tree, shared=shared
+                profile, handle, TieBreak(0), config.out_of_tree, shared=shared
             )
             for profile in config.profiles
         }

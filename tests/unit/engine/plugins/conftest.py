@@ -12,7 +12,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -53,8 +53,8 @@ class Scene:
     def __init__(self, args=None):
         self.cluster = Cluster()
         self.nominator = Nominator()
-        beliefs = Beliefs(self.cluster, self.nominator)
-        self.served = serve(Profile(args=args or {}), beliefs, TieBreak(0))
+        handle = PluginHandle(self.cluster, self.nominator)
+        self.served = serve(Profile(args=args or {}), handle, TieBreak(0))
         self.framework = self.served.framework
 
     @property

@@ -16,7 +16,7 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape_columns import ShapeColumns
@@ -43,8 +43,8 @@ FIT_ARGS = {
 def serve_cluster(objects, args):
     cluster = Cluster()
     cluster.apply(ObjectsLoaded(objects))
-    beliefs = Beliefs(cluster, Nominator(), WaitingPods())
-    return serve(Profile(args={"NodeResourcesFit": args}), beliefs, TieBreak(0)).framework
+    handle = PluginHandle(cluster, Nominator(), WaitingPods())
+    return serve(Profile(args={"NodeResourcesFit": args}), handle, TieBreak(0)).framework
 
 
 def any_cluster(chance):

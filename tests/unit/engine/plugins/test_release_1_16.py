@@ -17,7 +17,7 @@ from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.priority_sort import PrioritySort
 from fairlead.engine.plugins.release_1_16.registry import release_1_16
 from fairlead.engine.plugins.release_1_16.requested import NodeSums
-from fairlead.engine.scheduling.compose import Beliefs
+from fairlead.engine.scheduling.compose import PluginHandle
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
@@ -35,9 +35,9 @@ class Scene:
         self.table = self.cluster.table
         self.table.widen()
         self.rows = np.array([node.row for node in self.table.nodes()], np.int64)
-        beliefs = Beliefs(self.cluster, Nominator())
-        built = [(factory(beliefs, {}), 1) for factory in PLUGINS.values()]
-        self.framework = Framework(Profile(), [(PrioritySort(), 0), *built], beliefs)
+        handle = PluginHandle(self.cluster, Nominator())
+        built = [(factory(handle, {}), 1) for factory in PLUGINS.values()]
+        self.framework = Framework(Profile(), [(PrioritySort(), 0), *built], handle)
 
     def info(self, pod):
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))

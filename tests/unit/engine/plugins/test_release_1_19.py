@@ -12,7 +12,7 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.plugins.release_1_19.node_prefer_avoid_pods import ANNOTATION
 from fairlead.engine.plugins.release_1_19.registry import RELEASE_1_19
-from fairlead.engine.scheduling.compose import Beliefs
+from fairlead.engine.scheduling.compose import PluginHandle
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
@@ -29,7 +29,7 @@ class Scene:
         self.cluster.apply(ObjectsLoaded(list(objects)))
         self.table = self.cluster.table
         self.rows = np.array([node.row for node in self.table.nodes()], np.int64)
-        self.plugin = RELEASE_1_19[name](Beliefs(self.cluster, Nominator()), {})
+        self.plugin = RELEASE_1_19[name](PluginHandle(self.cluster, Nominator()), {})
 
     def info(self, pod):
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))

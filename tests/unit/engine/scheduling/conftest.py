@@ -18,7 +18,7 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig
@@ -35,9 +35,9 @@ class Waiting:
 
     def __init__(self, start_s=0.0, gate=None, profiles=None, **config):
         self.cluster = Cluster()
-        beliefs = Beliefs(self.cluster, Nominator())
+        handle = PluginHandle(self.cluster, Nominator())
         frameworks = {
-            profile.scheduler_name: serve(profile, beliefs, TieBreak(0)).framework
+            profile.scheduler_name: serve(profile, handle, TieBreak(0)).framework
             for profile in profiles or (Profile(),)
         }
         config = {key: seconds(value) if key != "pop_from_backoff" else value

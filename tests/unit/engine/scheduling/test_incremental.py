@@ -19,7 +19,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.cycle import Placement, schedule_one
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
@@ -109,7 +109,7 @@ class Life:
             self.renew(name)
 
     def serve(self, cluster, nominator):
-        return serve(Profile(), Beliefs(cluster, nominator, WaitingPods()), TieBreak(0))
+        return serve(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
 
     def tell(self, obj):
         self.objects[obj.key] = obj

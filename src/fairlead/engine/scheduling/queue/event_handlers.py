@@ -22,7 +22,7 @@ from fairlead.engine.state.cluster import Change, Cluster, NodeChange, PodChange
 from fairlead.engine.state.pod_info import PodInfo
 
 
-class Intake:
+class EventHandlers:
     """Moves pods in `queue` according to `cluster.changes`."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Intake:
         self._profiles = profiles
         self._is_binding = is_binding
 
-    def take_in(self, changes: list[Change], now: Instant) -> None:
+    def handle(self, changes: list[Change], now: Instant) -> None:
         """Handle all changes of one stimulus."""
         for change in changes:
             match change:
@@ -53,13 +53,13 @@ class Intake:
                     for event in node_events(old, new):
                         self._queue.wake(event, now)
                 case PodChange():
-                    self._take_in_pod(change, now)
+                    self._handle_pod(change, now)
                 case StorageChange(old=before, new=after):
                     happened = storage_event(before, after)
                     if happened is not None:
                         self._queue.wake(happened, now)
 
-    def _take_in_pod(self, change: PodChange, now: Instant) -> None:
+    def _handle_pod(self, change: PodChange, now: Instant) -> None:
         old, new = change.old, change.new
         was_assigned = old is not None and bool(old.pod.spec.node_name)
         if new is not None and new.pod.spec.node_name:

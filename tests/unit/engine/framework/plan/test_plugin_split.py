@@ -14,7 +14,7 @@ from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_th
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_pod
@@ -25,8 +25,8 @@ VOLUME_PLUGINS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "Vo
 
 @pytest.fixture
 def framework():
-    beliefs = Beliefs(Cluster(), Nominator())
-    return serve(Profile(), beliefs, TieBreak(0)).framework
+    handle = PluginHandle(Cluster(), Nominator())
+    return serve(Profile(), handle, TieBreak(0)).framework
 
 
 def info(pod):
