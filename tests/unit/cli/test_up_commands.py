@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from fairlead.apiserver.kind import POD
+from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 
 @pytest.fixture
@@ -69,3 +73,47 @@ def test_the_duration_of_jobs_is_checked(fairlead):
     assert done.returncode == 2
     assert done.stderr.startswith("fairlead: --job-duration: ")
     assert done.stderr.endswith("or forever\n")
+
+
+STORE = Path(__file__).parents[3] / "examples" / "store" / "store.yaml"
+TAKE_SNAPSHOT = 'exec "$0" -m fairlead.cli snapshot "$1" --kubeconfig "$KUBECONFIG"'
+
+
+def places(path):
+    """The node of each pod in a snapshot."""
+    pods = [one.pod for one in read_snapshot(str(path)).manifests if one.kind is POD]
+    return {(pod.metadata.name, pod.metadata.uid): pod.spec.node_name for pod in pods}
+
+
+def test_a_cluster_starts_with_the_objects_of_a_snapshot(fairlead, tmp_path):
+    copy = tmp_path / "copy.json"
+    take = ["sh", "-c", TAKE_SNAPSHOT, sys.executable, str(copy)]
+    assert fairlead("up", "--snapshot", str(STORE), "--", *take).returncode == 0
+    assert places(copy) == places(STORE)
+    assert len(places(copy)) == 51
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("--nodes", "5"),
+            "fairlead: --snapshot: names the nodes; leave out --nodes and --zones\n",
+        ),
+        (("--data-dir", "used"), "fairlead: --snapshot: --data-dir holds a cluster; name an empty"),
+    ],
+)
+def test_a_snapshot_needs_an_empty_cluster(fairlead, tmp_path, monkeypatch, arguments, line):
+    monkeypatch.chdir(tmp_path)
+    if "used" in arguments:
+        assert fairlead("up", "--data-dir", "used", "--", "true").returncode == 0
+    done = fairlead("up", "--snapshot", str(STORE), *arguments, "--", "true")
+    assert (done.returncode, done.stderr[: len(line)]) == (2, line)
+
+
+def test_an_object_that_the_server_refuses_is_named(fairlead, tmp_path):
+    pod = '{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {"a b": c}}, spec: {}}'
+    (tmp_path / "bad.yaml").write_text(f"{STORE.read_text()}\n---\n{pod}\n")
+    done = fairlead("up", "--snapshot", str(tmp_path / "bad.yaml"), "--", "true")
+    assert done.returncode == 2
+    assert "bad.yaml: Pod default/p: metadata.labels: Invalid value" in done.stderr

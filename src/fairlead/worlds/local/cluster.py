@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.api.json import Json
@@ -23,9 +23,10 @@ from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, find_kind
+from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, find_kind, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.registry import Registry
+from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.table import STRATEGIES
 from fairlead.apiserver.request import User
@@ -96,7 +97,7 @@ class LocalOptions:
     out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
     `logging` wraps a reporter in one that logs decisions. `job_duration` is how long Job pods and
     other finite pods run, None for ever. `limited` resources can be used only if a quota covers
-    them.
+    them. `objects` are those of another cluster, which take the place of new nodes.
     """
 
     nodes: int = 3
@@ -111,6 +112,7 @@ class LocalOptions:
     pods_max: int = PODS_MAX
     job_duration: DurationNs | None = None
     limited: Sequence[LimitedResource] = ()
+    objects: Sequence[Mapping[str, Any] | DumpedObject] = ()
 
 
 class LocalCluster:
@@ -201,13 +203,22 @@ class LocalCluster:
 
     def _load(self, now: Instant) -> None:
         options = self._options
-        nodes = node_manifests(options.nodes, options.zones, now)
-        self.store.load(registered(nodes, now), now)
-        standing = (*bootstrap_objects(), *control_plane_objects())
+        nodes = registered(node_manifests(options.nodes, options.zones, now), now)
+        self.store.load(options.objects or nodes, now)
         more = () if METRICS in options.without else MEASUREMENTS
-        create_as_apiserver(self.store, (*standing, *more, *job_kinds()), now)
+        standing = (*bootstrap_objects(), *control_plane_objects(), *more, *job_kinds())
+        self._create_missing(standing, now)
         self.server.run_post_start_hooks(now)
-        create_as_apiserver(self.store, (DEFAULT_QUEUE,), now)
+        self._create_missing((DEFAULT_QUEUE,), now)
+
+    def _create_missing(self, manifests: Iterable[Json], now: Instant) -> None:
+        """Create those of `manifests` that `LocalOptions.objects` did not contain."""
+        missing = [one for one in manifests if not self._is_stored(one)]
+        create_as_apiserver(self.store, missing, now)
+
+    def _is_stored(self, manifest: Json) -> bool:
+        kind, meta = kind_of(manifest), manifest["metadata"]
+        return self.store.find(kind, meta.get("namespace", ""), meta["name"]) is not None
 
 
 def _store(options: LocalOptions, ids: RandomIds) -> Store:

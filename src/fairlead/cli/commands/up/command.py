@@ -31,6 +31,10 @@ COMMAND_HELP: Final = (
     "After `--`: a command to run with KUBECONFIG set; when it exits, end the cluster and exit "
     "with its status."
 )
+SNAPSHOT_HELP: Final = (
+    "Start with the objects of another cluster: a dump, as whatif takes it. Its nodes become "
+    "simulated nodes, and its pods keep running on them."
+)
 JOB_HELP: Final = (
     "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs (default: 5s), "
     "or forever; the annotation fairlead.dev/run-duration takes precedence."
@@ -49,6 +53,7 @@ def up(
     port: Annotated[
         int, Parameter(help="Port to listen on; 0 picks any free port.", converter=integer)
     ] = 0,
+    snapshot: Annotated[str | None, named("SNAPSHOT", SNAPSHOT_HELP)] = None,
     data_dir: Annotated[
         Path | None, named("DIR", "Persist all state in DIR (default: in memory).")
     ] = None,
@@ -103,6 +108,8 @@ def up(
 
         fairlead up --paused, and then: fairlead clock advance 5m
 
+        fairlead up --snapshot cluster.json
+
         fairlead up --nodes 5 -- kubectl get nodes
 
         eval "$(fairlead up --detach)", and later: fairlead down
@@ -117,6 +124,7 @@ def up(
     options = UpOptions(
         nodes=nodes,
         zones=zones,
+        snapshot=snapshot,
         host=host,
         port=port,
         data_dir=data_dir,

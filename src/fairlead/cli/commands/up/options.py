@@ -20,6 +20,8 @@ from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
 from fairlead.worlds.local.server.clock_control import SPEED_MAX
 
+NODES: Final = 3
+ZONES: Final = 1
 NODES_MAX: Final = 10_000
 PORT_MAX: Final = 65_535
 
@@ -46,6 +48,7 @@ class UpOptions:
     release: Release = CURRENT
     logging: Logging | None = None
     limited: tuple[LimitedResource, ...] = ()
+    snapshot: str | None = None
 
     def check(self) -> None:
         """Raise InputError for invalid options; nothing is written or opened."""
@@ -62,12 +65,18 @@ class UpOptions:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
         self.job_time  # noqa: B018 - raises
+        self._check_users()
+        if self.kubeconfig is not None:
+            _require_replaceable(self.kubeconfig)
+        if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
+            raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
+
+    def _check_users(self) -> None:
+        """Raise InputError for a user that is invalid or given twice."""
         names = [user.name for user in self.further_users]
         for name in names:
             if names.count(name) > 1:
                 raise InputError("--user", "is given twice", object_name=name)
-        if self.kubeconfig is not None:
-            _require_replaceable(self.kubeconfig)
 
     @property
     def job_time(self) -> DurationNs | None:

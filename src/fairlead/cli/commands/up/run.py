@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair, new_client, new_server
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.apiserver.storage.sqlite_log import SqliteLogError
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.cli.commands.up.audit_log import opened_audit
 from fairlead.cli.commands.up.child_command import ChildCommand
+from fairlead.cli.commands.up.initial_objects import objects_of_cluster
 from fairlead.cli.commands.up.listener import (
     certificate_files,
     client_address,
@@ -29,6 +31,8 @@ from fairlead.cli.commands.up.private_folder import private_folder, remove_aband
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
 from fairlead.worlds.local.bootstrap.nodes import ZONE
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
@@ -151,7 +155,8 @@ def _cluster(
     clock: LocalClock,
     log: WriteAheadLog | None,
 ) -> LocalCluster:
-    """Return the cluster with the objects of the log. Raises InputError."""
+    """Return the cluster with the objects of the log or of the snapshot. Raises InputError."""
+    snapshot = _snapshot(options, log)
     local_options = LocalOptions(
         nodes=options.nodes,
         zones=options.zones,
@@ -163,18 +168,35 @@ def _cluster(
         release=options.release,
         logging=options.logging,
         limited=options.limited,
+        objects=() if snapshot is None else objects_of_cluster(snapshot),
     )
     is_new = log is None or log.is_empty
     try:
         return LocalCluster(local_options, clock, data_dir.users, data_dir.account_key, log)
     except SqliteLogError as cause:
         raise _data_dir_error(cause) from None
+    except ApiError as refused:
+        if snapshot is None:
+            raise
+        raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
     except (ValueError, LookupError, TypeError, AttributeError) as cause:
         if is_new:
             raise
         # The log was just read, and it is the only outside input.
         name = str(options.data_dir)
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
+
+
+def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
+    """Return the snapshot that a new cluster starts with; None without one.
+
+    Raises InputError, also if `log` holds a cluster already.
+    """
+    if options.snapshot is None:
+        return None
+    if log is not None and not log.is_empty:
+        raise InputError("--snapshot", "--data-dir holds a cluster; name an empty directory")
+    return read_snapshot(options.snapshot)
 
 
 def _data_dir_error(cause: Exception) -> InputError:

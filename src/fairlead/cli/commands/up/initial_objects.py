@@ -1,0 +1,73 @@
+"""The objects of a snapshot with which a served cluster can start."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import LEASE, NAMESPACE
+from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+# The components of the new cluster write their own; old ones describe other processes.
+_WRITTEN_ANEW: Final = (
+    LEASE.resource,
+    "events",
+    "events.events.k8s.io",
+    "apiservices.apiregistration.k8s.io",
+    "certificatesigningrequests.certificates.k8s.io",
+)
+
+
+def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
+    """Return the objects of `snapshot`, completed to a cluster that its controllers accept.
+
+    Namespaces that the dump left out are added. References to owners that it left out are removed,
+    because garbage collection would delete the dependents; a line on stderr says how many.
+    """
+    kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
+    uids = {uid for one in kept if (uid := _uid(one))}
+    objects: list[Json | DumpedObject] = []
+    orphans = 0
+    for manifest in kept:
+        owners = _owners(manifest)
+        present = [owner for owner in owners if owner in uids]
+        orphans += len(present) < len(owners)
+        objects.append(manifest.content if present == owners else _with_owners(manifest, present))
+    if orphans:
+        have = "object has an owner" if orphans == 1 else "objects have owners"
+        problem = f"{have} outside of the dump; the references are removed"
+        print(f"{snapshot.source}: {orphans:,} {problem}", file=sys.stderr)
+    return [*_missing_namespaces(kept), *objects]
+
+
+def _uid(manifest: Manifest) -> str:
+    if manifest.view is not None:
+        return manifest.view.metadata.uid
+    return str((manifest.value.get("metadata") or {}).get("uid") or "")
+
+
+def _owners(manifest: Manifest) -> list[str]:
+    """The uids of the owners."""
+    if manifest.view is not None:
+        return [owner.uid for owner in manifest.view.metadata.owner_references]
+    owners = (manifest.value.get("metadata") or {}).get("ownerReferences") or ()
+    return [str(owner.get("uid")) for owner in owners]
+
+
+def _with_owners(manifest: Manifest, uids: list[str]) -> Json:
+    """Return the object of `manifest` with only its owners that have one of `uids`."""
+    value = manifest.value
+    owners = [one for one in value["metadata"]["ownerReferences"] if one.get("uid") in uids]
+    return {**value, "metadata": {**value["metadata"], "ownerReferences": owners}}
+
+
+def _missing_namespaces(manifests: list[Manifest]) -> Iterator[Json]:
+    """Yield the namespaces that contain objects and are not in the dump themselves."""
+    known = {one.ref.name for one in manifests if one.kind is NAMESPACE}
+    used = {one.ref.namespace for one in manifests if one.kind.namespaced}
+    for name in sorted(used - known):
+        yield {"apiVersion": "v1", "kind": NAMESPACE.kind, "metadata": {"name": name}}

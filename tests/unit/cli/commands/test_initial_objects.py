@@ -1,0 +1,43 @@
+"""A dump that lacks kinds is completed before a served cluster starts with it."""
+
+from __future__ import annotations
+
+from fairlead.cli.commands.up.initial_objects import objects_of_cluster
+from fairlead.whatif.snapshot.snapshot import parse_snapshot
+
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: node-1, uid: u-n}}"
+OWNED = (
+    "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: shop, ownerReferences:"
+    " [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u-r}]}, spec: {containers: []}}"
+)
+OWNER = "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: shop, uid: u-r}}"
+LEASE = (
+    "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: node-1, namespace: shop}}"
+)
+
+
+def objects(*texts):
+    """The objects by kind."""
+    snapshot = parse_snapshot("dump.yaml", "\n---\n".join((NODE, *texts)).encode())
+    found = objects_of_cluster(snapshot)
+    return {one["kind"]: one for one in found if isinstance(one, dict)}
+
+
+def test_owners_that_are_missing_are_removed_and_counted(capsys):
+    assert objects(OWNED)["Pod"]["metadata"]["ownerReferences"] == []
+    assert capsys.readouterr().err.startswith(
+        "dump.yaml: 1 object has an owner outside of the dump"
+    )
+
+
+def test_owners_in_the_dump_are_kept(capsys):
+    assert len(objects(OWNED, OWNER)["Pod"]["metadata"]["ownerReferences"]) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_missing_namespaces_are_added():
+    assert objects(OWNED)["Namespace"]["metadata"] == {"name": "shop"}
+
+
+def test_leases_are_left_out_because_new_kubelets_renew_their_own():
+    assert set(objects(LEASE)) == {"Node"}
