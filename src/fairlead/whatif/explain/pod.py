@@ -14,6 +14,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.pods.facts import is_terminal
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import CallExtender, ObjectRef
@@ -35,7 +36,10 @@ from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.result.result_json import API_VERSION
+from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.extender.extender_caller import Answer, ExtenderCaller, reaching
@@ -63,6 +67,30 @@ class Explanation:
     unasked: int
 
 
+def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
+    """Return the scheduler's evaluation of a pod that does not exist yet.
+
+    The pod and its claims are admitted as the API server would admit them; nothing else changes.
+    Raises InputError if they are refused.
+    """
+    model = ClusterModel(snapshot, config)
+    objects = list(model.objects)
+    try:
+        objects += [model.create(claim) for claim in new.claims(0)]
+        pod = model.create(_named(new.pod(0), new))
+    except ApiError as refused:
+        raise refusal_of(new.source, new.title, refused) from None
+    assert isinstance(pod, Pod)
+    return _explanation(new.source, model.store, pod, objects, config)
+
+
+def _named(pod: Json, new: NewPods) -> Json:
+    """Return `pod` with the name of its manifest, unless its claims depend on its name."""
+    if new.stateful_set is not None:
+        return pod
+    return {**pod, "metadata": {**pod["metadata"], "name": new.name}}
+
+
 def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
     """Return the scheduler's evaluation of the pod `target` (`pod/NAMESPACE/NAME`).
 
@@ -77,8 +105,14 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     if is_terminal(found):
         raise manifest.refuse("has completed and is not scheduled again", field="status.phase")
     others = [one for one in objects if one is not found]
+    return _explanation(manifest.source, store, found, others, config)
+
+
+def _explanation(
+    source: str, store: Store, found: Pod, others: list[ApiObject], config: SchedulerConfig
+) -> Explanation:
     pending = _as_pending(found)
-    served = _serve(manifest.source, config, pending, others)
+    served = _serve(source, config, pending, others)
     info = PodInfo(pending, served.framework.cluster.shapes.shape_of(pending))
     with reaching(config.extenders) as extenders:
         evaluation = evaluate(served, info, _extender_calls(extenders, store, info))

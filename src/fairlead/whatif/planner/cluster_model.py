@@ -29,6 +29,7 @@ from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_te
 from fairlead.api.taint import NO_SCHEDULE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import Issued, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
@@ -238,6 +239,11 @@ class ClusterModel:
         return sorted(found, key=lambda one: (-one.nodes, one.plugin, one.reason))
 
     # --- the store -------------------------------------------------------------------------
+
+    @property
+    def store(self) -> Store:
+        """The store behind the model, with the objects of the snapshot."""
+        return self._world.store
 
     def create(self, manifest: Json) -> ApiObject:
         """Create an object as a user of the API server would; returns its view.

@@ -113,17 +113,17 @@ def pod_source(
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
     if like is not None:
         found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
-        return _of_manifest(LIKE, found, inventory)
+        return new_pods_of(LIKE, found, inventory)
     assert pod_file is not None
     found_in_file = manifests(read(pod_file), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
     if len(wanted) != 1:
         problem = f"contains {len(wanted)} pods and workloads; expected one"
         raise InputError(pod_file, problem)
-    return _of_manifest(pod_file, wanted[0], inventory)
+    return new_pods_of(pod_file, wanted[0], inventory)
 
 
-def _of_manifest(source: str, found: Manifest, inventory: Inventory) -> NewPods:
+def new_pods_of(source: str, found: Manifest, inventory: Inventory) -> NewPods:
     """Return the source of pods like those of the workload, or like the pod, `found`."""
     value, ref = found.value, found.ref
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"

@@ -1,4 +1,4 @@
-"""`fairlead explain`: shows why a pod is on its node, or pending."""
+"""`fairlead explain`: why a pod is where it is, what blocks a node, what a budget allows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from cyclopts import Parameter
 
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.input import MaxInput
-from fairlead.cli.options.output import Output
-from fairlead.cli.options.parameter import named
+from fairlead.cli.options.output import AnswerOutput
+from fairlead.cli.options.parameter import Names, named, repeatable
 from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def explain(
-    pod: str,
+    first: Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)] = None,
+    second: Annotated[str | None, Parameter(show_default=False)] = None,
     /,
     *,
     snapshot: Annotated[
@@ -37,41 +38,79 @@ def explain(
     allow_extenders: AllowExtenders = False,
     batch_config: BatchConfig = None,
     batch_plugin: BatchPlugins = (),
-    output: Output = "text",
+    apply: Annotated[
+        Names,
+        repeatable(
+            "FILE",
+            "Explain where a pod would go that does not exist yet: that of a Pod or a workload in "
+            "FILE.",
+        ),
+    ] = (),
+    output: AnswerOutput = "text",
     all_nodes: Annotated[
         bool, Parameter(help="Print a row for every node, even in large clusters.", negative=())
     ] = False,
     release: ReleaseOptions = NO_RELEASE,
 ) -> int:
-    """Explain why each node does or does not fit a pod, and how the scheduler would choose.
+    """Explain a pod, workload, node, disruption budget or pod group of a cluster.
 
-    If nodes are feasible, the command lists them with their score from each plugin; the scheduler
-    breaks ties at random. If no node is feasible, it prints for each node where preemption could
-    help: its victims, the PDBs that preemption would violate, and the rule that picks the node. In
-    large clusters, nodes with the same reason share a row. A pod that is already bound is evaluated
-    as if it were pending.
+    For a pod, the command shows why each node does or does not fit it, and how the scheduler
+    would choose. If nodes are feasible, it lists them with their score from each plugin; the
+    scheduler breaks ties at random. If no node is feasible, it prints for each node where
+    preemption could help: its victims, the PDBs that preemption would violate, and the rule
+    that picks the node. In large clusters, nodes with the same reason share a row. A pod that
+    is already bound is evaluated as if it were pending.
 
     For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, the
     command prints its queue's share, the first pod that does not fit, what each node lacks, an
     estimate of when the group can start, and a change that would let it start.
 
+    For a workload, it prints the pods, why some are pending, the budgets, and where one more pod
+    would go; for a node, what is on it, what of that could leave, and what blocks its drain; for a
+    PodDisruptionBudget, what it allows, and for which pods.
+
     Try:
 
-        fairlead explain pod/store/web-0 --snapshot dump.yaml
+        fairlead explain dump.yaml pod/store/web-0
+
+        fairlead explain dump.yaml deploy/store/web
+
+        fairlead explain dump.yaml node/worker-3
+
+        fairlead explain dump.yaml pdb/store/web
+
+        fairlead explain dump.yaml --apply pod.yaml
 
         fairlead explain pod/store/web-0 --context prod
 
-        fairlead explain podgroup/research/train --snapshot dump.yaml
+        fairlead explain dump.yaml podgroup/research/train
 
     Parameters
     ----------
-    pod
-        pod/NAMESPACE/NAME or podgroup/NAMESPACE/NAME; if the name is unique, NAMESPACE is optional.
+    first
+        SNAPSHOT: a file, a directory, or - for standard input; with --snapshot, --context and the
+        like, the object.
+    second
+        The object: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have one of that name.
     """
-    from fairlead.cli.commands.explain.run import ExplainRequest, explain_target
+    from fairlead.cli.commands.explain.run import (
+        ExplainRequest,
+        explain_target,
+        snapshot_and_target,
+    )
 
     batch = (batch_config, batch_plugin)
+    source, target = snapshot_and_target(first, second, snapshot, connection, apply)
     request = ExplainRequest(
-        pod, snapshot, connection, max_input, config, plugin, batch, release.choice, allow_extenders
+        target,
+        source,
+        connection,
+        max_input,
+        config,
+        plugin,
+        batch,
+        release.choice,
+        allow_extenders,
+        apply,
     )
     return explain_target(request, output=output, all_nodes=all_nodes)

@@ -13,12 +13,15 @@ from fairlead.api.json import Json
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
-from fairlead.cli.options.output import Format
+from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.plan_answer import print_plan
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.cli.output.terminal import print_line, print_table, stdout_console
+from fairlead.engine.configuration.release import Release
 from fairlead.engine.core.status import Status
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.configuration.batch_config import BatchOptions
@@ -29,10 +32,20 @@ from fairlead.whatif.configuration.release import (
     read_release,
 )
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.stored_configuration import PREFIXES, stored_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.explain.group import explain_group_of, group_explanation_json, is_about_group
-from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
+from fairlead.whatif.explain.pod import (
+    Explanation,
+    explain_new_pod,
+    explain_pod,
+    explanation_json,
+)
+from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 NAMES_MAX = 10
 NODES_MAX = 20  # more nodes are grouped by reason
@@ -42,7 +55,8 @@ NODES_MAX = 20  # more nodes are grouped by reason
 class ExplainRequest:
     """The arguments of one explanation; `batch` is --batch-config and --batch-plugin.
 
-    The pod is found in a snapshot or in a running cluster.
+    The object `target` is one of a snapshot or a running cluster, or of the files `apply`, where it
+    may be "" for the only pod or workload.
     """
 
     target: str
@@ -54,37 +68,93 @@ class ExplainRequest:
     batch: tuple[str | None, Names] = (None, ())
     release: ReleaseChoice = NO_CHOICE
     allow_extenders: bool = False
+    apply: Names = ()
 
 
-def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) -> int:
+def snapshot_and_target(
+    first: str | None,
+    second: str | None,
+    snapshot: str | None,
+    connection: ConnectionOptions,
+    apply: Names,
+) -> tuple[str | None, str]:
+    """Return what the two arguments are: the snapshot (None for a cluster) and the object.
+
+    Raises InputError.
+    """
+    has_source = snapshot is not None or connection.is_given
+    if second is not None:
+        if has_source:
+            raise InputError(second, "is one argument too many: the snapshot is given already")
+        return first, second
+    if first is not None and apply and not has_source:
+        return first, ""
+    if first is None and not apply:
+        raise InputError("arguments", "name an object, such as pod/store/web-0")
+    if not has_source:
+        missing = "a snapshot and an object, such as dump.yaml pod/store/web-0"
+        raise InputError("arguments", f"name {missing}")
+    return snapshot, first or ""
+
+
+def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: bool) -> int:
     """Explain and print; return the exit code. Raises InputError."""
-    release = read_release(request.release)
-    scheduler = read_scheduler_config(
-        request.config,
-        UserPlugins(request.plugins),
-        release,
-        allow_extenders=request.allow_extenders,
-    )
+    release, target = read_release(request.release), request.target
     snapshot = snapshot_of(request.snapshot, request.connection, request.max_input)
-    target = request.target
+    scheduler = _scheduler(request, snapshot, release)
+    if request.apply:
+        cluster, new = new_pod_to_explain(snapshot, request.apply, target)
+        explanation = explain_new_pod(cluster, new, scheduler)
+        _print_unreadable(snapshot)
+        return _print_pod(explanation, release, output, all_nodes=all_nodes)
+    answer = explain_object(snapshot, target, scheduler, request.release)
+    if answer is not None:
+        print_plan(answer, output)
+        return exit_code.SUCCESS
+    _print_unreadable(snapshot)
+    batch = BatchOptions(*request.batch)
+    if not is_about_group(target, snapshot, scheduler, batch):
+        explanation = explain_pod(snapshot, target, scheduler)
+        return _print_pod(explanation, release, output, all_nodes=all_nodes)
+    _refuse_markdown(output)
+    group = explain_group_of(snapshot, target, scheduler, batch)
+    if output == "json":
+        _print_json(group_explanation_json(group))
+    else:
+        print_group(group, stdout_console())
+    return exit_code.SUCCESS
+
+
+def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) -> SchedulerConfig:
+    config: str | Document | None = request.config
+    if request.config is not None and request.config.startswith(PREFIXES):
+        config = stored_configuration("--config", request.config, snapshot.manifests)
+    plugins = UserPlugins(request.plugins)
+    allowed = request.allow_extenders
+    return read_scheduler_config(config, plugins, release, allow_extenders=allowed)
+
+
+def _print_unreadable(snapshot: Snapshot) -> None:
     for line in unreadable_lines(snapshot.unreadable):
         print(line, file=sys.stderr)
-    batch = BatchOptions(*request.batch)
-    if is_about_group(target, snapshot, scheduler, batch):
-        group = explain_group_of(snapshot, target, scheduler, batch)
-        if output == "json":
-            _print_json(group_explanation_json(group))
-        else:
-            print_group(group, stdout_console())
-        return exit_code.SUCCESS
-    explanation = explain_pod(snapshot, target, scheduler)
+
+
+def _refuse_markdown(output: AnswerFormat) -> None:
+    if output == "markdown":
+        raise InputError("--output", "the explanation of a pod or a group is text or json")
+
+
+def _print_pod(
+    explanation: Explanation, release: Release, output: AnswerFormat, *, all_nodes: bool
+) -> int:
+    _refuse_markdown(output)
     releases = Releases(release, release)
     if output == "json":
         _print_json({**explanation_json(explanation), **releases.as_json()})
-    else:
-        if releases.words:
-            print_line(stdout_console(), releases.words)
-        print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
+        return exit_code.SUCCESS
+    if releases.words:
+        print_line(stdout_console(), releases.words)
+    print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
     return exit_code.SUCCESS
 
 

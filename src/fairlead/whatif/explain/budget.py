@@ -1,0 +1,140 @@
+"""Explains a PodDisruptionBudget: what it allows now and at best, for which pods, and why."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+    listed,
+)
+from fairlead.whatif.planner.budget_room import BudgetLimit
+from fairlead.whatif.planner.drain import DrainPlanner
+
+_WORKLOAD_COLUMNS: Final = (
+    PlanColumn("workload", "workload", NAME),
+    PlanColumn("pods", "pods", NUMBER),
+    PlanColumn("ready", "ready", NUMBER),
+    PlanColumn("nodes", "nodes", NUMBER),
+)
+_UNREADY_COLUMNS: Final = (PlanColumn("pod", "pod", NAME), PlanColumn("node", "node", NAME))
+_NODE_COLUMNS: Final = (
+    PlanColumn("node", "node", NAME),
+    PlanColumn("pods", "pods", NUMBER),
+    PlanColumn("drain", "a drain of it"),
+)
+_EDIT_COLUMNS: Final = (PlanColumn("edit", "what would help"),)
+
+
+def explain_budget(planner: DrainPlanner, key: str, source: str) -> PlanAnswer:
+    """Return the explanation of the budget `key` (`namespace/name`) of the snapshot `source`."""
+    limit = next(one for one in planner.budgets.limits() if one.key == key)
+    pods = [
+        pod
+        for pod in planner.model.pods()
+        if any(one.key == key for one in planner.budgets.of(pod.pod))
+    ]
+    pods.sort(key=lambda pod: pod.key)
+    nodes = Counter(node for pod in pods if (node := planner.model.cluster.node_of(pod)))
+    unready = [pod for pod in pods if not is_ready(pod.pod)]
+    blocked = {node: planner.budget_blockers(node) for node in nodes} if limit.now < 1 else {}
+    refusing = {node for node, found in blocked.items() if found}
+    edits = dict.fromkeys(
+        one.edit for found in blocked.values() for one in found if f"pdb/{key}" == one.owner
+    )
+    return PlanAnswer(
+        kind="BudgetExplanation",
+        source=source,
+        verdict=_verdict(limit, len(pods)),
+        findings=tuple(_findings(planner, limit, pods)),
+        tables=(
+            PlanTable("edits", "changes that would help", _EDIT_COLUMNS,
+                      [{"edit": edit} for edit in edits if edit], shown=3),
+            PlanTable("workloads", "whose pods it selects", _WORKLOAD_COLUMNS,
+                      _workload_rows(planner, pods)),
+            PlanTable("unready", "pods that are not ready", _UNREADY_COLUMNS, [
+                {"pod": pod.key, "node": planner.model.cluster.node_of(pod)} for pod in unready
+            ]),
+            PlanTable("nodes", "nodes with its pods", _NODE_COLUMNS, [
+                {"node": node, "pods": count, "drain": _drain(limit, count, node in refusing)}
+                for node, count in sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
+            ]),
+        ),
+        facts={
+            "budget": key,
+            "rule": limit.rule,
+            "allowed": limit.now,
+            "allowed_at_best": limit.at_best,
+            "ready": limit.healthy,
+            "needed": limit.desired,
+            "wanted": limit.wanted,
+        },
+    )  # fmt: skip
+
+
+def _verdict(limit: BudgetLimit, pods: int) -> str:
+    name = f"pdb/{limit.key} ({limit.rule})"
+    if limit.problem:
+        return f"{name} allows no disruption: {limit.problem}."
+    if not pods:
+        return f"{name} selects no pod, so it protects nothing and blocks nothing."
+    figures = f"{limit.healthy:,} ready, {limit.desired:,} needed"
+    if limit.is_permanent:
+        return (
+            f"{name} never allows a disruption: of {limit.wanted:,} wanted pods it needs "
+            f"{limit.desired:,} ready."
+        )
+    if limit.now < 1:
+        at_best = counted(limit.at_best, "disruption")
+        return f"{name} allows no disruption now: {figures}; with all ready it allows {at_best}."
+    return f"{name} allows {counted(limit.now, 'disruption')} now: {figures}."
+
+
+def _findings(planner: DrainPlanner, limit: BudgetLimit, pods: Sequence[PodInfo]) -> Iterator[str]:
+    others: dict[str, list[str]] = defaultdict(list)
+    for pod in pods:
+        for one in planner.budgets.of(pod.pod):
+            if one.key != limit.key:
+                others[one.key].append(pod.key)
+    for key, names in sorted(others.items()):
+        pods_too = f"{counted(len(names), 'pod')} ({listed(names, 1)})"
+        yield (
+            f"pdb/{key} selects {pods_too} too: the eviction API refuses pods with several budgets."
+        )
+    if pods and limit.wanted > len(pods):
+        missing = counted(limit.wanted - len(pods), "wanted pod does", "wanted pods do")
+        yield f"{missing} not exist."
+
+
+def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[str, object]]:
+    by_workload: dict[WorkloadRef, list[PodInfo]] = defaultdict(list)
+    for pod in pods:
+        by_workload[workload_of(pod.pod)].append(pod)
+    return [
+        {
+            "workload": str(ref),
+            "pods": len(found),
+            "ready": sum(is_ready(pod.pod) for pod in found),
+            "nodes": len({planner.model.cluster.node_of(pod) for pod in found} - {""}),
+        }
+        for ref, found in sorted(by_workload.items())
+    ]
+
+
+def _drain(limit: BudgetLimit, pods: int, is_blocked: bool) -> str:  # noqa: FBT001 - a fact
+    """Return what the budget means for a drain of a node with so many of its pods."""
+    if limit.is_permanent:
+        return "is refused"
+    if is_blocked:
+        return "is refused now"
+    return "evicts them in turns, as new ones get ready" if pods > limit.now > 0 else "is allowed"

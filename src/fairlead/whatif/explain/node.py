@@ -1,0 +1,160 @@
+"""Explains a node: what is on it, what of that could leave, and what blocks its drain.
+
+Whether a pod could leave is decided for each pod alone: the node is cordoned, the pod is removed,
+and the scheduler places a replacement, with all other pods where they are. Whether the node can be
+drained is decided for all of them together, as `fairlead drain-plan` does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
+from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+)
+from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
+from fairlead.whatif.planner.drain import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.kubectl_drain import flag_findings, needed_flags
+
+_POD_COLUMNS: Final = (
+    PlanColumn("pod", "pod", NAME),
+    PlanColumn("priority", "priority", NUMBER, rank=2),
+    PlanColumn("cpu", "cpu", rank=1),
+    PlanColumn("memory", "memory", rank=1),
+    PlanColumn("leaves", "could it leave?"),
+)
+_BLOCKER_COLUMNS: Final = (
+    PlanColumn("pod", "pod", NAME),
+    PlanColumn("owner", "who decides", NAME, rank=1),
+    PlanColumn("why", "why"),
+)
+_EDIT_COLUMNS: Final = (PlanColumn("edit", "what would help"),)
+
+
+def explain_node(planner: DrainPlanner, name: str, source: str) -> PlanAnswer:
+    """Return the explanation of the node `name`; `source` is the snapshot. The model stays."""
+    info = planner.model.node(name)
+    pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
+    refused = planner.budget_blockers(name)
+    with planner.model.hypothesis():
+        emptied = planner.empty(name, with_remedy=True)
+    blockers = [*refused, *([emptied] if isinstance(emptied, Blocker) else [])]
+    blocked = {one.pod: one for one in refused}
+    rows = [
+        {
+            "pod": pod.key,
+            "workload": str(workload_of(pod.pod)),
+            "priority": pod.priority,
+            "cpu": f"{requested.get(CPU, 0):,}m",
+            "memory": f"{requested.get(MEMORY, 0) >> 20:,}Mi",
+            "leaves": _leaves(planner, name, pod, blocked.get(pod.key)),
+        }
+        for pod in pods
+        for requested in [pod_requests(pod.pod, existing=True)]
+    ]
+    edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
+    return PlanAnswer(
+        kind="NodeExplanation",
+        source=source,
+        verdict=_verdict(name, emptied, refused),
+        findings=(*_state(info.node), _usage(info.node, pods), *flag_findings(needed_flags(pods))),
+        tables=(
+            PlanTable("blockers", f"what blocks a drain of {name}", _BLOCKER_COLUMNS,
+                      [_blocker_row(one) for one in blockers]),
+            PlanTable("edits", "changes that would help", _EDIT_COLUMNS,
+                      [{"edit": edit} for edit in edits], shown=3),
+            PlanTable("pods", f"pods on {name}", _POD_COLUMNS, rows, shown=25),
+        ),
+        facts={"node": name, "can_be_drained": not blockers},
+    )  # fmt: skip
+
+
+def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker]) -> str:
+    if refused:
+        owners = sorted({one.owner for one in refused})
+        more = f" and {len(owners) - 1} more" if len(owners) > 1 else ""
+        pods = counted(len(refused), "pod")
+        return f"{name} cannot be drained now: {owners[0]}{more} refuses the eviction of {pods}."
+    if isinstance(emptied, Blocker):
+        return f"{name} cannot be drained: {emptied.pod} finds no other node: {emptied.why}."
+    targets = len({move.target for move in emptied.moves})
+    if not emptied.moves:
+        return f"{name} can be drained: no pod on it has to move."
+    moves, nodes = counted(len(emptied.moves), "pod"), counted(targets, "other node")
+    return f"{name} can be drained: its {moves} find room on {nodes}."
+
+
+def _state(node: Node) -> Iterator[str]:
+    """Yield what is unusual about the node, and its lasting taints."""
+    ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
+    if ready is not None and ready.status != "True":
+        yield f"It is not Ready ({ready.reason or ready.status}): {ready.message or 'no message'}."
+    if node.spec.unschedulable:
+        yield "It is cordoned: no new pods come to it."
+    taints = [
+        f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}"
+        for one in node.spec.taints
+        if not one.key.startswith("node.kubernetes.io/")
+    ]
+    if taints:
+        yield f"Pods need tolerations for {', '.join(taints)}."
+
+
+def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
+    """Return what the pods request of what the node has."""
+    offered = node.status.allocatable
+    requested: Counter[str] = Counter()
+    for pod in pods:
+        requested.update(pod_requests(pod.pod, existing=True))
+    cores = f"{requested[CPU]:,}m of {milli_value(offered.get(CPU, 0)):,}m cpu"
+    size = (
+        f"{requested[MEMORY] >> 20:,}Mi of {whole_value(offered.get(MEMORY, 0)) >> 20:,}Mi memory"
+    )
+    slots = f"{len(pods):,} of {whole_value(offered.get('pods', 0)):,} pods"
+    return f"Requested: {cores}, {size}, {slots}."
+
+
+def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | None) -> str:
+    """Return whether `pod` alone could leave the node, and where its replacement would go."""
+    if not moves_with_drain(pod):
+        if is_daemon_pod(pod.pod):
+            return "stays: DaemonSet"
+        return "stays: static pod" if is_static(pod.pod) else "has completed"
+    if is_leaving(pod):
+        return "is being deleted"
+    if blocker is not None:
+        return f"not now: {blocker.owner}, {blocker.why}"
+    if controller_of(pod.pod.metadata) is None:
+        return "yes, for good: no controller creates it again"
+    with planner.model.hypothesis():
+        planner.model.cordon(node)
+        planner.model.remove(pod)
+        decision = planner.model.schedule(planner.model.replacement(pod))
+    if isinstance(decision, Placement):
+        return f"yes, to {decision.node.name}"
+    return f"no: {short_reason(decision.message)}"
+
+
+def _blocker_row(one: Blocker) -> dict[str, str]:
+    return {
+        "pod": one.pod,
+        "owner": one.owner,
+        "cause": one.cause.value,
+        "why": one.why,
+        "edit": one.edit,
+    }

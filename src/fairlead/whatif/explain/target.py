@@ -1,0 +1,105 @@
+"""The object that an explanation is about: one of a cluster, or a pod that does not exist yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fairlead.apiserver.kind import (
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NODE,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.release import ReleaseChoice
+from fairlead.whatif.explain.budget import explain_budget
+from fairlead.whatif.explain.group import GROUP_KINDS
+from fairlead.whatif.explain.node import explain_node
+from fairlead.whatif.explain.pod import SOURCE
+from fairlead.whatif.explain.workload import explain_workload
+from fairlead.whatif.input.document import read
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.planner.answer import PlanAnswer
+from fairlead.whatif.planner.budget_room import BudgetRoom
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.drain import DrainPlanner
+from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
+from fairlead.whatif.planner.note import plan_notes
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+WORKLOADS: Final = (
+    DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB,
+)  # fmt: skip
+_EXPLAINED: Final = (POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET)
+
+
+def explain_object(
+    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, release: ReleaseChoice
+) -> PlanAnswer | None:
+    """Return the explanation of the workload, node or budget `target`.
+
+    Returns None for a pod or a pod group, which are explained as decisions of a scheduler. Raises
+    InputError for an object that does not exist, or of which there is nothing to explain.
+    """
+    if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
+        return None
+    found = Inventory(snapshot.manifests).find(SOURCE, target, expected=_EXPLAINED)
+    if found.kind is POD:
+        return None
+    if found.kind not in _EXPLAINED:
+        known = ", ".join(kind.kind for kind in _EXPLAINED)
+        raise InputError(SOURCE, f"a {found.kind.kind} cannot be explained; only {known}, PodGroup")
+    model = ClusterModel(snapshot, scheduler)
+    planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
+    if found.kind is NODE:
+        answer = explain_node(planner, found.ref.name, snapshot.source)
+    elif found.kind is POD_DISRUPTION_BUDGET:
+        answer = explain_budget(planner, found.ref.key, snapshot.source)
+    else:
+        answer = explain_workload(planner, snapshot, found)
+    return replace(answer, notes=plan_notes(snapshot, model, release))
+
+
+def new_pod_to_explain(
+    snapshot: Snapshot, files: Sequence[str], target: str
+) -> tuple[Snapshot, NewPods]:
+    """Return the pod that `files` describe, and `snapshot` with their other objects.
+
+    The pod is that of the Pod or workload `target`, or of the only one if `target` is "". Raises
+    InputError.
+    """
+    written = manifests([document for path in files for document in read(path)])
+    candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
+    chosen = _chosen(candidates, files, target)
+    inventory = Inventory(snapshot.manifests)
+    if chosen.kind is POD and inventory.get(POD, chosen.ref.namespace, chosen.ref.name):
+        raise chosen.refuse(f"exists already; explain pod/{chosen.ref.key} without --apply")
+    added = [
+        one
+        for one in written
+        if one not in candidates and not inventory.get(one.kind, one.ref.namespace, one.ref.name)
+    ]
+    cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
+    return cluster, new_pods_of(chosen.source, chosen, Inventory())
+
+
+def _chosen(candidates: Sequence[Manifest], files: Sequence[str], target: str) -> Manifest:
+    if target:
+        return Inventory(candidates).find("--apply", target, expected=(POD, *WORKLOADS))
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise InputError(", ".join(files), "contains no Pod and no workload")
+    names = [f"{one.kind.kind.lower()}/{one.ref.key}" for one in candidates]
+    problem = f"contains {len(names)} pods and workloads; say which: {known_names('', names)}"
+    raise InputError(", ".join(files), problem)

@@ -1,0 +1,208 @@
+"""Explains a workload: its pods, why some wait, its budgets, and where one more pod would go."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.apiserver.error import ApiError
+from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.nodelifecycle.profile import ZONE
+from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+    listed,
+)
+from fairlead.whatif.planner.cluster_model import Refusal
+from fairlead.whatif.planner.drain import DrainPlanner
+from fairlead.whatif.planner.new_pod import new_pods_of
+from fairlead.whatif.run.startup_time import startup_times
+from fairlead.whatif.run.wanted_pods import wanted_pods
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+_PENDING_COLUMNS: Final = (
+    PlanColumn("pods", "pods", NUMBER),
+    PlanColumn("pod", "pending", NAME),
+    PlanColumn("why", "why"),
+)
+_ZONE_COLUMNS: Final = (
+    PlanColumn("zone", "zone", NAME),
+    PlanColumn("nodes", "nodes with pods", NUMBER),
+    PlanColumn("pods", "pods", NUMBER),
+    PlanColumn("ready", "ready", NUMBER),
+)
+_BUDGET_COLUMNS: Final = (
+    PlanColumn("budget", "budget", NAME),
+    PlanColumn("rule", "rule"),
+    PlanColumn("ready", "ready", NUMBER),
+    PlanColumn("needed", "needed", NUMBER),
+    PlanColumn("allowed", "evictions allowed", NUMBER),
+)
+_REFUSAL_COLUMNS: Final = (
+    PlanColumn("nodes", "nodes", NUMBER),
+    PlanColumn("plugin", "refused by"),
+    PlanColumn("reason", "because"),
+)
+
+
+def explain_workload(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> PlanAnswer:
+    """Return the explanation of `workload`, an object of `snapshot` that has pods."""
+    model = planner.model
+    ref = _ref_of(workload)
+    pods = sorted(
+        (pod for pod in model.pods() if workload_of(pod.pod) == ref), key=lambda pod: pod.key
+    )
+    placed = [pod for pod in pods if model.cluster.node_of(pod)]
+    pending = [pod for pod in pods if not model.cluster.node_of(pod)]
+    ready = sum(is_ready(pod.pod) for pod in pods)
+    wanted = wanted_pods(model.store, (pod.pod for pod in pods), [ref])[ref]
+    target, message, refusals = _one_more(planner, snapshot, workload)
+    limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
+    return PlanAnswer(
+        kind="WorkloadExplanation",
+        source=snapshot.source,
+        verdict=_verdict(ref, wanted, ready, pods, pending),
+        findings=tuple(_findings(snapshot, ref, pods, target, message)),
+        tables=(
+            PlanTable("pending", "pending pods", _PENDING_COLUMNS, _pending_rows(planner, pending)),
+            PlanTable("refusals", "nodes that refuse one more pod", _REFUSAL_COLUMNS, [
+                {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason} for one in refusals
+            ]),
+            PlanTable("zones", "where its pods are", _ZONE_COLUMNS, _zone_rows(planner, placed)),
+            PlanTable("budgets", "its disruption budgets", _BUDGET_COLUMNS, [
+                {"budget": one.key, "rule": one.rule, "ready": one.healthy, "needed": one.desired,
+                 "allowed": one.now}
+                for one in limits.values()
+            ]),
+        ),
+        facts={
+            "workload": str(ref),
+            "wanted": wanted,
+            "pods": len(pods),
+            "ready": ready,
+            "one_more_goes_to": target,
+        },
+    )  # fmt: skip
+
+
+def _ref_of(workload: Manifest) -> WorkloadRef:
+    """Return the workload as its pods name it: pods of a Deployment's ReplicaSet are its own."""
+    ref = workload.ref
+    return WorkloadRef(workload.kind.kind, ref.namespace, ref.name)
+
+
+def _verdict(
+    ref: WorkloadRef, wanted: int, ready: int, pods: Sequence[PodInfo], pending: Sequence[PodInfo]
+) -> str:
+    if not wanted and not pods:
+        return f"{ref} wants no pods and has none."
+    missing = wanted - len(pods)
+    if ready >= wanted and not pending:
+        pods_are = "The wanted pod" if wanted == 1 else f"All {wanted:,} wanted pods"
+        return f"{pods_are} of {ref} {'is' if wanted == 1 else 'are'} ready."
+    parts = [
+        f"{len(pending):,} pending" if pending else "",
+        f"{missing:,} not created" if missing > 0 else "",
+        f"{unready:,} not ready" if (unready := len(pods) - len(pending) - ready) > 0 else "",
+    ]
+    rest = ", ".join(part for part in parts if part)
+    return f"{ready:,} of {counted(wanted, 'wanted pod')} of {ref} are ready: {rest}."
+
+
+def _findings(
+    snapshot: Snapshot, ref: WorkloadRef, pods: Sequence[PodInfo], target: str, message: str
+) -> Iterator[str]:
+    if target:
+        yield f"One more pod would go to {target}."
+    elif message:
+        yield f"One more pod would have no node: {message}"
+    revisions = Counter(revision_of(pod.pod) for pod in pods)
+    if len(revisions) > 1:
+        parts = [f"{count:,} of {revision}" for revision, count in revisions.most_common()]
+        yield f"Its pods are of {len(revisions)} revisions: {listed(parts)}."
+    took = startup_times(snapshot.manifests).by_workload.get(ref)
+    if took is not None and to_seconds(took) > 1:
+        yield f"Its pods took {for_readers(took)} from being scheduled until they were ready."
+    priorities = sorted({pod.priority for pod in pods})
+    if priorities and priorities != [0]:
+        yield f"Its pods have priority {', '.join(f'{one:,}' for one in priorities)}."
+
+
+def _one_more(
+    planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
+) -> tuple[str, str, list[Refusal]]:
+    """Return the node that one more pod would get, else the reason, and the nodes' refusals."""
+    model = planner.model
+    try:
+        new = new_pods_of("explain", workload, Inventory(snapshot.manifests))
+        claims = [model.create(claim) for claim in new.claims(0)]
+        created = model.create(new.pod(0))
+        assert isinstance(created, Pod)
+    except InputError:
+        return "", "", []  # a DaemonSet has one pod on each node
+    except ApiError as refused:
+        return "", refused.message, []
+    with model.hypothesis():
+        for claim in claims:
+            model.put(claim)
+        pod = model.pod_info(created)
+        refusals = model.refusals(pod)
+        decision = model.schedule(pod)
+    if isinstance(decision, Placement):
+        return decision.node.name, "", refusals
+    return "", decision.message, refusals
+
+
+def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for pod in pending:
+        by_reason[_why_pending(planner, pod)].append(pod.key)
+    return [
+        {"pods": len(names), "pod": listed(names, 1), "why": why}
+        for why, names in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+
+
+def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
+    """Return why `pod` has no node, as the scheduler sees it now."""
+    model = planner.model
+    gate = model.served(pod).framework.run_pre_enqueue(pod)
+    if gate is not None:
+        return gate.message
+    with model.hypothesis():
+        model.remove(pod)
+        decision = model.schedule(model.replacement(pod))
+    if isinstance(decision, Placement):
+        return f"the scheduler has not tried it yet; it would go to {decision.node.name}"
+    return short_reason(decision.message)
+
+
+def _zone_rows(planner: DrainPlanner, placed: Sequence[PodInfo]) -> list[dict[str, object]]:
+    by_zone: dict[str, list[PodInfo]] = defaultdict(list)
+    for pod in placed:
+        node = planner.model.node(planner.model.cluster.node_of(pod))
+        by_zone[node.labels.get(ZONE, "")].append(pod)
+    return [
+        {
+            "zone": zone or "no zone",
+            "nodes": len({planner.model.cluster.node_of(pod) for pod in found}),
+            "pods": len(found),
+            "ready": sum(is_ready(pod.pod) for pod in found),
+        }
+        for zone, found in sorted(by_zone.items())
+    ]

@@ -1,0 +1,171 @@
+"""Explanations of workloads, nodes and budgets, and of pods that do not exist yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.pod import explain_new_pod, explanation_json
+from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
+from fairlead.whatif.input.error import InputError
+
+ZONE = "topology.kubernetes.io/zone"
+READY = [{"type": "Ready", "status": "True"}]
+
+
+def replica(make, number, node, *, ready=True, cpu="1", **spec):
+    pod = make.pod(f"web-{number}", node_name=node, owner="web", cpu=cpu, **spec)
+    pod["metadata"]["labels"] = {"app": "web"}
+    if ready and node:
+        pod["status"]["conditions"] = READY
+    return pod
+
+
+def replica_set(make, replicas, **spec):
+    web = make.workload("ReplicaSet", "web", replicas=replicas, **spec)
+    web["metadata"]["uid"] = "web"
+    return web
+
+
+def budget(minimum, name="web"):
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"minAvailable": minimum, "selector": {"matchLabels": {"app": "web"}}},
+    }
+
+
+@pytest.fixture
+def explained(snapshot):
+    def explain(target, *objects):
+        return explain_object(snapshot(*objects), target, SchedulerConfig(), NO_CHOICE)
+
+    return explain
+
+
+def rows(answer, name):
+    return [dict(row) for table in answer.tables if table.name == name for row in table.rows]
+
+
+def test_a_node_says_what_could_leave_and_that_its_drain_works(explained, make):
+    bare = make.pod("bare", node_name="a")
+    huge = make.pod("huge", node_name="a", owner="rs", cpu="3")
+    nodes = [make.node("a", cpu="8"), make.node("b")]
+    answer = explained("node/a", *nodes, replica(make, 1, "a"), bare)
+    assert answer.verdict == "a can be drained: its 1 pod find room on 1 other node."
+    assert answer.facts["can_be_drained"]
+    leaves = {row["pod"]: row["leaves"] for row in rows(answer, "pods")}
+    assert leaves == {
+        "default/bare": "yes, for good: no controller creates it again",
+        "default/web-1": "yes, to b",
+    }
+    answer = explained("node/a", *nodes, *(replica(make, n, "a") for n in range(3)), huge)
+    assert answer.verdict.startswith("a cannot be drained: default/")
+    assert not answer.facts["can_be_drained"]
+    assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each one alone
+
+
+def test_a_node_says_which_budget_blocks_its_drain(explained, make):
+    pods = [replica(make, number, "a") for number in range(2)]
+    objects = [make.node("a"), make.node("b"), replica_set(make, 2), *pods, budget(2)]
+    answer = explained("no/a", *objects)
+    assert answer.verdict == (
+        "a cannot be drained now: pdb/default/web refuses the eviction of 2 pods."
+    )
+    [first, _] = rows(answer, "blockers")
+    assert first["owner"] == "pdb/default/web"
+    assert rows(answer, "edits")
+
+
+@pytest.mark.parametrize(
+    ("minimum", "ready", "verdict"),
+    [
+        (1, 3, "allows 2 disruptions now: 3 ready, 1 needed."),
+        (3, 3, "never allows a disruption: of 3 wanted pods it needs 3 ready."),
+        (2, 2, "allows no disruption now: 2 ready, 2 needed; with all ready it allows 1 disr"),
+    ],
+)
+def test_a_budget_says_what_it_allows(explained, make, minimum, ready, verdict):
+    pods = [replica(make, number, "a", ready=number < ready) for number in range(3)]
+    objects = [make.node("a"), replica_set(make, 3), *pods, budget(minimum)]
+    answer = explained("pdb/web", *objects)
+    assert answer.verdict.startswith(f"pdb/default/web (minAvailable {minimum}) {verdict}")
+    assert len(rows(answer, "unready")) == 3 - ready
+    assert rows(answer, "workloads") == [
+        {"workload": "rs/default/web", "pods": 3, "ready": ready, "nodes": 1}
+    ]
+
+
+def test_a_budget_without_pods_or_with_another_one_says_so(explained, make):
+    answer = explained("pdb/web", make.node("a"), budget(1))
+    assert "selects no pod, so it protects nothing" in answer.verdict
+    pods = [replica(make, 1, "a")]
+    answer = explained("pdb/web", make.node("a"), *pods, budget(1), budget(1, "other"))
+    [finding] = answer.findings
+    assert finding == (
+        "pdb/default/other selects 1 pod (default/web-1) too: the eviction API refuses pods with "
+        "several budgets."
+    )
+
+
+def test_a_workload_says_why_its_pods_wait_and_where_one_more_goes(explained, make):
+    nodes = [make.node("a", **{ZONE: "x"}), make.node("b", **{ZONE: "y"})]
+    pods = [
+        replica(make, 1, "a"),
+        replica(make, 2, "b", ready=False),
+        replica(make, 3, "", cpu="9"),
+    ]
+    answer = explained("rs/web", *nodes, replica_set(make, 4), *pods, budget(1))
+    assert answer.verdict == (
+        "1 of 4 wanted pods of rs/default/web are ready: 1 pending, 1 not created, 1 not ready."
+    )
+    assert rows(answer, "pending") == [
+        {"pods": 1, "pod": "default/web-3", "why": "Insufficient cpu"}
+    ]
+    assert answer.findings[0].startswith("One more pod would go to ")
+    assert [row["zone"] for row in rows(answer, "zones")] == ["x", "y"]
+    assert [row["allowed"] for row in rows(answer, "budgets")] == [0]
+    answer = explained("rs/web", *nodes, replica_set(make, 0, cpu="9"))
+    assert answer.verdict == "rs/default/web wants no pods and has none."
+    assert "One more pod would have no node: 0/2 nodes are available" in answer.findings[0]
+    assert rows(answer, "refusals")[0]["nodes"] == 2
+
+
+def test_only_what_has_an_explanation_is_explained(explained, make):
+    with pytest.raises(InputError, match="a PriorityClass cannot be explained; only Pod, Deploy"):
+        explained("pc/high", make.node("a"), make.priority_class("high", 9))
+    assert explained("pod/p", make.node("a"), make.pod("p")) is None
+
+
+@pytest.fixture
+def explain_file(snapshot, write):
+    def explain(objects, written, target=""):
+        path = write("new.json", *written)
+        cluster, new = new_pod_to_explain(snapshot(*objects), (path,), target)
+        return explanation_json(explain_new_pod(cluster, new, SchedulerConfig()))
+
+    return explain
+
+
+def test_a_pod_of_a_file_is_admitted_and_explained(explain_file, make):
+    low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=1)
+    new = make.pod("new", cpu="3", priorityClassName="high")
+    found = explain_file([make.node("a"), low], [new, make.priority_class("high", 9)])
+    assert (found["pod"], found["priority"], found["node"]) == ("default/new", 9, "")
+    assert found["preemption"]["nominated"] == ["a"]
+
+
+def test_a_workload_of_a_file_is_explained_by_its_first_pod(explain_file, make):
+    written = [make.workload(name="web"), make.workload(name="db", cpu="9")]
+    assert explain_file([make.node("a")], written, "deploy/web")["choices"] == ["a"]
+    assert explain_file([make.node("a")], written, "deploy/db")["message"].startswith("0/1 nodes")
+    with pytest.raises(InputError, match="contains 2 pods and workloads; say which: known: deploy"):
+        explain_file([make.node("a")], written)
+    with pytest.raises(InputError, match="contains no Pod and no workload"):
+        explain_file([make.node("a")], [make.priority_class("high", 9)])
+    with pytest.raises(InputError, match="no PriorityClass with name gold was found"):
+        explain_file([make.node("a")], [make.pod("p", priorityClassName="gold")])
+    with pytest.raises(InputError, match="exists already; explain pod/default/p without --apply"):
+        explain_file([make.node("a"), make.pod("p")], [make.pod("p")])
