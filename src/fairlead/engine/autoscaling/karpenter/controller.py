@@ -125,7 +125,8 @@ class Karpenter:
         self._loop_at: Instant | None = start + LOOP_PERIOD_NS
         self._last_loop: Instant = start
         self._conditions_at: Instant | None = start
-        self._ripens = False  # whether a NodeClaim becomes Consolidatable as time passes
+        self._checks: dict[str, Instant] = {}  # when a NodeClaim's conditions may change
+        self._ripening: set[str] = set()  # NodeClaims that become Consolidatable as time passes
         self._queue_at: Instant | None = None
         self._draining: dict[str, Instant] = {}
         self._reasons: dict[str, str] = {}
@@ -230,7 +231,7 @@ class Karpenter:
             self._loop_at = max(now, self._last_loop + LOOP_PERIOD_NS)
         if self._pending and self._retry_at is None and self._batch is None:
             self._retry_at = now + _RETRIGGER_NS
-        if len(self._queue) and self._queue_at is None:
+        if len(self._queue):
             self._queue_at = now
         for name in self._draining:
             self._draining[name] = min(self._draining[name], now)
@@ -270,7 +271,7 @@ class Karpenter:
             or len(self._queue) > 0
             or bool(self._draining)
             or self._loop_at is not None
-            or self._ripens
+            or bool(self._ripening)
         )
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -348,27 +349,42 @@ class Karpenter:
     # --- NodeClaims ------------------------------------------------------------------------------
 
     def _update_conditions(self, now: Instant) -> None:
-        """Set conditions; delete expired NodeClaims; schedule the next check."""
-        due: list[Instant] = []
-        self._ripens = False
-        for claim in list(self.cluster.node_claims.values()):
-            pool = self.cluster.node_pools.get(claim.node_pool)
-            updated, requeue = self._conditions.updated(claim, pool, now)
-            if updated is not claim:
-                self.cluster.put(updated, now)
-                self._change(now)
-            expiry = expires_at(updated)
-            if expiry is not None and expiry <= now:
-                self._delete_claim(updated, _EXPIRED, now)
-            elif expiry is not None:
-                due.append(expiry)
-            # Drift is checked with every change; it cannot start as time passes.
-            if requeue is not None and not updated.metadata.deletion_timestamp:
-                ripens = self._conditions.ripens_in(updated, pool, now)
-                if ripens is not None:
-                    self._ripens = True
-                    due.append(now + ripens)
-        self._conditions_at = min(due, default=None)
+        """Set conditions and delete expired NodeClaims; schedule the next check.
+
+        Only NodeClaims that changed, or whose time has come, are checked.
+        """
+        names = self.cluster.take_changed_claims()
+        names |= {name for name, due in self._checks.items() if due <= now}
+        for name in sorted(names):
+            self._checks.pop(name, None)
+            self._ripening.discard(name)
+            claim = self.cluster.node_claims.get(name)
+            if claim is not None:
+                self._check(claim, now)
+        self._conditions_at = min(self._checks.values(), default=None)
+
+    def _check(self, claim: NodeClaim, now: Instant) -> None:
+        """Update the conditions of a NodeClaim, and note when they could change as time passes."""
+        pool = self.cluster.node_pools.get(claim.node_pool)
+        updated, requeue = self._conditions.updated(claim, pool, now)
+        if updated is not claim:
+            self.cluster.put(updated, now)
+            self._change(now)
+        expiry = expires_at(updated)
+        if expiry is not None and expiry <= now:
+            self._delete_claim(updated, _EXPIRED, now)
+            return
+        due = [] if expiry is None else [expiry]
+        if requeue is not None and not updated.metadata.deletion_timestamp:
+            ripens = self._conditions.ripens_in(updated, pool, now)
+            if ripens is not None:
+                self._ripening.add(claim.name)
+                due.append(now + ripens)
+            # All else that makes a node drift comes with a change.
+            due.append(self._conditions.type_check_at(updated))
+        due = [one for one in due if one > now]
+        if due:
+            self._checks[claim.name] = min(due)
 
     def _delete_claim(self, claim: NodeClaim, reason: str, now: Instant) -> None:
         if claim.metadata.deletion_timestamp:

@@ -83,6 +83,10 @@ class ClaimConditions:
         """Return the time until the NodeClaim becomes Consolidatable, None for never."""
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 
+    def type_check_at(self, claim: NodeClaim) -> Instant:
+        """Return when the NodeClaim is old enough for its instance type to be looked up."""
+        return parse_timestamp(claim.metadata.creation_timestamp) + _TYPE_CHECK_AGE_NS + 1
+
     def _with_drift(
         self, claim: NodeClaim, pool: NodePool, now: Instant
     ) -> tuple[NodeClaim, DurationNs | None]:

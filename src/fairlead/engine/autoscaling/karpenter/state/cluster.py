@@ -79,6 +79,7 @@ class KarpenterCluster:
             StorageClass: self.storage.classes,
             CSINode: self.storage.csi_nodes,
         }
+        self._changed_claims: set[str] = set()
         self._joined: dict[str, StateNode] = {}
         self._on_node: dict[str, dict[str, Pod]] = {}
         self._pods_on: dict[str, PodsOnNode] = {}
@@ -96,6 +97,8 @@ class KarpenterCluster:
             case _ if (store := self._stores.get(type(obj))) is not None:
                 old = store.get(obj.key)
                 store[obj.key] = obj
+                if isinstance(obj, NodePool):
+                    self._changed_claims |= set(self.node_claims)
                 if isinstance(obj, _RECONSIDERED) and (old is None or old.spec != obj.spec):
                     self.memory.change(now)
 
@@ -125,6 +128,7 @@ class KarpenterCluster:
         """Store a NodeClaim; its deletion counts as a change unless a command announced it."""
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim
+        self._changed_claims.add(claim.name)
         key = claim.status.provider_id
         if old is None or old.status.provider_id != key:
             if key:
@@ -165,6 +169,14 @@ class KarpenterCluster:
         self.anti_affinity_pods.pop(key, None)
         for owner in old.metadata.owner_references:
             self._daemon_pods.get(owner.uid, {}).pop(key, None)
+
+    def take_changed_claims(self) -> set[str]:
+        """Return the names of the NodeClaims that were put since the last call.
+
+        A change of a NodePool changes all of them.
+        """
+        found, self._changed_claims = self._changed_claims, set()
+        return found
 
     def pods_on(self, node_name: str) -> PodsOnNode:
         """Return the pods bound to a node, ordered by namespace and name."""

@@ -56,7 +56,7 @@ class ExistingNode:
     def can_add(self, pod: PendingPod) -> Requirements | None:
         """Return the node's requirements with the pod added, None if it cannot be added."""
         facts = pod.facts
-        if self.is_overcommitted or not self._holds(facts.requests):
+        if not self.has_room(facts.requests):
             return None
         taints = self.state.taints
         if taints:
@@ -92,8 +92,12 @@ class ExistingNode:
         wanted = joined.with_added(demanded)
         return joined.with_added(wanted) if joined.compatible(wanted) else None
 
-    def _holds(self, requests: Mapping[str, int]) -> bool:
-        return all(amount <= self.remaining.get(name, 0) for name, amount in requests.items())
+    def has_room(self, requests: Mapping[str, int]) -> bool:
+        """Return whether `requests` are free."""
+        if self.is_overcommitted:
+            return False
+        remaining = self.remaining
+        return all(amount <= remaining.get(name, 0) for name, amount in requests.items())
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
         """Return whether a driver would have too many volumes with the pod.

@@ -131,6 +131,7 @@ class ProvisioningScheduler:
         self._existing = sorted(
             existing, key=lambda one: (not one.state.initialized, one.state.name)
         )
+        self._with_room: dict[int, list[ExistingNode]] = {}  # by the id of a pod's facts
         self._claims: list[InFlightNodeClaim] = []
         self._room = ClaimRoom()
         self._remaining = {
@@ -212,7 +213,13 @@ class ProvisioningScheduler:
         return self._add_to_new(pod)
 
     def _add_to_existing(self, pod: PendingPod) -> bool:
-        for node in self._existing:
+        # What is free only shrinks during a pass: a node without room for a pod stays so for all
+        # pods with the same requests.
+        key = id(pod.facts)
+        known = self._with_room.get(key, self._existing)
+        with_room = [node for node in known if node.has_room(pod.facts.requests)]
+        self._with_room[key] = with_room
+        for node in with_room:
             requirements = node.can_add(pod)
             if requirements is not None:
                 node.add(pod, requirements)
