@@ -87,6 +87,31 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
+def drop_nulls(value: dict[str, Any]) -> None:
+    """Remove null members and elements from `value`, recursively, as `without_nulls` does.
+
+    For values that were just decoded and that nothing else refers to; takes a third of the time.
+    """
+    absent = [key for key, item in value.items() if item is None]
+    for key in absent:
+        del value[key]
+    for item in value.values():
+        if type(item) is dict:
+            drop_nulls(item)
+        elif type(item) is list:
+            _drop_null_elements(item)
+
+
+def _drop_null_elements(items: list[Any]) -> None:
+    if None in items:
+        items[:] = [item for item in items if item is not None]
+    for item in items:
+        if type(item) is dict:
+            drop_nulls(item)
+        elif type(item) is list:
+            _drop_null_elements(item)
+
+
 def decode_as(view: type[View], obj: Any) -> View:
     """Decode `obj`, a JSON value without nulls, as `view`, a kind or a part of one.
 

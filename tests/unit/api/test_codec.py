@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.codec import DecodeError, decode, decode_stored, without_nulls
+from fairlead.api.codec import DecodeError, decode, decode_stored, drop_nulls, without_nulls
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], {"apiVersion": [], "kind": {}}])
@@ -38,3 +40,12 @@ def outcome(read, obj):
         return read(obj)
     except DecodeError as refusal:
         return str(refusal)
+
+
+@given(st.dictionaries(WORDS, VALUES))
+def test_nulls_are_dropped_in_place_as_from_a_copy(value):
+    """Members keep their order."""
+    dropped = copy.deepcopy(value)
+    drop_nulls(dropped)
+    assert dropped == without_nulls(value)
+    assert list(dropped) == list(without_nulls(value))

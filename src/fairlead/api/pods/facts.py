@@ -35,7 +35,10 @@ def is_terminating(pod: Pod) -> bool:
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """Return the owner that manages the object (at most one has `controller: true`), or None."""
     # upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go:GetControllerOf
-    return next((owner for owner in meta.owner_references if owner.controller), None)
+    for owner in meta.owner_references:
+        if owner.controller:
+            return owner
+    return None
 
 
 def workload(pod: Pod) -> str:
@@ -61,11 +64,13 @@ def is_static(pod: Pod) -> bool:
     # upstream: pkg/kubelet/types/pod_update.go:IsMirrorPod, IsStaticPod; mirror pods are owned by
     # their Node object (pkg/kubelet/pod/mirror_client.go:CreateMirrorPod)
     annotations = pod.metadata.annotations
-    return (
+    if (
         MIRROR_ANNOTATION in annotations
         or annotations.get(SOURCE_ANNOTATION, SOURCE_API) != SOURCE_API
-        or any(owner.kind == "Node" for owner in pod.metadata.owner_references)
-    )
+    ):
+        return True
+    owners = pod.metadata.owner_references
+    return bool(owners) and "Node" in [owner.kind for owner in owners]
 
 
 def is_sidecar(container: Container) -> bool:

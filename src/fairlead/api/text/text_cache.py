@@ -6,11 +6,13 @@ that a thousand texts of three megabytes cannot fill the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
-from typing import Final, ParamSpec, TypeVar
+from inspect import Parameter, signature
+from typing import Final, ParamSpec, TypeVar, cast
 
 CHARACTERS_MAX: Final = 256
+_POSITIONAL: Final = Parameter.POSITIONAL_OR_KEYWORD
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -26,6 +28,8 @@ def text_cache(
 
     def remembering(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
         remembered = lru_cache(maxsize)(function)
+        if [one.kind for one in signature(function).parameters.values()] == [_POSITIONAL]:
+            return cast("Callable[Given, Answer]", _of_one(function, remembered, characters_max))
 
         @wraps(function)
         def answer(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -37,3 +41,17 @@ def text_cache(
         return answer
 
     return remembering
+
+
+def _of_one(
+    function: Callable[..., Answer], remembered: Callable[..., Answer], characters_max: int
+) -> Callable[[Hashable], Answer]:
+    """Return the cached function of one value, which is called for several fields of every pod."""
+
+    @wraps(function)
+    def answer(given: Hashable) -> Answer:
+        if isinstance(given, str) and len(given) > characters_max:
+            return function(given)
+        return remembered(given)
+
+    return answer

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.codec import decode, without_nulls
+from fairlead.api.codec import decode, drop_nulls, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.text.integer import parse_int64
@@ -68,7 +68,8 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
         """The object as JSON; decodes the text each time."""
         obj = _decode(self.text)
         obj["metadata"].pop("managedFields", None)
-        return with_defaults(self.kind, without_nulls(obj))
+        drop_nulls(obj)
+        return with_defaults(self.kind, obj)
 
     @property
     def managed_fields(self) -> tuple[Json, ...]:

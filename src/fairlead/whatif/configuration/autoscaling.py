@@ -104,26 +104,16 @@ class _PodTemplateForm(msgspec.Struct):
     spec: _PodSpecForm = msgspec.field(default_factory=_PodSpecForm)
 
 
-class _DeploymentSpecForm(msgspec.Struct):
-    template: _PodTemplateForm = msgspec.field(default_factory=_PodTemplateForm)
-
-
-class _DeploymentForm(msgspec.Struct):
-    """The containers of a Deployment."""
-
-    spec: _DeploymentSpecForm = msgspec.field(default_factory=_DeploymentSpecForm)
-
-
 def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the Cluster Autoscaler in the cluster; None without one."""
     for manifest in manifests:
         if manifest.kind.kind != "Deployment":
             continue
         try:
-            deployment = msgspec.convert(manifest.value, _DeploymentForm)
+            template = msgspec.convert(manifest.pod_template or {}, _PodTemplateForm)
         except msgspec.ValidationError:  # refused when it is loaded
             continue
-        for container in deployment.spec.template.spec.containers:
+        for container in template.spec.containers:
             if CLUSTER_AUTOSCALER in container.image:
                 return (*(container.command or ()), *(container.args or ()))
     return None

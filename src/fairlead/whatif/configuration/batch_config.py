@@ -92,9 +92,15 @@ def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[
 
 
 def _scheduler_name_of(manifest: Manifest) -> str:
-    if isinstance(manifest.view, Pod):
-        return manifest.view.spec.scheduler_name
-    return "" if isinstance(manifest.view, Node) else _scheduler_name(manifest.value)
+    match manifest.view:
+        case Pod() as pod:
+            return pod.spec.scheduler_name
+        case Node():
+            return ""
+        case None:
+            return _scheduler_name(manifest.value)
+        case _:
+            return _scheduler_name({"spec": {"template": manifest.pod_template}})
 
 
 def _scheduler_name(value: Mapping[str, Any]) -> str:

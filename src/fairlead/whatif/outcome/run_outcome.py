@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome
@@ -18,8 +20,7 @@ from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodEnd:
+class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pod that exists when the run ends.
 
     `node` is "" for a pending pod; `reason` is why it is pending, and `since` when it became
@@ -35,8 +36,8 @@ class PodEnd:
     node: str = ""
     phase: str = ""
     priority: int = 0
-    labels: Mapping[str, str] = field(default_factory=dict)
-    requests: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
+    requests: Mapping[str, int] = {}
     reason: str = ""
     since: Instant = 0
     started_at: Instant | None = None

@@ -118,6 +118,8 @@ class Recorder:
     _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     _counts: dict[int, Counts] = field(default_factory=dict)
+    # While a snapshot is loaded: the priorities to be sampled afterwards.
+    _unsampled: dict[int, None] | None = None
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
 
     # --- reports ------------------------------------------------------------------
@@ -245,10 +247,7 @@ class Recorder:
         self._observe_outage(stimulus, now)
         match stimulus:
             case ObjectsLoaded(objects):
-                for loaded in objects:
-                    self._record(loaded)
-                for initial in self._tracks.values():
-                    initial.is_initial = True
+                self._load(objects)
             case ObjectChanged(changed):
                 self._record(changed)
             case ObjectDeleted(gone):
@@ -257,6 +256,18 @@ class Recorder:
                 if track := self._known.get(ref.uid):
                     track.refusal = message
                     self.budgets.refused(track.pod, _original_key(track.pod), now)
+
+    def _load(self, objects: Iterable[ApiObject]) -> None:
+        """Record the objects of a snapshot, with one sample of each priority."""
+        unsampled: dict[int, None] = {}
+        self._unsampled = unsampled
+        for loaded in objects:
+            self._record(loaded)
+        for initial in self._tracks.values():
+            initial.is_initial = True
+        self._unsampled = None
+        for priority in unsampled:
+            self._sample(priority)
 
     def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
         """Record the outage, and the affected pods of a node that stops or starts to work."""
@@ -391,10 +402,16 @@ class Recorder:
         self._sample(priority)
 
     def _counts_of(self, priority: int) -> Counts:
-        return self._counts.setdefault(priority, Counts())
+        found = self._counts.get(priority)
+        if found is None:
+            found = self._counts[priority] = Counts()
+        return found
 
     def _sample(self, priority: int) -> None:
         """Record the current counts; of several samples at one instant the last one counts."""
+        if self._unsampled is not None:
+            self._unsampled[priority] = None
+            return
         counts, at = self._counts_of(priority), self.now
         sample = PodCountSample(
             at, priority, counts.pending, counts.running, counts.preempted, counts.evicted

@@ -15,7 +15,14 @@ import msgspec
 
 from fairlead.api.codec import VIEWS, DecodeError, decode_as, display_name
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject, Pod
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Deployment,
+    Pod,
+    ReplicaSet,
+    StatefulSet,
+)
 from fairlead.apiserver.kind import NODE, Kind, kind_of
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.engine.core.command import ObjectRef
@@ -87,6 +94,14 @@ class Manifest:
             return decode_as(Pod, self.value)
         except DecodeError as cause:
             raise InputError.of_decode(self.source, cause) from None
+
+    @property
+    def pod_template(self) -> Any:
+        """The pod template of a workload as JSON; None if there is none."""
+        if isinstance(self.view, Deployment | ReplicaSet | StatefulSet | DaemonSet):
+            return self.view.spec.template  # as in the file, see DumpDecoder
+        spec = self.value.get("spec")
+        return spec.get("template") if isinstance(spec, dict) else None
 
     @property
     def labels(self) -> Any:

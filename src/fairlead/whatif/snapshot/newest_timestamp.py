@@ -121,8 +121,9 @@ class NewestTimestamp:
         has another form or is not plausible, the result is "", and the object must be searched as
         JSON. Raises msgspec.ValidationError for a status of another type.
         """
-        times = [time for time in _times(_decode_status(status)) if time is not None]
-        times.append(created)
+        found: set[str | None] = {created}
+        _collect_times(_decode_status(status), found)
+        times = {time for time in found if time is not None}
         if not self._plausible.issuperset(times):
             if not all(map(_is_usual, times)):
                 return ""
@@ -130,24 +131,31 @@ class NewestTimestamp:
         return max(times)
 
 
-def _times(status: _Status) -> Iterator[str | None]:
-    yield status.start_time
-    for condition in status.conditions or ():
-        yield condition.last_heartbeat_time
-        yield condition.last_probe_time
-        yield condition.last_transition_time
-        yield condition.last_update_time
+def _collect_times(status: _Status, times: set[str | None]) -> None:
+    """Add the timestamps in `status` to `times`; None stands for absent ones."""
+    times.add(status.start_time)
+    for one in status.conditions or ():
+        times.add(one.last_heartbeat_time)
+        times.add(one.last_probe_time)
+        times.add(one.last_transition_time)
+        times.add(one.last_update_time)
     for containers in (
         status.container_statuses,
         status.init_container_statuses,
         status.ephemeral_container_statuses,
     ):
         for container in containers or ():
-            for state in (container.state, container.last_state):
-                for interval in (state.running, state.terminated) if state else ():
-                    if interval is not None:
-                        yield interval.started_at
-                        yield interval.finished_at
+            _collect_state_times(container.state, times)
+            _collect_state_times(container.last_state, times)
+
+
+def _collect_state_times(state: _ContainerState | None, times: set[str | None]) -> None:
+    if state is None:
+        return
+    for interval in (state.running, state.terminated):
+        if interval is not None:
+            times.add(interval.started_at)
+            times.add(interval.finished_at)
 
 
 def _is_usual(text: str) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
-from fairlead.api.objects import Node, Pod
+from fairlead.api.objects import Deployment, Node, Pod, ReplicaSet, StatefulSet
 from fairlead.whatif.snapshot.manifest import Manifest
 
 PODS_PER_WORKLOAD_MAX: Final = 1_000_000
@@ -21,7 +21,7 @@ def refuse_excess(found: Iterable[Manifest]) -> None:
     for manifest in found:
         if isinstance(manifest.view, Pod | Node):
             continue
-        spec = manifest.value.get("spec")
+        spec = _counted(manifest)
         if not isinstance(spec, dict):
             continue
         for field in _COUNTS:
@@ -29,6 +29,13 @@ def refuse_excess(found: Iterable[Manifest]) -> None:
             if isinstance(count, int | float) and count > PODS_PER_WORKLOAD_MAX:
                 problem = f"{count} is more than {PODS_PER_WORKLOAD_MAX}"
                 raise manifest.refuse(problem, field=f"spec.{field}")
+
+
+def _counted(manifest: Manifest) -> Any:
+    """Return the spec of an object, or the part of it that counts pods."""
+    if isinstance(manifest.view, Deployment | ReplicaSet | StatefulSet):
+        return {"replicas": manifest.view.spec.replicas}
+    return manifest.value.get("spec")
 
 
 def _refuse_deep_queues(queues: Mapping[str, Manifest]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.strategy import CUSTOM, DEFAULT, ResourceStrategy
@@ -53,10 +53,17 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         self._loaded: dict[str, ResourceStrategy] = {}
 
     def __getitem__(self, resource: str) -> ResourceStrategy:
+        found: ResourceStrategy | None = self.get(resource)
+        if found is None:
+            raise KeyError(resource)
+        return found
+
+    def get(self, resource: str, default: Any = None) -> Any:
+        """Return the strategy of `resource`; `default` if it has none."""
         found = self._loaded.get(resource)
         if found is None:
             self._load(resource.partition(".")[2])
-            found = self._loaded[resource]
+            found = self._loaded.get(resource, default)
         return found
 
     def __iter__(self) -> Iterator[str]:

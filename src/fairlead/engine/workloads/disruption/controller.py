@@ -167,7 +167,10 @@ class Disruption:
         self._rechecks.add(now + RETRY_AFTER, (target.namespace, target.name))
 
     def _namespace(self, namespace: str) -> NamespaceBudgets:
-        return self._namespaces.setdefault(namespace, NamespaceBudgets())
+        found = self._namespaces.get(namespace)
+        if found is None:
+            found = self._namespaces[namespace] = NamespaceBudgets()
+        return found
 
     # --- decisions -------------------------------------------------------------------------------
 

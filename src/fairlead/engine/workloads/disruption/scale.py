@@ -73,7 +73,10 @@ class Scales:
         owner = controller_of(pod.metadata)
         if owner is None:
             return
-        pods = self._pods.setdefault((pod.metadata.namespace, owner), _ControllerPods(pod))
+        key = (pod.metadata.namespace, owner)
+        pods = self._pods.get(key)
+        if pods is None:
+            pods = self._pods[key] = _ControllerPods(pod)
         if pod_state(pod) is PodState.ACTIVE:
             pods.active[pod.metadata.name] = None
             pods.peak = max(pods.peak, len(pods.active))
