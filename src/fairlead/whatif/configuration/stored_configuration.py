@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.api.text import yaml_documents
 from fairlead.apiserver.kind import CONFIG_MAP
 from fairlead.whatif.configuration.scheduler_config import KIND
 from fairlead.whatif.input.document import Document
@@ -78,6 +77,8 @@ def _of_config_map(manifest: Manifest) -> Iterator[StoredConfiguration]:
     for key, text in data.items() if isinstance(data, dict) else ():
         if not isinstance(text, str) or KIND not in text:
             continue
+        from fairlead.api.text import yaml_documents  # noqa: PLC0415 - few dumps have ConfigMaps
+
         try:
             documents = list(yaml_documents.documents(text))
         except yaml_documents.YamlError:

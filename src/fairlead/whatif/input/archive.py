@@ -6,7 +6,6 @@ They are recognized by their content, so standard input can be compressed as wel
 from __future__ import annotations
 
 import io
-import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -63,6 +62,8 @@ def _cut_or_too_large(*, is_too_large: bool) -> str:
 
 def _members(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
     """Yield the dumps in the tar file `data`. Raises InputError."""
+    import tarfile  # noqa: PLC0415 - most dumps are not archives
+
     found = False
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
