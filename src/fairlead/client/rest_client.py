@@ -21,6 +21,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import msgspec
 from msgspec import Struct
+from yarl import URL
 
 from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, tls_context
@@ -237,7 +238,8 @@ class RestClient:
     ) -> tuple[int, Mapping[str, str], bytes]:
         assert self._session is not None, "use `async with`"
         options = self._options(query, "" if content is None else content_type)
-        url = self.config.server + path
+        # Paths consist of names, which need no encoding; checking that takes a tenth of a request.
+        url = URL(self.config.server + path, encoded=True)
         async with self._session.request(method, url, data=content, **options) as response:
             self.date = response.headers.get("Date", self.date)
             return response.status, response.headers, await response.read()
