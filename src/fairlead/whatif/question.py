@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fairlead.api.json import Json
@@ -12,6 +14,7 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
@@ -34,13 +37,21 @@ from fairlead.whatif.configuration.stored_configuration import (
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.seeded_choice import shuffled
+from fairlead.whatif.outcome.certainty import (
+    CertaintyRow,
+    SeedOutcome,
+    certainty,
+    order_matters,
+    seed_outcome,
+)
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.verdict import Verdict, verdict_of
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT, QUIET, Experiment, with_batch
-from fairlead.whatif.run.experiment_run import CommandLog
+from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.run.startup_time import startup_times
@@ -61,10 +72,12 @@ class Conditions:
     KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
     plugins. `batch` configures the batch scheduler. If `karpenter` is set, Karpenter adds and
     removes nodes in both runs. `instance_types` is the file with the type of new nodes.
+    `seeds` seeds, from `seed` on, say how certain the answer is.
     `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
     """
 
     seed: int = 0
+    seeds: int = 1
     horizon: DurationNs = HORIZON_DEFAULT
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
@@ -78,6 +91,9 @@ class Conditions:
     autoscale: AutoscaleOptions = NO_AUTOSCALING
 
 
+SEEDS_MAX: Final = 1_000
+REVERSED: Final = "with the change, in reverse order"
+_ARRIVAL: Final = 1 << 41  # distinct from the purposes of node selection and scenario events
 DEFAULT_CONDITIONS: Final = Conditions()
 KARPENTER_IDLE: Final = (
     "The snapshot has NodePools of Karpenter, which adds and removes no nodes here; with "
@@ -104,6 +120,8 @@ class WhatIfAnswer:
     scheduler_config: str = ""
     effect: Effect
     verdict: Verdict
+    seeds: int = 1
+    certainty: tuple[CertaintyRow, ...] = ()
 
     @property
     def scheduler_words(self) -> str:
@@ -155,14 +173,20 @@ def what_if(
     other run makes the change. `command_log` receives the commands of the run with the change,
     `logging` wraps its reporter in one that logs decisions.
     """
+    if not 1 <= conditions.seeds <= SEEDS_MAX:
+        raise InputError("--seeds", f"{conditions.seeds} is not from 1 to {SEEDS_MAX}")
     pair = _experiments(snapshot, change, conditions)
     progress = progress or NoProgress()
     before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
     effect = effect_of(before, after, pair.drain)
     stays = effect.difference.is_empty and not change.reschedule and bool(after.placed())
-    if stays and change.changes_scheduler:
-        changed_run = replace(after, notes=(*after.notes, PODS_STAY))
-        effect = replace(effect, changed=changed_run)
+    notes = [*pair.notes, *([PODS_STAY] if stays and change.changes_scheduler else [])]
+    notes += _order_note(pair, effect, progress)
+    if notes:
+        effect = replace(effect, changed=replace(after, notes=(*notes, *after.notes)))
+    verdict = verdict_of(effect)
+    others = _other_seeds(snapshot, change, conditions, progress)
+    outcomes = [seed_outcome(effect, verdict), *others]
     return WhatIfAnswer(
         source=snapshot.source,
         change=change,
@@ -170,17 +194,60 @@ def what_if(
         releases=conditions.releases,
         scheduler_config=conditions.config or "",
         effect=effect,
-        verdict=verdict_of(effect),
+        verdict=verdict,
+        seeds=len(outcomes),
+        certainty=certainty(outcomes) if len(outcomes) > 1 else (),
     )
+
+
+def _other_seeds(
+    snapshot: Snapshot, change: ClusterChange, conditions: Conditions, progress: Progress
+) -> Iterator[SeedOutcome]:
+    """Yield the outcomes of all seeds but the first; each has another order of arrival."""
+    for number in range(1, conditions.seeds):
+        seed = conditions.seed + number
+        pair = _experiments(snapshot, change, replace(conditions, seed=seed))
+        steps = rearranged(pair.changed.steps, partial(shuffled, seed=seed, purpose=_ARRIVAL))
+        changed = replace(pair.changed, steps=steps)
+        effect = effect_of(*run_pair(pair.without, changed, progress), pair.drain)
+        yield seed_outcome(effect, verdict_of(effect))
+
+
+def _order_note(pair: _Experiments, effect: Effect, progress: Progress) -> Iterator[str]:
+    """Yield a note if the order of objects that arrive at one instant decides the outcome.
+
+    It is tried only if pods compete: if some are preempted or stay pending.
+    """
+    groups = arriving_together(pair.changed.steps)
+    if not groups or not (effect.difference.preempted or effect.difference.pending):
+        return
+    changed = replace(
+        pair.changed,
+        steps=rearranged(pair.changed.steps, lambda group: group[::-1]),
+        steps_begin=effect.without.rest.after or 0,
+    )
+    other = effect_of(effect.without, run_experiment(changed, REVERSED, progress).outcome)
+    first = seed_outcome(effect, verdict_of(effect))
+    words = order_matters(first, seed_outcome(other, verdict_of(other)))
+    if words:
+        count = sum(map(len, groups))
+        yield (
+            f"{count} objects arrive at one instant, and their order decides: in reverse order "
+            f"{words}. --seeds 20 tries other orders."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Experiments:
-    """The experiments without and with the change; `drain` is what kubectl says about drains."""
+    """The experiments without and with the change, and the `notes` about the change.
+
+    `drain` is what kubectl says about drains.
+    """
 
     without: Experiment
     changed: Experiment
     drain: KubectlDrain
+    notes: tuple[str, ...]
 
 
 def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> _Experiments:
@@ -217,7 +284,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     )
     templates = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
-    changed = replace(without, steps=script.steps, notes=(*script.notes, *without.notes))
+    changed = replace(without, steps=script.steps)
     if change.new_config or change.new_plugin:
         plugins = (*conditions.plugin, *change.new_plugin)
         config = change.new_config or conditions.config
@@ -228,6 +295,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         with_batch(without, batch, changed.steps),
         with_batch(changed, new, changed.steps),
         script.drain,
+        script.notes,
     )
 
 

@@ -16,7 +16,7 @@ from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.outcome.fail_on import check, parse_fail_on
-from fairlead.whatif.question import what_if
+from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.report.data import Heading, whatif_report
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.result.result_json import whatif_result
@@ -35,6 +35,7 @@ IN_TEXT = {
     "gone": "GONE FOR GOOD",
     "not_created": "NOT CREATED AGAIN",
     "undrained": "NOT DRAINED",
+    "certainty": "IN 3 SEEDS",
     "drain_flags": "FLAGS THAT KUBECTL DRAIN NEEDS",
     "drain_refused": "REFUSED BY KUBECTL DRAIN",
     "complaints": "ERRORS",
@@ -119,13 +120,24 @@ def refused(snapshot, nodes, make):
     return what_if(snapshot(*nodes, bare, scratch, moved), change)
 
 
+@pytest.fixture
+def uncertain(snapshot, make):
+    """Half of two nodes fail, which one depends on the seed; three seeds are tried."""
+    nodes = [make.node("a"), make.node("b")]
+    change = ClusterChange(failures=Failures(fail_fraction=("0.5",)))
+    pods = [make.pod(name, node_name=name, owner=name) for name in "ab"]
+    return what_if(snapshot(*nodes, *pods), change, Conditions(seeds=3))
+
+
 def text_of(answer, results=(), width=80):
     stream = io.StringIO()
     print_answer(answer, results, "", Console(file=stream, width=width))
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("name", ["drained", "crowded", "failed", "ordered", "refused"])
+@pytest.mark.parametrize(
+    "name", ["drained", "crowded", "failed", "ordered", "refused", "uncertain"]
+)
 def test_every_list_is_in_text_json_markdown_and_report(request, name):
     """Field by field: what the JSON lists, no other output leaves out."""
     answer = request.getfixturevalue(name)

@@ -19,10 +19,11 @@ from fairlead.cli.output.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
 from fairlead.cli.output.terminal import print_line, stdout_console
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
+from fairlead.whatif.outcome.certainty import RECOVERED
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools, pool_label
@@ -57,6 +58,7 @@ def print_answer(
     start = changed.started_at
     _print_head(console, answer)
     _print_conditions(console, conditions)
+    _print_certainty(console, answer)
     _print_workloads(console, effect.workloads, changed.workloads_total)
     _print_pools(console, answer, group_by)
     _print_budgets(console, effect.budgets)
@@ -126,6 +128,35 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
             more = len(one.evidence) - NAMES_MAX
             rest = f" and {more:,} more" if more > 0 else ""
             _print_words(console, f"--fail-on {one.text}: {evidence}{rest}", "bold red")
+
+
+def _print_certainty(console: Console, answer: WhatIfAnswer) -> None:
+    """Print in how many seeds each outcome holds, and how much its amounts vary."""
+    columns = (
+        TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
+        TableColumn("WHAT"),
+        TableColumn("SEEDS", is_number=True),
+        TableColumn("LEAST", rank=2, is_number=True),
+        TableColumn("MEDIAN", rank=1, is_number=True),
+        TableColumn("90%", rank=3, is_number=True),
+        TableColumn("MOST", rank=1, is_number=True),
+        TableColumn("CERTAIN?"),
+    )
+    rows = []
+    for one in answer.certainty:
+        amounts = (one.least, one.median, one.p90, one.most)
+        shown = [_amount(one.what, amount) for amount in amounts]
+        rows.append((one.subject, one.what, f"{one.seeds:,}/{one.total:,}", *shown, one.words))
+    shown_rows = _shown(rows, WORKLOADS_MAX)
+    FittedTable(columns, shown_rows).print(console)
+    if rest := len(rows) - len(shown_rows):
+        print_line(console, f"... and {rest:,} more (all in the report and with -o json)", "dim")
+
+
+def _amount(what: str, amount: float | None) -> str:
+    if amount is None:
+        return ""
+    return for_readers(seconds(amount)) if what == RECOVERED else f"{amount:,.0f}"
 
 
 # --- workloads, pools, budgets -----------------------------------------------------------------

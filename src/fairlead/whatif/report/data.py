@@ -199,6 +199,7 @@ class ReportData(TypedDict, total=False):
     node_pools: Sequence[Json]
     budgets: Sequence[Json]
     fail_on: Sequence[Json]
+    certainty: Sequence[Json]
     drain_refused: Sequence[Json]
     drain_flags: Sequence[Json]
     undrained: Sequence[Json]
@@ -214,8 +215,9 @@ class ReportData(TypedDict, total=False):
 
 
 LISTS: Final = (
-    "workloads", "node_pools", "budgets", "fail_on", "drain_refused", "undrained", "gone",
-    "not_created", "placed", "updated", "removed", "skipped", "complaints", "recurrences", "notes",
+    "workloads", "node_pools", "budgets", "fail_on", "certainty", "drain_refused", "undrained",
+    "gone", "not_created", "placed", "updated", "removed", "skipped", "complaints", "recurrences",
+    "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 

@@ -32,6 +32,9 @@ TABLES = {
         "harmed",
     ),
     "budgets": ("pdb", "rule", "allowed", "lowest_healthy", "needed", "what", "state"),
+    "certainty": (
+        "subject", "what", "seeds", "total", "least", "median", "p90", "most", "certain",
+    ),
     "drain_refused": ("node", "message"),
     "drain_flags": ("flag", "needed_for", "pods"),
     "undrained": ("pod", "node", "why"),

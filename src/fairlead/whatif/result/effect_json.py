@@ -8,6 +8,7 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome
+from fairlead.whatif.outcome.certainty import CertaintyRow
 from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools, pool_label
 from fairlead.whatif.outcome.verdict import Verdict
@@ -32,6 +33,7 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         "group_by": group_by or pool_label(effect.changed.nodes),
         "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, group_by)],
         "budgets": [_budget(one) for one in effect.budgets],
+        "certainty": [_certainty(one) for one in answer.certainty],
         "drain_flags": [
             {"flag": one.flag, "needed_for": len(one.pods), "pods": list(one.pods)}
             for one in effect.drain.needed
@@ -51,6 +53,20 @@ def _verdict(verdict: Verdict) -> Json:
             {"outcome": one.kind.value, "severity": one.severity.value, "sentence": one.sentence}
             for one in verdict.findings
         ],
+    }
+
+
+def _certainty(one: CertaintyRow) -> Json:
+    return {
+        "subject": one.subject,
+        "what": one.what,
+        "seeds": one.seeds,
+        "total": one.total,
+        "least": one.least,
+        "median": one.median,
+        "p90": one.p90,
+        "most": one.most,
+        "certain": one.words,
     }
 
 

@@ -41,6 +41,8 @@ def _table(name: str, title: str, **columns: str) -> AnswerTable:
 TABLES: Final = (
     _table("workloads", "Workloads", workload="workload", wanted="wanted", lowest="lowest ready",
            lowest_for="for", at_end="at end", budget="budget", what="what happened"),
+    _table("certainty", "Certainty over seeds", subject="subject", what="what", seeds="seeds",
+           total="of", least="least", median="median", p90="90%", most="most", certain="certain?"),
     _table("node_pools", "Node pools", pool="pool", nodes_without="nodes before", nodes="nodes",
            cordoned="cordoned", pods_without="pods before", pods="pods"),
     _table("budgets", "Disruption budgets", pdb="budget", rule="rule", allowed="allowed",

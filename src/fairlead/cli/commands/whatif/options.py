@@ -165,6 +165,14 @@ class RunOptions:
         int,
         Parameter(help="Seed for tie-breaking and other random choices.", converter=integer),
     ] = 0
+    seeds: Annotated[
+        int,
+        Parameter(
+            help="Ask the question with N seeds, and say which outcomes are certain.",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = 1
     startup_time: Annotated[
         str,
         named(

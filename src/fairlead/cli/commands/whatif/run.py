@@ -71,6 +71,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
             change,
             Conditions(
                 seed=options.seed,
+                seeds=options.seeds,
                 horizon=horizon,
                 node_lifecycle=lifecycle,
                 releases=Releases(release, release),

@@ -3,6 +3,7 @@
 const LISTS = [
   "workloads",
   "budgets",
+  "certainty",
   "drain_refused",
   "drain_flags",
   "undrained",

@@ -49,6 +49,23 @@ const TABLES = [
   },
 ];
 
+const CERTAINTY = {
+  key: "certainty",
+  label: "Certainty over seeds",
+  empty: "",
+  fields: [
+    { key: "subject", label: "Subject", kind: "pod" },
+    { key: "what", label: "What", kind: "text" },
+    { key: "seeds", label: "Seeds", kind: "count" },
+    { key: "total", label: "Of", kind: "count" },
+    { key: "least", label: "Least", kind: "count" },
+    { key: "median", label: "Median", kind: "count" },
+    { key: "p90", label: "90 %", kind: "count" },
+    { key: "most", label: "Most", kind: "count" },
+    { key: "certain", label: "Certain?", kind: "text" },
+  ],
+};
+
 export function verdictSection(report, priorities) {
   if (!report.verdict.length) return [];
   const [first, ...others] = report.verdict;
@@ -58,7 +75,7 @@ export function verdictSection(report, priorities) {
     others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
     ...conditions(report.fail_on),
     ...notes(report),
-    tabbedTables(TABLES, tables, "The effect by workload", priorities, new Set()),
+    tabbedTables(report.certainty.length ? [...TABLES, CERTAINTY] : TABLES, tables, "The effect by workload", priorities, new Set()),
     untouched(report),
   ];
   return [section("verdict", "Verdict", null, ...body)];

@@ -1,0 +1,137 @@
+"""Certainty: which outcomes of a change hold for every seed, and which are a matter of chance.
+
+A seed decides ties between nodes with equal scores, failures chosen at random, and the order of
+objects that arrive at one instant. Each row counts the seeds in which something happens, and gives
+the least, the median, the 90th percentile and the most of its amount over those seeds.
+
+    what                          seeds    least  median  90%  most
+    deploy/shop/web pending       50/50        4       4    4     4    certain
+    deploy/shop/api preempted     23/50        1       2    3     3    coin-flip
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, to_seconds
+from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.verdict import OutcomeKind, Verdict
+
+VERDICT: Final = "verdict"
+RECOVERED: Final = "all run again after"
+_COUNTS: Final = (
+    "preempted", "evicted", "pending", "gone", "not_created", "undrained", "down",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SeedOutcome:
+    """What happened with one seed: the verdict, counts by workload, and when all ran again."""
+
+    kind: OutcomeKind
+    counts: Mapping[tuple[str, str], int]
+    recovered: DurationNs | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertaintyRow:
+    """One outcome: `what` happens to `subject` in `seeds` of `total` seeds.
+
+    The amounts are pods, or seconds for times; a verdict has none.
+    """
+
+    subject: str
+    what: str
+    seeds: int
+    total: int
+    least: float | None = None
+    median: float | None = None
+    p90: float | None = None
+    most: float | None = None
+
+    @property
+    def words(self) -> str:
+        """Whether the outcome is certain."""
+        if self.seeds < self.total:
+            return "coin-flip"
+        return "certain" if self.least == self.most else "always, the amount varies"
+
+
+def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
+    """Return what is counted of one seed's answer."""
+    counts = {
+        (str(one.workload), name): count
+        for one in effect.workloads
+        for name in _COUNTS
+        if (count := getattr(one, name))
+    }
+    return SeedOutcome(verdict.first.kind, counts, effect.difference.recovered_after)
+
+
+def certainty(outcomes: Sequence[SeedOutcome]) -> tuple[CertaintyRow, ...]:
+    """Return the rows for `outcomes`, one per seed: verdicts, times, then workloads."""
+    return (*_verdicts(outcomes), *_times(outcomes), *_workloads(outcomes))
+
+
+def _verdicts(outcomes: Sequence[SeedOutcome]) -> Iterator[CertaintyRow]:
+    kinds = [one.kind for one in outcomes]
+    for kind in OutcomeKind:
+        if count := kinds.count(kind):
+            yield CertaintyRow(subject=VERDICT, what=kind.value, seeds=count, total=len(kinds))
+
+
+def _times(outcomes: Sequence[SeedOutcome]) -> Iterator[CertaintyRow]:
+    times = [to_seconds(one.recovered) for one in outcomes if one.recovered]
+    if times:
+        yield _row("pods", RECOVERED, times, len(outcomes))
+
+
+def _workloads(outcomes: Sequence[SeedOutcome]) -> list[CertaintyRow]:
+    keys = sorted({key for one in outcomes for key in one.counts})
+    rows = [
+        _row(subject, what, [one.counts[subject, what] for one in outcomes
+                             if (subject, what) in one.counts], len(outcomes))
+        for subject, what in keys
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (-(row.most or 0), row.subject, row.what))
+
+
+def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> CertaintyRow:
+    ordered = sorted(amounts)
+    return CertaintyRow(
+        subject=subject,
+        what=what.replace("_", " "),
+        seeds=len(ordered),
+        total=total,
+        least=ordered[0],
+        median=_percentile(ordered, 50),
+        p90=_percentile(ordered, 90),
+        most=ordered[-1],
+    )
+
+
+def _percentile(ordered: Sequence[float], percent: int) -> float:
+    """Return the smallest value that `percent` of `ordered` do not exceed (nearest rank)."""
+    return ordered[max(0, -(-percent * len(ordered) // 100) - 1)]
+
+
+def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
+    """Return how another order of arrival changes the outcome, as words; "" if it does not."""
+    parts = []
+    for what in _COUNTS:
+        before, after = _total(first, what), _total(other, what)
+        if before != after or _by_workload(first, what) != _by_workload(other, what):
+            verb = what.replace("_", " ")
+            whose = "" if before != after else " of other workloads"
+            parts.append(f"{after:,} pods{whose} are {verb} instead of {before:,}")
+    return ", ".join(parts)
+
+
+def _total(outcome: SeedOutcome, what: str) -> int:
+    return sum(_by_workload(outcome, what).values())
+
+
+def _by_workload(outcome: SeedOutcome, what: str) -> dict[str, int]:
+    return {subject: n for (subject, name), n in outcome.counts.items() if name == what}

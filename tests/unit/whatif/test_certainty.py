@@ -1,0 +1,77 @@
+"""How certain an answer is: over seeds, and in another order of arrival."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.certainty import SeedOutcome, certainty
+from fairlead.whatif.outcome.verdict import OutcomeKind
+from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.result.result_json import encode_result, whatif_result
+
+
+def outcome(kind=OutcomeKind.DISPLACED, recovered=None, **pending):
+    counts = {(name, "pending"): count for name, count in pending.items()}
+    return SeedOutcome(kind, counts, recovered)
+
+
+def test_an_outcome_is_certain_if_it_is_the_same_in_every_seed():
+    outcomes = [outcome(web=4, api=n) if n else outcome(web=4) for n in (0, 1, 2, 3)]
+    rows = {(row.subject, row.what): row for row in certainty(outcomes)}
+    web, api = rows["web", "pending"], rows["api", "pending"]
+    assert (web.words, web.seeds, web.total, web.median) == ("certain", 4, 4, 4)
+    assert (api.words, api.seeds) == ("coin-flip", 3)
+    assert (api.least, api.median, api.p90, api.most) == (1, 2, 3, 3)
+    varying = certainty([outcome(web=n) for n in (1, 2)])
+    assert varying[-1].words == "always, the amount varies"
+
+
+def test_verdicts_come_first_then_times():
+    kinds = [OutcomeKind.PENDING, OutcomeKind.DISPLACED, OutcomeKind.DISPLACED]
+    times = [None, seconds(2), seconds(9)]
+    found = certainty([outcome(kind, time) for kind, time in zip(kinds, times, strict=True)])
+    assert [(row.what, row.seeds) for row in found] == [
+        ("pending", 1), ("displaced", 2), ("all run again after", 2),
+    ]  # fmt: skip
+    assert (found[-1].least, found[-1].most) == (2, 9)
+
+
+def test_the_first_seeds_answer_is_that_without_others(snapshot, make):
+    """A pod that fits one of two nodes is hit by a random failure in some seeds only."""
+    nodes = [make.node("a"), make.node("b")]
+    cluster = snapshot(*nodes, make.pod("p", cpu="1", node_name="a"))
+    change = ClusterChange(failures=Failures(fail_fraction=("0.5",)))
+    one, many = what_if(cluster, change), what_if(cluster, change, Conditions(seeds=8))
+    assert one.certainty == ()
+    assert {row.words for row in many.certainty} == {"coin-flip"}
+    found = whatif_result(many)
+    assert {**found, "certainty": []} == whatif_result(one)
+    again = what_if(cluster, change, Conditions(seeds=8))
+    assert encode_result(whatif_result(again)) == encode_result(found)
+    with pytest.raises(InputError, match="--seeds: 0 is not from 1 to 1000"):
+        what_if(cluster, change, Conditions(seeds=0))
+
+
+def test_an_order_of_arrival_that_decides_is_said(snapshot, make, write):
+    """Two workloads with pods of one and of three cores compete for three cores."""
+    small = make.workload("ReplicaSet", "small", replicas=3)
+    large = make.workload("ReplicaSet", "large", replicas=1, cpu="3")
+    cluster = snapshot(make.node("a", cpu="3"))
+    answer = what_if(cluster, ClusterChange(apply=(write("new.json", small, large),)))
+    assert len(answer.difference.pending) == 1
+    [note] = [one for one in answer.changed.notes if "arrive at one instant" in one]
+    assert note == (
+        "2 objects arrive at one instant, and their order decides: in reverse order 3 pods are "
+        "pending instead of 1. --seeds 20 tries other orders."
+    )
+    alone = what_if(cluster, ClusterChange(apply=(write("one.json", small),)))
+    assert not any("arrive at one instant" in one for one in alone.changed.notes)
+    change = ClusterChange(apply=(write("new.json", small, large),))
+    rows = what_if(cluster, change, Conditions(seeds=6)).certainty
+    assert {row.subject for row in rows if row.words == "coin-flip"} == {
+        "rs/default/small", "rs/default/large",
+    }  # fmt: skip
