@@ -48,6 +48,7 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.auth.impersonation",  # how keys are written in headers
     "fairlead.apiserver.endpoints.audit",  # how query strings are written
     "fairlead.apiserver.storage.write_ahead_log",  # what outlives the process
+    "fairlead.apiserver.storage.disk_reserve",
     "fairlead.apiserver.storage.high_water_mark",
     "fairlead.apiserver.storage.sqlite_log",
 )

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.discovery.health import CHECKS, health_report
+from fairlead.apiserver.discovery.health import CHECKS, STORAGE, health_report
 from fairlead.apiserver.discovery.legacy import (
     api_group,
     api_group_list,
@@ -61,8 +61,18 @@ class _Kept:
 class Documents:
     """Serves (as a Document, see `endpoints.server`) all paths above."""
 
-    def __init__(self, registry: ServedKinds, server_address: str, fairlead_version: str) -> None:
-        """`server_address` is the host and port in the documents."""
+    def __init__(
+        self,
+        registry: ServedKinds,
+        server_address: str,
+        fairlead_version: str,
+        storage_problem: Callable[[], str] = str,
+    ) -> None:
+        """`server_address` is the host and port in the documents.
+
+        `storage_problem` returns what is wrong with the storage, "" for nothing.
+        """
+        self._storage_problem = storage_problem
         self._registry = registry
         self._server_address = server_address
         self._version = version_info(fairlead_version)
@@ -76,7 +86,7 @@ class Documents:
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
-            return None if request.path.endswith("/") else _health(path, request)
+            return None if request.path.endswith("/") else self._health(path, request)
         if path and path[0] not in ("api", "apis", "version", "index.html"):
             return None
         accept = request.headers.get("accept", "")
@@ -149,6 +159,20 @@ class Documents:
             return Response(304, (), "", headers)
         return Response(200, (kept.body,), media_type, headers)
 
+    def _health(self, path: Path, request: Request) -> Response | None:
+        """Return the report of all checks of a health endpoint, or of one check."""
+        endpoint, check = path[0], "/".join(path[1:])
+        problem = self._storage_problem()
+        if check:
+            if check == STORAGE and endpoint != "livez" and problem:
+                return Response(500, (f"internal server error: {problem}\n".encode(),), _TEXT)
+            return Response(200, (b"ok",), _TEXT) if check in CHECKS[endpoint] else None
+        excluded = [value for key, value in request.query if key == "exclude"]
+        status, report = health_report(
+            endpoint, verbose=request.has("verbose"), excluded=excluded, problem=problem
+        )
+        return Response(status, (report.encode(),), _TEXT, (_NO_SNIFF,))
+
     def _written(self, path: Path, media_type: str, document: Callable[[], Any]) -> _Kept:
         if self._revision != self._registry.revision:
             self._kept.clear()
@@ -185,16 +209,6 @@ def _asks_for_list(clause: Clause) -> bool:
     group, _, version = API_VERSION.partition("/")
     asked = (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"))
     return asked == (LIST, group, version)
-
-
-def _health(path: Path, request: Request) -> Response | None:
-    """Return the report of all checks of a health endpoint, or of one check."""
-    endpoint, check = path[0], "/".join(path[1:])
-    if check:
-        return Response(200, (b"ok",), _TEXT) if check in CHECKS[endpoint] else None
-    excluded = [value for key, value in request.query if key == "exclude"]
-    report = health_report(endpoint, verbose=request.has("verbose"), excluded=excluded)
-    return Response(200, (report.encode(),), _TEXT, (_NO_SNIFF,))
 
 
 # --- aggregated discovery ------------------------------------------------------------------------

@@ -1,14 +1,15 @@
 """`/healthz`, `/livez` and `/readyz`, with upstream's check names, as probes may exclude some.
 
-The server is one process, so if it responds it is healthy. The work of upstream's post-start hooks
-is done before the first request.
+The server is one process, so if it responds it is alive. The work of upstream's post-start hooks is
+done before the first request. A problem of the storage fails the check `etcd` of `/healthz` and
+`/readyz`, and the report says what is wrong; `/livez` passes, because a restart does not help.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go:handleRootHealth
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
 _HOOKS: Final = (
@@ -45,7 +46,8 @@ _HOOKS: Final = (
     "poststarthook/apiservice-openapi-controller",
     "poststarthook/apiservice-openapiv3-controller",
 )
-_ALIVE: Final = ("ping", "log", "loopback-serving-certificate", "etcd", *_HOOKS)
+STORAGE: Final = "etcd"
+_ALIVE: Final = ("ping", "log", "loopback-serving-certificate", STORAGE, *_HOOKS)
 CHECKS: Final = {
     "healthz": _ALIVE,
     "livez": _ALIVE,
@@ -53,14 +55,31 @@ CHECKS: Final = {
 }
 
 
-def health_report(endpoint: str, *, verbose: bool, excluded: Collection[str] = ()) -> str:
-    """Return the text for `endpoint`, a key of CHECKS; `excluded` are the checks to leave out."""
-    if not verbose:
-        return "ok"
-    checks = CHECKS[endpoint]
-    lines = [f"[+]{name}{' excluded:' if name in excluded else ''} ok" for name in checks]
+def health_report(
+    endpoint: str, *, verbose: bool, excluded: Collection[str] = (), problem: str = ""
+) -> tuple[int, str]:
+    """Return the status and text for `endpoint`, a key of CHECKS.
+
+    `excluded` are the checks to leave out, `problem` is what is wrong with the storage.
+    """
+    failed = problem if endpoint != "livez" and STORAGE not in excluded else ""
+    if not verbose and not failed:
+        return 200, "ok"
+    checks: tuple[str, ...] = CHECKS[endpoint]
+    if failed and STORAGE not in checks:
+        checks = (STORAGE, *checks)
+    lines = list(_lines(checks, excluded, failed))
     unknown = [name for name in dict.fromkeys(excluded) if name not in checks]
     if unknown:
         quoted = ",".join(f'"{name}"' for name in sorted(unknown))
         lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
-    return "\n".join([*lines, f"{endpoint} check passed", ""])
+    end = f"{endpoint} check {'failed' if failed else 'passed'}"
+    return 500 if failed else 200, "\n".join([*lines, end, ""])
+
+
+def _lines(checks: Collection[str], excluded: Collection[str], failed: str) -> Iterator[str]:
+    for name in checks:
+        if name == STORAGE and failed:
+            yield f"[-]{name} failed: {failed}"
+        else:
+            yield f"[+]{name}{' excluded:' if name in excluded else ''} ok"

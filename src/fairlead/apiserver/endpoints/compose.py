@@ -44,7 +44,10 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*BUILT_IN, *computed))
-    documents: list[Document] = [Documents(registry, address, version), OpenApi(registry, version)]
+    documents: list[Document] = [
+        Documents(registry, address, version, lambda: store.storage.problem),
+        OpenApi(registry, version),
+    ]
     if identity is not None:
         documents.append(IssuerDocuments(identity, address))
     return ApiServer(

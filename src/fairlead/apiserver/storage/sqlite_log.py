@@ -99,7 +99,9 @@ _DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VAL
 # the write on a busy server. SQLite allows at most 32,766 parameters.
 _ROWS_MAX: Final = 500
 _COPIED_PAGES: Final = 4_096  # at a time
+_VACUUMED_PAGES: Final = 256  # at a time: each is written to SQLite's log first
 _COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
+_TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
 
 _decode: Final = msgspec.json.Decoder(type=Json).decode
@@ -182,13 +184,20 @@ class SqliteLog:
             self._execute(_UPSERTED, rows)
             self._connection.execute(_SET, ("version", storage.version))
 
-    def write(self, rows: Sequence[Row], time: int | None) -> None:
-        """Write changes in their order, in one transaction. Raises SqliteLogError."""
+    def write(self, rows: Sequence[Row], time: int | None, *, keeps_log: bool = True) -> None:
+        """Write changes in their order, in one transaction. Raises SqliteLogError.
+
+        Without `keeps_log` the log of changes is dropped, so watches resume from here on.
+        """
         last: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
         gone = [key for key, row in last.items() if row[1] == ChangeType.DELETED]
         stay = [(*key, row[5]) for key, row in last.items() if row[1] != ChangeType.DELETED]
         with self._transaction():
-            self._execute(_LOGGED, rows)
+            if keeps_log:
+                self._execute(_LOGGED, rows)
+            else:
+                self._connection.execute(_COMPACTED, (rows[-1][0],))
+                self._connection.execute(_SET, ("version", rows[-1][0]))
             self._execute(_UPSERTED, stay)
             self._execute(_DELETED, gone)
             if time is not None:
@@ -198,6 +207,16 @@ class SqliteLog:
                 checksum = chained(checksum, row)
             self._connection.execute(_SET, ("checksum", checksum))
             self._compact(rows)
+
+    def shrink(self) -> None:
+        """Return free pages of the file, and its own log, to the disk. Raises SqliteLogError."""
+        with self._watched():
+            self._connection.execute(_TRUNCATED).fetchall()
+            (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+            for _ in range(0, free, _VACUUMED_PAGES):
+                # `execute` would free one page only: it stops at the first step without columns.
+                self._connection.executescript(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")
+                self._connection.execute(_TRUNCATED).fetchall()
 
     def copy_to(self, path: Path) -> None:
         """Write a consistent copy of the file to `path`. Raises SqliteLogError."""
@@ -305,6 +324,8 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
     if tables and not tables & _TABLES:  # a killed process may have created tables
         raise SqliteLogError(f"{path}: is a database of something else")
+    # Lets `shrink` return free pages; takes effect in a new file only.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     # In pages of 4 KiB: copy the log into the database at 16 MiB instead of SQLite's 4 MiB.
     connection.execute("PRAGMA wal_autocheckpoint = 4000")

@@ -3,7 +3,8 @@
 One counter numbers all changes, so a resourceVersion is a position in the one history of all kinds.
 All writes go through `put` and `remove`: they assign the version, append to the log and call the
 listeners, in that order, before they return. The rules about objects are the store's. If the
-durable copy runs out of disk space, changes are refused from the next check on.
+durable copy runs out of disk space, changes are refused from the next check on, except for those
+that delete objects: a reserve is kept for them.
 
 An object is a JSON value that is never mutated; a change makes a new one that shares the unchanged
 parts. The text of a changed object is encoded at most once (`StoredChange.text`); the log's size,
@@ -116,9 +117,11 @@ class Storage:
         self._oldest = 0
         # Orders the fields of an object as clients see them.
         self.arranged: Callable[[Kind, Json], Json] = _as_it_is
-        # Whether the durable copy has room for changes.
+        # Whether the durable copy has room for changes, and for deletions.
         self.has_room: Callable[[], bool] = _always
+        self.has_room_to_delete: Callable[[], bool] = _always
         self._is_full = False
+        self._is_exhausted = False
 
     @property
     def version(self) -> int:
@@ -131,12 +134,21 @@ class Storage:
         Checking once before each request lets a request succeed or fail as a whole.
         """
         self._is_full = not self.has_room()
+        self._is_exhausted = self._is_full and not self.has_room_to_delete()
         return not self._is_full
 
     @property
     def is_full(self) -> bool:
         """Whether the last check found no room for changes."""
         return self._is_full
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the durable copy, "" for nothing."""
+        if not self._is_full:
+            return ""
+        accepted = "nothing can be written" if self._is_exhausted else "only deletions are accepted"
+        return f"no space left on the disk: {accepted}"
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """Return the object `name`, None if it does not exist."""
@@ -188,7 +200,8 @@ class Storage:
 
         Raises ApiError 500 when there is no room, or when the object is too large.
         """
-        if self._is_full:
+        is_ending = bool(obj["metadata"].get("deletionTimestamp"))
+        if self._is_exhausted if is_ending else self._is_full:
             raise no_space()
         version = self._version + 1
         meta = {**obj["metadata"], "resourceVersion": str(version)}
@@ -209,7 +222,7 @@ class Storage:
 
         Raises KeyError when there is none, and ApiError 500 when there is no room.
         """
-        if self._is_full:
+        if self._is_exhausted:
             raise no_space()
         previous = self._objects[kind.resource].pop((namespace, name))
         self._version += 1

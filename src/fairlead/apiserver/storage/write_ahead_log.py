@@ -9,7 +9,15 @@ returns once everything recorded before is on disk; a server that acknowledges a
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
 `has_room` turns false before the disk is full, so that everything accepted so far can still be
-written, and reads go on.
+written, and reads go on. Deletions are accepted longer, from a reserve (`disk_reserve`), and return
+the space of what they delete to the disk:
+
+    free disk space      writes     deletions
+    32 MiB and more      yes        yes
+    4 MiB and more       no         yes; the log of changes is dropped, and the file shrinks
+    less                 no         yes, after a reserve of 24 MiB is released; then no
+
+A start releases another reserve, so that what it writes has room.
 """
 
 from __future__ import annotations
@@ -22,7 +30,8 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.error import internal_error
+from fairlead.apiserver.error import no_space
+from fairlead.apiserver.storage.disk_reserve import RESERVE_BYTES, DiskReserve
 from fairlead.apiserver.storage.high_water_mark import HighWaterMark, Row
 from fairlead.apiserver.storage.sqlite_log import SqliteLog, SqliteLogError, free_bytes_at
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
@@ -33,8 +42,11 @@ Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 # Disk space reserved for writes after `has_room` turned false: pending changes, and the space
 # that SQLite needs to checkpoint its own log.
 ROOM_BYTES_MIN: Final = 32 << 20
+DELETION_BYTES_MIN: Final = 4 << 20
 LOOK_EVERY_S: Final = 1.0
 MARK_SUFFIX: Final = ".mark"
+DELETION_RESERVE_SUFFIX: Final = ".reserve-for-deletions"
+START_RESERVE_SUFFIX: Final = ".reserve-for-start"
 
 
 class WriteAheadLog:
@@ -54,6 +66,11 @@ class WriteAheadLog:
         With `synced`, writes survive power failures. `clock` gives the time for `last_time` (ns
         since 1970), `free_bytes` the free space on the disk, None if it is unknown.
         """
+        self._deletion_reserve = DiskReserve(path.with_suffix(DELETION_RESERVE_SUFFIX))
+        self._start_reserve = DiskReserve(path.with_suffix(START_RESERVE_SUFFIX))
+        free = free_bytes(path.parent)
+        if free is not None and free < DELETION_BYTES_MIN:
+            self._start_reserve.release()
         self._file = SqliteLog(path, synced=synced, log_capacity=log_capacity)
         self._mark = HighWaterMark(path.with_suffix(MARK_SUFFIX))
         self._path = path
@@ -66,6 +83,7 @@ class WriteAheadLog:
         self._waiting: list[Waiter] = []
         self._failure = ""
         self._is_short = False
+        self._is_exhausted = False
         self._is_closing = False
         self._writer = threading.Thread(target=self._write, name="write-ahead-log", daemon=True)
 
@@ -118,11 +136,17 @@ class WriteAheadLog:
         self._look_for_room()
         storage.subscribe(self.record)
         storage.has_room = self.has_room
+        storage.has_room_to_delete = self.has_room_to_delete
+        storage.look_for_room()
         self._writer.start()
 
     def has_room(self) -> bool:
         """Return whether there is disk space for further changes."""
         return not self._is_short and not self._failure
+
+    def has_room_to_delete(self) -> bool:
+        """Return whether there is disk space for deletions."""
+        return not self._is_exhausted and not self._failure
 
     def record(self, change: StoredChange) -> None:
         """Queue a change for the writer thread."""
@@ -148,7 +172,7 @@ class WriteAheadLog:
         written = loop.create_future()
         with self._changed:
             if self._failure:
-                raise internal_error(self._failure)
+                raise no_space()
             if self._durable >= self._recorded:
                 return
             self._waiting.append((self._recorded, loop, written))
@@ -190,13 +214,26 @@ class WriteAheadLog:
     def _has_written(self, rows: Sequence[Row]) -> bool:
         try:
             with self._writing:
-                self._file.write(rows, None if self._clock is None else self._clock())
-                self._advance_mark()
+                self._write_rows(rows)
         except SqliteLogError as cause:
+            self._deletion_reserve.release()
             self._fail(str(cause))
             return False
         self._settled(rows[-1][0])
         return True
+
+    def _write_rows(self, rows: Sequence[Row]) -> None:
+        """Write changes; on a short disk they are deletions, whose space is returned to it."""
+        time = None if self._clock is None else self._clock()
+        self._file.write(rows, time, keeps_log=not self._is_short)
+        self._advance_mark()
+        if self._is_short:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Return what the file does not need to the disk, if there is space to do it."""
+        with suppress(SqliteLogError):
+            self._file.shrink()
 
     def _advance_mark(self) -> None:
         """Move the high-water mark to the newest change; a mark that lies behind does no harm."""
@@ -205,7 +242,18 @@ class WriteAheadLog:
 
     def _look_for_room(self) -> None:
         free_bytes = self._free_bytes(self._path)
-        self._is_short = free_bytes is not None and free_bytes < ROOM_BYTES_MIN
+        if free_bytes is None:
+            self._is_short = self._is_exhausted = False
+            return
+        if free_bytes < DELETION_BYTES_MIN and self._deletion_reserve.release():
+            free_bytes += RESERVE_BYTES
+        elif free_bytes >= ROOM_BYTES_MIN + 3 * RESERVE_BYTES:
+            self._deletion_reserve.take()
+            self._start_reserve.take()
+        was_short, self._is_short = self._is_short, free_bytes < ROOM_BYTES_MIN
+        if self._is_short and not was_short:
+            self._shrink()  # while there is space for it
+        self._is_exhausted = free_bytes < DELETION_BYTES_MIN
 
     def _settled(self, version: int) -> None:
         with self._changed:
@@ -213,30 +261,30 @@ class WriteAheadLog:
             self._durable = version
             ready = [entry for entry in self._waiting if entry[0] <= version]
             self._waiting = [entry for entry in self._waiting if entry[0] > version]
-        _tell(ready, "")
+        _tell(ready, is_written=True)
 
     def _fail(self, why: str) -> None:
         """Fail all waiting callers; the rows stay pending and are retried."""
         with self._changed:
             self._failure = why
             waiting, self._waiting = self._waiting, []
-        _tell(waiting, why)
+        _tell(waiting, is_written=False)
 
 
-def _tell(waiting: Sequence[Waiter], failure: str) -> None:
+def _tell(waiting: Sequence[Waiter], *, is_written: bool) -> None:
     """Resolve the futures of waiting callers, waking each event loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for _, loop, written in waiting:
         loops.setdefault(loop, []).append(written)
     for loop, together in loops.items():
-        loop.call_soon_threadsafe(_resolve, together, failure)
+        loop.call_soon_threadsafe(_resolve, together, is_written)
 
 
-def _resolve(together: Sequence[asyncio.Future[None]], failure: str) -> None:
+def _resolve(together: Sequence[asyncio.Future[None]], is_written: bool) -> None:  # noqa: FBT001 - called by the event loop
     for written in together:
         if written.done():
             continue
-        if failure:
-            written.set_exception(internal_error(failure))
-        else:
+        if is_written:
             written.set_result(None)
+        else:
+            written.set_exception(no_space())  # names no path, unlike SQLite's error

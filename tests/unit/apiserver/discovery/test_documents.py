@@ -133,6 +133,23 @@ def test_health_in_a_word_or_check_by_check(documents):
     assert verbose.endswith(b"[+]shutdown ok\nreadyz check passed\n")
 
 
+def test_health_says_what_is_wrong_with_the_storage(registry):
+    """But the process is alive: it need not be restarted."""
+    problem = ["no space left on the disk"]
+    documents = Documents(registry, "10.0.0.1:6443", "0.1", lambda: problem[0])
+    for path in ("/healthz", "/readyz"):
+        answer = ask(documents, path)
+        assert answer.status == 500
+        assert b"[-]etcd failed: no space left on the disk\n" in answer.body[0]
+        assert answer.body[0].endswith(b"z check failed\n")
+        assert ask(documents, path, query=(("exclude", "etcd"),)).body == (b"ok",)
+    one = ask(documents, "/healthz/etcd")
+    assert (one.status, one.body[0]) == (500, b"internal server error: no space left on the disk\n")
+    assert ask(documents, "/livez").body == (b"ok",)
+    problem[0] = ""
+    assert ask(documents, "/healthz").body == (b"ok",)
+
+
 @pytest.mark.parametrize(
     ("path", "accept", "code"),
     [

@@ -75,7 +75,7 @@ def test_a_document_is_upstreams(path, body):
 def test_a_report_of_health_is_upstreams(endpoint, query, text):
     verbose = any(key == "verbose" for key, _ in query)
     excluded = [value for key, value in query if key == "exclude"]
-    assert health_report(endpoint, verbose=verbose, excluded=excluded) == text
+    assert health_report(endpoint, verbose=verbose, excluded=excluded) == (200, text)
 
 
 def test_what_is_not_served_has_no_document():

@@ -36,7 +36,7 @@ def ask(cluster, method, path, body=None, query=()):
     return response.status, json.loads(b"".join(response.body))
 
 
-def test_when_the_disk_fills_up_reading_goes_on_and_writing_is_refused(tmp_path):
+def test_when_the_disk_fills_up_writing_is_refused_but_reading_and_deleting_go_on(tmp_path):
     """As by a kube-apiserver whose etcd has no space; what stores nothing is done all the same."""
     named = {"metadata": {"name": "a"}}
     room = ["room"]
@@ -44,11 +44,11 @@ def test_when_the_disk_fills_up_reading_goes_on_and_writing_is_refused(tmp_path)
         assert ask(cluster, "POST", MAPS, named)[0] == 201
         cluster.store.storage.has_room = lambda: bool(room)
         room.clear()
-        for method, path in (("POST", MAPS), ("PUT", f"{MAPS}/a"), ("DELETE", f"{MAPS}/a")):
-            body = (
-                {"metadata": {"name": "b"}} if method == "POST" else {**named, "data": {"k": "v"}}
-            )
-            status, said = ask(cluster, method, path, None if method == "DELETE" else body)
+        for method, path, body in (
+            ("POST", MAPS, {"metadata": {"name": "b"}}),
+            ("PUT", f"{MAPS}/a", {**named, "data": {"k": "v"}}),
+        ):
+            status, said = ask(cluster, method, path, body)
             assert (status, said["message"], "reason" in said) == (500, FULL, False)
         again = {"metadata": {"name": "b"}}
         assert ask(cluster, "GET", f"{MAPS}/a")[0] == 200
@@ -56,6 +56,8 @@ def test_when_the_disk_fills_up_reading_goes_on_and_writing_is_refused(tmp_path)
         assert ask(cluster, "POST", MAPS, {"metadata": {"name": "B"}})[0] == 422
         review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
         assert ask(cluster, "POST", REVIEWS, review)[0] == 201
+        assert ask(cluster, "DELETE", f"{MAPS}/a")[0] == 200
+        assert ask(cluster, "GET", f"{MAPS}/a")[0] == 404
         room.append("room")
         assert ask(cluster, "POST", MAPS, again)[0] == 201
 
