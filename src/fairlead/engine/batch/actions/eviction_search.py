@@ -37,6 +37,7 @@ from fairlead.engine.batch.session.plugin import SparesFromPreemption, SparesFro
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import TaskOperations
 from fairlead.engine.batch.session.tier import Tiers, Voters
+from fairlead.engine.framework.interface import Rows
 from fairlead.engine.state.node_info import NodeInfo
 
 Filter = Callable[[TaskInfo, TaskInfo], bool]
@@ -50,14 +51,14 @@ class EvictionKind:
 
     `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
     candidates that the plugin allows to evict. Before that, a plugin of type `sparing` can exclude
-    a whole job: `spares(plugin, taker, giver)`.
+    whole jobs: `givers(plugin, taker, jobs)`.
     """
 
     why: str
     voters: Callable[[Tiers], Voters]
     ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
     sparing: type[Any]
-    spares: Callable[[Any, JobInfo, JobInfo], bool]
+    givers: Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
 
 
 PREEMPTION: Final = EvictionKind(
@@ -65,14 +66,14 @@ PREEMPTION: Final = EvictionKind(
     lambda tiers: tiers.preempt_voters,
     lambda plugin, task, candidates: plugin.preemptable(task, candidates),
     SparesFromPreemption,
-    lambda plugin, taker, giver: plugin.spares_from_preemption(taker, giver),
+    lambda plugin, taker, jobs: plugin.givers_to_preemption(taker, jobs),
 )
 RECLAIM: Final = EvictionKind(
     "reclaim",
     lambda tiers: tiers.reclaim_voters,
     lambda plugin, task, candidates: plugin.reclaimable(task, candidates),
     SparesFromReclaim,
-    lambda plugin, taker, giver: plugin.spares_from_reclaim(taker, giver),
+    lambda plugin, taker, jobs: plugin.givers_to_reclaim(taker, jobs),
 )
 
 
@@ -113,12 +114,12 @@ class EvictionSearch:
         if not hopeful.any():
             self._hopeless.add(kind)
             return False
-        nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
-        if not self._ignores_idle and steps.is_final and self._fits_now(task, nodes):
+        rows = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
+        if not self._ignores_idle and steps.is_final and self._fits_now(task, rows):
             return False
-        if self._pipeline(steps, task, nodes):
+        if self._pipeline(steps, task, rows):
             return True
-        if self._take_surplus(steps, task, nodes) or self._take_gang(steps, task, nodes):
+        if self._take_surplus(steps, task, rows) or self._take_gang(steps, task, rows):
             self._hopeless.clear()
             return True
         self._hopeless.add(kind)
@@ -136,17 +137,20 @@ class EvictionSearch:
             hopeful &= free >= floor
         return hopeful
 
-    def _fits_now(self, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
-        return any(self._view.fits_now(task.request, node.row) for node in nodes)
+    def _fits_now(self, task: TaskInfo, rows: Rows) -> bool:
+        return any(self._view.fits_now(task.request, row) for row in rows.tolist())
 
-    def _pipeline(self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+    def _pipeline(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
         """Pipeline `task` on the first node with enough idle and releasing resources."""
         if self._ignores_idle:
             return False
-        node = next((node for node in nodes if self._covers(task, node, ())), None)
-        if node is None:
+        enough = np.ones(len(rows), np.bool_)
+        for column, floor in task.request.floors:
+            enough &= self._view.future_many(column)[rows] >= floor
+        first = int(enough.argmax()) if len(rows) else 0
+        if not len(rows) or not enough[first]:
             return False
-        steps.pipeline(task, node)
+        steps.pipeline(task, self._session.table.at(int(rows[first])))
         return True
 
     # --- victims ---------------------------------------------------------------------------
@@ -164,14 +168,13 @@ class EvictionSearch:
         ask = self._kind.ask
         return vote(voters, partial(_ask, ask, task, who), self._session.defects)
 
-    def _take_surplus(
-        self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]
-    ) -> bool:
+    def _take_surplus(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
         """Evict surplus members one by one, on the first node where that makes enough room."""
         if not self._surplus.jobs:
             return False
-        hopeful = self._hopeful_rows(task, self._surplus)
-        return any(self._take_on(steps, task, node) for node in nodes if hopeful[node.row])
+        table = self._session.table
+        hopeful = rows[self._hopeful_rows(task, self._surplus)[rows]]
+        return any(self._take_on(steps, task, table.at(row)) for row in hopeful.tolist())
 
     def _take_on(self, steps: TaskOperations, task: TaskInfo, node: NodeInfo) -> bool:
         victims = self._vote(self._voters, task, self._running_on(task, node))
@@ -211,11 +214,12 @@ class EvictionSearch:
 
     # --- whole gangs -----------------------------------------------------------------------
 
-    def _take_gang(self, steps: TaskOperations, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
-        """Evict the least important gang, as a whole, that makes enough room on one of `nodes`."""
+    def _take_gang(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
+        """Evict the least important gang, as a whole, that makes enough room on one of `rows`."""
         if self._whole is None:
             return False
         voters = without_gang_protection(self._voters)
+        nodes = [self._session.table.at(row) for row in rows.tolist()]
         for job in sorted(self._whole.jobs, key=self._session.tiers.job_key, reverse=True):
             members = job.with_status(TaskStatus.RUNNING)
             if not members or any(job.by_status[status] for status in _BEFORE_RUNNING):
@@ -290,6 +294,7 @@ class VictimPools:
         self._kind = kind
         self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]
         self._known: dict[tuple[str, ...], VictimPool] = {}
+        self._decisive: dict[Voters, list[Any]] = {}
 
     def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
         """Return the jobs that may lose members to `taker`: those that no plugin excludes."""
@@ -300,23 +305,27 @@ class VictimPools:
             pool = self._known[key] = VictimPool(found, self._potential(found))
         return pool
 
-    def _not_spared(self, taker: JobInfo, voters: Voters) -> list[JobInfo]:
+    def _not_spared(self, taker: JobInfo, voters: Voters) -> Sequence[JobInfo]:
         """Return the jobs that no plugin with a decisive vote excludes.
 
         By default every plugin can veto. If only the first tier that names victims counts
         (tier-first-wins), only a veto in the first tier is decisive, and only if later tiers start
         with the result of earlier tiers (tier-carry): an empty result stays empty.
         """
-        asked, kind, defects = self._jobs, self._kind, self._session.defects
-        speaking = voters
+        if voters not in self._decisive:
+            self._decisive[voters] = self._decisive_among(voters)
+        asked = self._jobs
+        for plugin in self._decisive[voters]:
+            asked = self._kind.givers(plugin, taker, asked)
+        return asked
+
+    def _decisive_among(self, voters: Voters) -> list[Any]:
+        """Return the plugins with a decisive vote that can exclude whole jobs."""
+        speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):
             first = next((tier for tier in voters if tier), ())
             speaking = (first,) if defects.has(Defect.TIER_CARRY) else ()
-        for tier in speaking:
-            for plugin in tier:
-                if isinstance(plugin, kind.sparing):
-                    asked = [job for job in asked if not kind.spares(plugin, taker, job)]
-        return asked
+        return [one for tier in speaking for one in tier if isinstance(one, self._kind.sparing)]
 
     def _potential(self, jobs: Iterable[JobInfo]) -> Ints:
         freed, table = np.zeros_like(self._session.room.idle), self._session.table

@@ -11,13 +11,15 @@ from fairlead.engine.state.shape import Amounts
 
 INQUEUE: Final = "Inqueue"
 _PENDING = TaskStatus.PENDING
-# Evaluated after every placement, so written out instead of a loop.
-_ALLOCATED, _BINDING, _BOUND, _RUNNING = ALLOCATED_STATUSES
+_IS_READY: Final = tuple(
+    status in (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED) for status in TaskStatus
+)
 
 
 class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
+    `ready_count` is the number of members that have a node or have succeeded.
     `held` is the sum of what tasks with a node occupy, `pending` the sum of what pending tasks
     request, by resource column; both lists may be shorter than the table of resources.
     `waiting_since` is when a session first found that the job cannot start, `broken_since` when a
@@ -35,6 +37,7 @@ class JobInfo:
         "pending",
         "priority",
         "queue",
+        "ready_count",
         "reserved_nodes",
         "tasks",
         "waiting_since",
@@ -48,6 +51,7 @@ class JobInfo:
         self.priority = 0
         self.tasks: dict[str, TaskInfo] = {}
         self.by_status: tuple[dict[str, TaskInfo], ...] = tuple({} for _ in TaskStatus)
+        self.ready_count = 0
         self.held: list[int] = []
         self.pending: list[int] = []
         self.waiting_since: Instant | None = None
@@ -72,6 +76,7 @@ class JobInfo:
         del by_status[before][task.id]
         task.status = status
         by_status[status][task.id] = task
+        self.ready_count += _IS_READY[status] - _IS_READY[before]
         if HOLDS[before] is not HOLDS[status] or _PENDING in (before, status):
             self._sum(task, before, -1)
             self._sum(task, status, 1)
@@ -81,6 +86,7 @@ class JobInfo:
             self.by_status[task.status][task.id] = task
         else:
             del self.by_status[task.status][task.id]
+        self.ready_count += sign * _IS_READY[task.status]
         self._sum(task, task.status, sign)
 
     def _sum(self, task: TaskInfo, status: TaskStatus, sign: int) -> None:
@@ -121,18 +127,7 @@ class JobInfo:
     @property
     def allocated_count(self) -> int:
         """The number of members that have a node."""
-        found = self.by_status
-        return (
-            len(found[_ALLOCATED])
-            + len(found[_BINDING])
-            + len(found[_BOUND])
-            + len(found[_RUNNING])
-        )
-
-    @property
-    def ready_count(self) -> int:
-        """The number of members that have a node or have succeeded."""
-        return self.allocated_count + len(self.by_status[TaskStatus.SUCCEEDED])
+        return self.ready_count - len(self.by_status[TaskStatus.SUCCEEDED])
 
     @property
     def waiting_count(self) -> int:

@@ -85,8 +85,8 @@ class NodeChoice:
                 totals = totals + point.weight * point.normalize(state, pod, raw)
         return totals
 
-    def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> list[NodeInfo]:
-        """Return the feasible nodes among the rows `among`, best first.
+    def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> Rows:
+        """Return the rows of the feasible nodes among the rows `among`, best first.
 
         Equal nodes are sorted by descending name.
 
@@ -95,12 +95,12 @@ class NodeChoice:
         found = self.find(pod)
         positions = found.positions()
         if not len(positions):
-            return []
+            return positions
         totals = self._totals(pod, found, positions, _asked(found.plan, pod))
         rows = found.plan.rows[positions]
         rows, totals = rows[among[rows]], totals[among[rows]]
-        order = np.lexsort((self._ranks()[rows], totals))[::-1]
-        return [self._table.at(row) for row in rows[order].tolist()]
+        best_first: Rows = rows[np.lexsort((self._ranks()[rows], totals))[::-1]]
+        return best_first
 
     def _ranks(self) -> Rows:
         """Return the position of each row's node in the order of names."""

@@ -61,13 +61,15 @@ class Gang:
         """Return the candidates that their jobs can lose without falling below the minimum."""
         return self._surplus(candidates)
 
-    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return True if `giver` has no surplus members, so that it keeps all of them."""
-        return not self._last_may_go_of(giver) and giver.ready_count <= giver.min_available
+    def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs with surplus members; the others keep all of theirs."""
+        return [
+            job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
+        ]
 
-    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return True if `giver` has no surplus members, so that it keeps all of them."""
-        return self.spares_from_preemption(taker, giver)
+    def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs with surplus members; the others keep all of theirs."""
+        return self.givers_to_preemption(taker, jobs)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:
         return self._last_may_go and job.min_available == 1

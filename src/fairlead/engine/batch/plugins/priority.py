@@ -35,11 +35,14 @@ class Priority:
         """Return tasks of jobs with lower priority; within the job, tasks with lower priority."""
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
-    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return True if `giver` has at least the same priority, so that it keeps all members."""
-        if giver is taker and self._compares_tasks:
-            return False
-        return giver.priority >= taker.priority
+    def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs of lower priority, and `taker` itself if tasks of one job compare."""
+        priority = taker.priority
+        return [
+            job
+            for job in jobs
+            if job.priority < priority or (job is taker and self._compares_tasks)
+        ]
 
     def _is_lower(self, task: TaskInfo, preemptor: TaskInfo) -> bool:
         if task.job is preemptor.job and self._compares_tasks:

@@ -213,10 +213,16 @@ class Proportion:
                 left[task.job.queue] = without
         return victims
 
-    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return True if `giver`'s queue is above its share in no resource: it keeps all tasks."""
-        found = self.shares[giver.queue]
-        return not self._defects.has(Defect.RECLAIM_ALL_DIMS) and not any(
+    def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs whose queue is above its share in any resource."""
+        if self._defects.has(Defect.RECLAIM_ALL_DIMS):
+            return list(jobs)
+        above = {name: self._is_above_share(name) for name in {job.queue: None for job in jobs}}
+        return [job for job in jobs if above[job.queue]]
+
+    def _is_above_share(self, queue: str) -> bool:
+        found = self.shares[queue]
+        return any(
             found.allocated_of(c) + self._slack.least_part(c) > whole
             for c, whole in found.deserved.items()
         )

@@ -27,7 +27,7 @@ from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.group import UPSTREAM_API
 from fairlead.engine.batch.info.job import INQUEUE, JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
-from fairlead.engine.batch.session.plugin import Explains, Unschedulable
+from fairlead.engine.batch.session.plugin import Unschedulable
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.reporter import PodUnschedulable
@@ -62,7 +62,7 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
     """Return the state of `job` at the end of the session; call it before `Session.take_back`."""
     assert job.group is not None
     text = fit_error_of(session, job)
-    found = session.objections.get(job.id) or _unschedulable(session, job, text)
+    found = session.objections.get(job.id) or session.tiers.unschedulable(job, text)
     counts = [len(job.by_status[s]) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED)]
     return JobReport(
         job=job,
@@ -78,15 +78,6 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
             *job.with_status(TaskStatus.PENDING),
         ),
     )
-
-
-def _unschedulable(session: Session, job: JobInfo, text: str) -> Unschedulable | None:
-    for plugin in session.tiers.plugins:
-        if isinstance(plugin, Explains):
-            found = plugin.unschedulable(job, text)
-            if found is not None:
-                return found
-    return None
 
 
 def fit_error_of(session: Session, job: JobInfo) -> str:

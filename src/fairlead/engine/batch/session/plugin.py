@@ -158,8 +158,8 @@ class Reclaimable(BatchPlugin, Protocol):
 class SparesFromPreemption(BatchPlugin, Protocol):
     """A `Preemptable` that can exclude whole jobs, which saves calls for each member."""
 
-    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return whether `preemptable` returns no task of `giver` for any task of `taker`."""
+    def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return `jobs` without those that `preemptable` spares whatever the task of `taker`."""
         ...
 
 
@@ -167,8 +167,8 @@ class SparesFromPreemption(BatchPlugin, Protocol):
 class SparesFromReclaim(BatchPlugin, Protocol):
     """A `Reclaimable` that can exclude whole jobs."""
 
-    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return whether `reclaimable` returns no task of `giver` for any task of `taker`."""
+    def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return `jobs` without those that `reclaimable` spares whatever the task of `taker`."""
         ...
 
 

@@ -23,6 +23,7 @@ from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.batch.session.plugin import (
     Allocatable,
     BatchPlugin,
+    Explains,
     JobEnqueueable,
     JobEnqueued,
     JobOrder,
@@ -116,6 +117,7 @@ class Tiers:
         self._may_reclaim: list[MayReclaim] = self._flat(MayReclaim, MAY_RECLAIM)
         self._enqueueable: list[JobEnqueueable] = self._flat(JobEnqueueable, JOB_ENQUEUED)
         self._enqueued: list[JobEnqueued] = self._flat(JobEnqueued, JOB_ENQUEUED)
+        self._explaining: list[Explains] = self._flat(Explains, None)
         self.preempt_voters = self._voters(Preemptable, PREEMPTABLE)
         self.reclaim_voters = self._voters(Reclaimable, RECLAIMABLE)
 
@@ -162,6 +164,14 @@ class Tiers:
         """Return the reason not to try the job; None to try it."""
         for plugin in self._valid:
             found = plugin.objection(job)
+            if found is not None:
+                return found
+        return None
+
+    def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
+        """Return the condition of a job that was not scheduled; None if no plugin has one."""
+        for plugin in self._explaining:
+            found = plugin.unschedulable(job, fit_error)
             if found is not None:
                 return found
         return None
