@@ -22,8 +22,7 @@ from fairlead.whatif.configuration.autoscaling import (
     NO_AUTOSCALING,
     AutoscaleOptions,
     KarpenterInput,
-    has_node_pools,
-    read_autoscaling,
+    read_autoscalers,
 )
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
@@ -60,7 +59,6 @@ from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
     from fairlead.worlds.decision_log import Logging
 
 
@@ -95,10 +93,6 @@ SEEDS_MAX: Final = 1_000
 REVERSED: Final = "with the change, in reverse order"
 _ARRIVAL: Final = 1 << 41  # distinct from the purposes of node selection and scenario events
 DEFAULT_CONDITIONS: Final = Conditions()
-KARPENTER_IDLE: Final = (
-    "The snapshot has NodePools of Karpenter, which adds and removes no nodes here; with "
-    "--autoscale karpenter it does."
-)
 PODS_STAY: Final = (
     "Running pods stay where they are: a scheduler decides only about pods that wait. With "
     "--reschedule all, or --reschedule and a label selector, both runs place running pods anew."
@@ -255,8 +249,9 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     initial = snapshot.manifests
     if change.reschedule:
         initial = deschedule(initial, change.reschedule, change.namespace)
-    karpenter, assumed = _karpenter(snapshot, conditions)
-    autoscaling = read_autoscaling(conditions.autoscale, initial)
+    autoscaling = read_autoscalers(
+        snapshot.source, initial, conditions.autoscale, conditions.karpenter
+    )
     kubelet, quiet, startup = _kubelet(snapshot, conditions)
     without = Experiment(
         title=snapshot.source,
@@ -272,12 +267,11 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         releases=conditions.releases,
         steps_begin=None,
         autoscaler=autoscaling.config,
-        karpenter=karpenter,
+        karpenter=autoscaling.karpenter,
         notes=(
             *unreadable_lines(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot.manifests),
-            *assumed,
             *autoscaling.notes,
             *startup,
         ),
@@ -297,17 +291,6 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         script.drain,
         script.notes,
     )
-
-
-def _karpenter(
-    snapshot: Snapshot, conditions: Conditions
-) -> tuple[KarpenterConfig | None, list[str]]:
-    """Return Karpenter's configuration if it takes part, and notes. Raises InputError."""
-    if conditions.karpenter is None:
-        return None, [KARPENTER_IDLE] if has_node_pools(snapshot.manifests) else []
-    from fairlead.whatif.configuration.karpenter_config import karpenter_config  # noqa: PLC0415
-
-    return karpenter_config(snapshot, conditions.karpenter)
 
 
 def _kubelet(

@@ -18,10 +18,12 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+    from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 
 OFF: Final = "off"
 AUTO: Final = "auto"
 CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
+KARPENTER: Final = "karpenter"
 CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER)
 _KARPENTER_GROUP: Final = "karpenter.sh"
 
@@ -48,17 +50,48 @@ class KarpenterInput:
 
 @dataclass(frozen=True, slots=True)
 class Autoscaling:
-    """Cluster Autoscaler's configuration (None if it does not run), and notes for the user."""
+    """The autoscalers' configurations (None for one that does not act), and notes for the user."""
 
-    config: ClusterAutoscalerConfig | None
+    config: ClusterAutoscalerConfig | None = None
     notes: tuple[str, ...] = ()
+    karpenter: KarpenterConfig | None = None
 
 
 _NOT_ACTING: Final = (
     "The dump has a Cluster Autoscaler, which does not act here; --autoscale cluster-autoscaler "
     "lets it act."
 )
+KARPENTER_IDLE: Final = (
+    "The snapshot has NodePools of Karpenter, which adds and removes no nodes here; with "
+    "--autoscale karpenter it does."
+)
 _NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none acts."
+
+
+def read_autoscalers(
+    source: str,
+    initial: Iterable[Manifest],
+    options: AutoscaleOptions,
+    karpenter: KarpenterInput | None,
+) -> Autoscaling:
+    """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
+
+    With `karpenter`, that is Karpenter. `auto` is the autoscaler that the cluster has: Cluster
+    Autoscaler if its Deployment is there, Karpenter if there are NodePools. Raises InputError.
+    """
+    initial = list(initial)
+    has_pools = has_node_pools(initial)
+    is_auto = options.autoscale == AUTO and not options.node_groups
+    if karpenter is None and is_auto and has_pools and installed_flags(initial) is None:
+        karpenter = KarpenterInput()
+    if karpenter is None:
+        found = read_autoscaling(options, initial)
+        notes = (KARPENTER_IDLE, *found.notes) if has_pools else found.notes
+        return Autoscaling(found.config, notes)
+    from fairlead.whatif.configuration.karpenter_config import karpenter_config  # noqa: PLC0415
+
+    config, assumed = karpenter_config(source, initial, karpenter)
+    return Autoscaling(None, tuple(assumed), config)
 
 
 def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:

@@ -39,7 +39,6 @@ from fairlead.whatif.configuration.instance_type_file import (
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _GROUP: Final = "karpenter.sh"
 
@@ -47,26 +46,30 @@ View = TypeVar("View", bound=msgspec.Struct)
 
 
 def karpenter_config(
-    snapshot: Snapshot, files: KarpenterInput
+    source: str, initial: Iterable[Manifest], files: KarpenterInput
 ) -> tuple[KarpenterConfig, list[str]]:
-    """Return the configuration, and notes about assumptions. Raises InputError."""
-    stated = list(_karpenter_objects(snapshot.manifests))
+    """Return the configuration for the cluster `initial`, and notes about assumptions.
+
+    Raises InputError, naming `source`.
+    """
+    initial = list(initial)
+    stated = list(_karpenter_objects(initial))
     if files.node_pools is not None:
         stated += [(one.source, one.value) for one in read(files.node_pools)]
     pools = _of_kind(stated, "NodePool", NodePool)
     for pool in pools:
-        _check_pool(files.node_pools or snapshot.source, pool)
+        _check_pool(files.node_pools or source, pool)
     if not pools:
         problem = "contains no NodePool, which Karpenter needs; give some with --node-pools"
-        raise InputError(files.node_pools or snapshot.source, problem)
-    nodes = [_node(manifest) for manifest in snapshot.manifests if manifest.kind is NODE]
+        raise InputError(files.node_pools or source, problem)
+    nodes = [_node(manifest) for manifest in initial if manifest.kind is NODE]
     zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
     notes: list[str] = []
     if files.instance_types is None:
         types = _types_of(nodes)
         if not types:
             problem = "no node has an instance type; give some with --instance-types"
-            raise InputError(snapshot.source, problem)
+            raise InputError(source, problem)
         names = ", ".join(one.name for one in types)
         notes.append(f"Karpenter can create the instance types of the snapshot's nodes: {names}.")
     else:

@@ -13,6 +13,7 @@
       kubelet: {start-delay: 1s}
       scheduler: scheduler.yaml
       batch: batch.yaml                configuration of the batch scheduler
+      autoscale: karpenter             the autoscaler that acts, and its files
       controller-manager: {flags: {node-eviction-rate: 0.5}}
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
@@ -45,6 +46,7 @@ from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
 from fairlead.whatif.scenario.settings import (
     Settings,
+    autoscaling_of,
     kubelet_config,
     node_lifecycle_config,
     releases_of,
@@ -125,6 +127,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
+    autoscaling = autoscaling_of(path, folder, settings, initial)
     steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
     experiment = Experiment(
         title=scenario.title or Path(path).stem,
@@ -143,7 +146,10 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         ),
         node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
         releases=releases,
+        autoscaler=autoscaling.config,
+        karpenter=autoscaling.karpenter,
         runs_cron_jobs=settings.cron_jobs,
+        notes=autoscaling.notes,
     )
     source = batch.source or _batch_source(folder, scenario)
     return with_batch(experiment, replace(batch, source=source), steps)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.eviction_config import (
@@ -11,6 +15,16 @@ from fairlead.engine.kubelet.eviction_config import (
 )
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.flag import FEATURE_GATES
+from fairlead.whatif.configuration.autoscaling import (
+    AUTO,
+    CLUSTER_AUTOSCALER,
+    KARPENTER,
+    OFF,
+    AutoscaleOptions,
+    Autoscaling,
+    KarpenterInput,
+    read_autoscalers,
+)
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.release import (
     NO_CHOICE,
@@ -18,13 +32,15 @@ from fairlead.whatif.configuration.release import (
     Releases,
     read_releases,
 )
-from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.strict_form import StrictForm, field_duration
+from fairlead.whatif.snapshot.manifest import Manifest
 
 Duration = str | int | float
 
 _KUBELET = "settings.kubelet"
 _CONTROLLER_MANAGER = "settings.controller-manager"
+_AUTOSCALERS: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 
 
 class KubeletSettings(StrictForm, frozen=True, kw_only=True):
@@ -60,6 +76,9 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     `behave_like` is the Kubernetes version to follow, with `feature_gates`. `batch` configures the
     batch scheduler: a file or the name of a shipped configuration. If `cron_jobs` is set, CronJobs
     create Jobs, which run for the duration in their annotations.
+
+    `autoscale` is the autoscaler that acts: off, auto, cluster-autoscaler or karpenter. It reads
+    `node_groups`, or `instance_types`, `node_pools` and `provision_time`.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
@@ -69,6 +88,50 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     cron_jobs: bool = False
     behave_like: str | float = ""
     feature_gates: dict[str, bool] = {}
+    autoscale: str = OFF
+    node_groups: str | None = None
+    instance_types: str | None = None
+    node_pools: str | None = None
+    provision_time: Duration | None = None
+
+
+def autoscaling_of(
+    source: str, folder: Path, settings: Settings, initial: Iterable[Manifest]
+) -> Autoscaling:
+    """Return the autoscaler that `settings` choose for the cluster `initial`.
+
+    File names are relative to `folder`. Raises InputError, naming `source`.
+    """
+    choice = settings.autoscale
+    if choice not in _AUTOSCALERS:
+        hint = known_names(choice, _AUTOSCALERS)
+        problem = f"no autoscaler {choice!r}; {hint}"
+        raise InputError(source, problem, field="settings.autoscale")
+    for name, other, owners in (
+        ("node-groups", settings.node_groups, (AUTO, CLUSTER_AUTOSCALER)),
+        ("instance-types", settings.instance_types, (KARPENTER,)),
+        ("node-pools", settings.node_pools, (KARPENTER,)),
+        ("provision-time", settings.provision_time, (KARPENTER,)),
+    ):
+        if other is not None and choice not in owners:
+            raise InputError(source, f"needs autoscale: {owners[-1]}", field=f"settings.{name}")
+    karpenter = None
+    if choice == KARPENTER:
+        time = field_duration(source, "settings.provision-time", settings.provision_time)
+        karpenter = KarpenterInput(
+            instance_types=_path(folder, settings.instance_types),
+            node_pools=_path(folder, settings.node_pools),
+            provision_time=time,
+        )
+        choice = OFF
+    options = AutoscaleOptions(choice, _path(folder, settings.node_groups) or "")
+    found = read_autoscalers(source, initial, options, karpenter)
+    # What a scenario does not ask for is off by its author's choice.
+    return found if settings.autoscale != OFF else Autoscaling()
+
+
+def _path(folder: Path, name: str | None) -> str | None:
+    return None if name is None else str(folder / name)
 
 
 def releases_of(source: str, settings: Settings, option: ReleaseChoice = NO_CHOICE) -> Releases:

@@ -204,8 +204,8 @@ class RunOptions:
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Simulate an autoscaler, with and without the change; auto: Cluster Autoscaler "
-            "if the snapshot has one."
+            help="Simulate an autoscaler, with and without the change; auto: the one that "
+            "the snapshot has."
         ),
     ] = "off"
     node_groups: Annotated[

@@ -29,15 +29,14 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
     InstanceError,
     ProviderError,
 )
+from fairlead.engine.autoscaling.provision_time import provision_time
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.core.tie_break import splitmix64
 from fairlead.engine.core.timer_queue import TimerQueue
 
 PROVISION_TIME: Final[DurationNs] = seconds(90)
 DELETION_TIME: Final[DurationNs] = seconds(60)
 _ERROR_AFTER: Final[DurationNs] = seconds(10)
-_SPREAD: Final = 1 << 16
 _SCHEME: Final = "simulated"
 _CORE_PRICE: Final = 0.03
 _GIB_PRICE: Final = 0.004
@@ -236,14 +235,9 @@ class SimulatedProvider:
         if any(start <= now - self._start < end for start, end in spans):
             self._timers.add(now + _ERROR_AFTER, partial(self._fail, group, provider_id))
             return
-        due = now + self._provision_time(group)
+        machine = crc32(group.id.encode()) << 32 | group.created
+        due = now + provision_time(group.spec.provision_time, self._seed, machine)
         self._timers.add(due, partial(self._register, group, provider_id, name))
-
-    def _provision_time(self, group: SimulatedNodeGroup) -> DurationNs:
-        key = crc32(group.id.encode()) << 32 | group.created
-        share = splitmix64(self._seed ^ splitmix64(key)) % _SPREAD
-        base = group.spec.provision_time
-        return base * 3 // 4 + base * share // (2 * _SPREAD)
 
     def _fail(self, group: SimulatedNodeGroup, provider_id: str, _now: Instant) -> None:
         if provider_id in group.machines:

@@ -39,12 +39,12 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 )
 from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import with_condition
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.autoscaling.provision_time import provision_time
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.tie_break import splitmix64
 
 _SCHEME: Final = "fairlead"
-_SPREAD: Final = 1 << 16
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # the alphabet of generateName
 _SUFFIX_LENGTH: Final = 5
 
@@ -68,9 +68,7 @@ class Machines:
             return None
         name = self._name(request.pool.name)
         claim = _launched(request, name, *chosen, now)
-        share = splitmix64(self._seed ^ splitmix64(self._count)) % _SPREAD
-        time = self._provision_time
-        self._due[name] = now + time * 3 // 4 + time * share // (2 * _SPREAD)
+        self._due[name] = now + provision_time(self._provision_time, self._seed, self._count)
         return claim, *chosen
 
     def _name(self, pool: str) -> str:

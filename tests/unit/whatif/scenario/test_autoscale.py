@@ -1,0 +1,121 @@
+"""`settings.autoscale` of a scenario: nodes come and go as its load does."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from fairlead.apiserver.kind import NODE
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+            },
+        },
+    },
+}
+POOL = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "default"},
+    "spec": {
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+                ],
+                "nodeClassRef": {"group": "x", "kind": "NodeClass", "name": "z"},
+                "expireAfter": "Never",
+            }
+        },
+        "disruption": {"consolidateAfter": "1m", "budgets": [{"nodes": "100%"}]},
+    },
+}
+GROUPS = {"node-groups": [{"name": "a", "min": 1, "max": 8, "labels": {"pool": "a"}, "price": 0.2}]}
+TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
+
+
+def scenario(folder, settings, *objects, duration="2h"):
+    """A node, a Deployment that grows after a minute and shrinks after half an hour."""
+    (folder / "groups.yaml").write_text(yaml.safe_dump(GROUPS))
+    (folder / "types.csv").write_text(TYPES)
+    path = folder / "scenario.yaml"
+    content = {
+        "cluster": {"generated": {"nodes": 1, "labels": {"pool": "a"}}},
+        "objects": [WEB, *objects],
+        "events": [
+            {"at": "1m", "scale": "deploy/web=12"},
+            {"at": "30m", "scale": "deploy/web=2"},
+        ],
+        "settings": settings,
+    }
+    if duration:
+        content["duration"] = duration
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+def run(path):
+    return run_experiment(experiment_of(path, read_scenario(path)))
+
+
+def test_cluster_autoscaler_follows_the_load(tmp_path):
+    settings = {"autoscale": "cluster-autoscaler", "node-groups": "groups.yaml"}
+    outcome = run(scenario(tmp_path, settings)).outcome.autoscaling
+    [group] = outcome.groups
+    assert (group.added, group.removed, group.after) == (2, 2, 1)
+    assert [one.came for one in outcome.transitions] == [True] * 2 + [False] * 2
+
+
+def test_karpenter_follows_the_load(tmp_path):
+    settings = {"autoscale": "karpenter", "instance-types": "types.csv", "provision-time": "40s"}
+    at_peak = run(scenario(tmp_path, settings, POOL, duration="20m"))
+    later = run(scenario(tmp_path, settings, POOL))
+    count = len(at_peak.store.list(NODE))
+    assert count >= 3
+    assert len(later.store.list(NODE)) < count
+
+
+def test_auto_is_the_autoscaler_of_the_cluster(tmp_path):
+    nothing = run(scenario(tmp_path, {"autoscale": "auto"}))
+    assert len(nothing.store.list(NODE)) == 1
+    assert "--autoscale auto" in " ".join(nothing.outcome.notes)
+    groups = run(scenario(tmp_path, {"autoscale": "auto", "node-groups": "groups.yaml"}))
+    assert groups.outcome.autoscaling.added == 2
+
+
+def test_without_autoscale_no_node_comes(tmp_path):
+    finished = run(scenario(tmp_path, {}, POOL, duration="10m"))
+    assert len(finished.store.list(NODE)) == 1
+    assert finished.outcome.autoscaling is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"autoscale": "karpentre"}, "settings.autoscale: no autoscaler 'karpentre'"),
+        ({"node-groups": "groups.yaml"}, "settings.node-groups: needs autoscale: cluster-"),
+        (
+            {"autoscale": "cluster-autoscaler", "instance-types": "types.csv"},
+            "settings.instance-types: needs autoscale: karpenter",
+        ),
+        ({"autoscale": "karpenter"}, "contains no NodePool"),
+        ({"autoscale": "cluster-autoscaler", "node-groups": "nowhere.yaml"}, "nowhere.yaml"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(tmp_path, settings, expected):
+    with pytest.raises(InputError) as refused:
+        run(scenario(tmp_path, settings))
+    assert expected in str(refused.value)
+    assert "\n" not in str(refused.value)
