@@ -43,6 +43,10 @@ def run(
     tls_private_key_file: Annotated[str, named("FILE", "Key of --tls-cert-file.")] = "",
     shadow: ShadowOptions = NO_SHADOW,
     no_leader_election: Annotated[bool, Parameter(help=ELECT_HELP, negative=())] = False,
+    rbac: Annotated[
+        bool,
+        Parameter(help="Print the RBAC roles that these controllers need, and exit.", negative=()),
+    ] = False,
     no_events: Annotated[bool, Parameter(help="Write no events.", negative=())] = False,
     flags: ControllerOptions = NO_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
@@ -68,9 +72,10 @@ def run(
 
         fairlead run --context prod --shadow --for 1h --decisions decisions.jsonl
     """
-    from fairlead.cli.commands.run.run import RunRequest, run_controllers
+    from fairlead.cli.commands.run.run import RunRequest, print_roles, run_controllers
 
-    return run_controllers(
+    command = print_roles if rbac else run_controllers
+    return command(
         RunRequest(
             controllers=controllers,
             config=config,

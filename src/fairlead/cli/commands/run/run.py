@@ -48,6 +48,7 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.cluster.http_server import HttpOptions, HttpServer, served, tls_context
+from fairlead.worlds.cluster.rbac import rbac_manifest
 from fairlead.worlds.cluster.resource import BATCH, CONTROLLERS, SCHEDULER, watched_resources
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, RunningEngine
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
@@ -127,6 +128,16 @@ def run_controllers(request: RunRequest) -> int:
         )
         problem = uvloop.run(_run(options, metrics, http))
     return _ended(problem)
+
+
+def print_roles(request: RunRequest) -> int:
+    """Print the roles that the controllers need; return the exit code. Raises InputError."""
+    controllers = _controllers(request.controllers)
+    election = read_client_settings(request.config).election
+    namespace = "kube-system" if election is None else election.namespace
+    lease = "kube-scheduler" if election is None else election.name
+    print(rbac_manifest(controllers, namespace, lease, only_reads=request.shadow.shadow), end="")
+    return exit_code.SUCCESS
 
 
 def run_shadow(request: RunRequest) -> int:

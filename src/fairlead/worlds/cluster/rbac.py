@@ -1,0 +1,127 @@
+"""The permissions that a running replica needs, and no more.
+
+Reading follows from what the controllers watch; writing from the requests in `perform`, the events
+and the election.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.worlds.cluster.resource import (
+    BATCH,
+    CONTROLLERS,
+    LEASES_NAMESPACE,
+    NODE_LIFECYCLE,
+    SCHEDULER,
+    TAINT_EVICTION,
+    watched_resources,
+)
+
+Rule = dict[str, Any]
+ROLE: Final = "fairlead"
+_LEASES: Final = "coordination.k8s.io"
+# Resources that each controller writes: API group, resource, verbs.
+_WRITTEN: Final = {
+    SCHEDULER: (
+        ("", "pods", ("get", "delete")),
+        ("", "pods/binding", ("create",)),
+        ("", "pods/status", ("patch",)),
+        ("", "persistentvolumeclaims", ("patch",)),
+        ("", "persistentvolumes", ("patch",)),
+        ("resource.k8s.io", "resourceclaims", ("patch",)),
+        ("resource.k8s.io", "resourceclaims/status", ("patch",)),
+    ),
+    BATCH: tuple(
+        (group, resource, verbs)
+        for group in (
+            "scheduling.volcano.sh",
+            "scheduling.incubator.k8s.io",
+            "scheduling.sigs.dev",
+            "scheduling.x-k8s.io",
+        )
+        for resource, verbs in (("podgroups", ("get",)), ("podgroups/status", ("patch",)))
+    ),
+    NODE_LIFECYCLE: (
+        ("", "nodes", ("patch",)),
+        ("", "nodes/status", ("patch",)),
+        ("", "pods", ("get", "delete")),
+        ("", "pods/status", ("patch",)),
+    ),
+    TAINT_EVICTION: (("", "pods", ("get", "delete")), ("", "pods/status", ("patch",))),
+}
+_OWN: Final = (
+    ("", "events", ("create", "patch")),
+    ("events.k8s.io", "events", ("create", "patch")),
+    ("authentication.k8s.io", "tokenreviews", ("create",)),
+    ("authorization.k8s.io", "subjectaccessreviews", ("create",)),
+)
+
+
+def rbac_manifest(
+    controllers: Collection[str], namespace: str, lease: str, *, only_reads: bool = False
+) -> str:
+    """Return the roles as YAML documents; `lease` is the Lease of the election in `namespace`."""
+    roles: list[tuple[str, str, list[Rule]]] = [
+        ("ClusterRole", "", cluster_rules(controllers, only_reads=only_reads))
+    ]
+    if not only_reads:
+        roles.append(("Role", namespace, election_rules(lease)))
+    roles += [("Role", place, rules) for place, rules in heartbeat_rules(controllers).items()]
+    return "---\n".join(_role(*role) for role in roles)
+
+
+def _role(kind: str, namespace: str, rules: list[Rule]) -> str:
+    place = f"\n  namespace: {namespace}" if namespace else ""
+    head = (
+        f"apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {ROLE}{place}"
+    )
+    lines = "".join(f"  - {msgspec.json.encode(rule).decode()}\n" for rule in rules)
+    return f"{head}\nrules:\n{lines}"
+
+
+def cluster_rules(controllers: Collection[str], *, only_reads: bool = False) -> list[Rule]:
+    """Return the rules of the ClusterRole; with `only_reads`, those of a shadow."""
+    verbs: dict[tuple[str, str], dict[str, None]] = {}
+    for resource in watched_resources(controllers):
+        if not resource.only_namespace:
+            group = resource.api_version.rpartition("/")[0]
+            verbs.setdefault((group, resource.plural), {}).update(list=None, watch=None)
+    own = _OWN[2:] if only_reads else _OWN
+    written = () if only_reads else _written(controllers)
+    for group, name, more in (*written, *own):
+        verbs.setdefault((group, name), {}).update(dict.fromkeys(more))
+    return [
+        {"apiGroups": [group], "resources": [name], "verbs": list(given)}
+        for (group, name), given in verbs.items()
+    ]
+
+
+def _written(controllers: Collection[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for one in CONTROLLERS:
+        if one in controllers:
+            yield from _WRITTEN[one]
+
+
+def election_rules(lease: str) -> list[Rule]:
+    """Return the rules of the Role for the Lease of an election; creating has no name."""
+    return [
+        {"apiGroups": [_LEASES], "resources": ["leases"], "verbs": ["create"]},
+        {
+            "apiGroups": [_LEASES],
+            "resources": ["leases"],
+            "resourceNames": [lease],
+            "verbs": ["get", "update"],
+        },
+    ]
+
+
+def heartbeat_rules(controllers: Collection[str]) -> dict[str, list[Rule]]:
+    """Return the rules of Roles for the Leases of nodes, by namespace."""
+    if NODE_LIFECYCLE not in controllers:
+        return {}
+    rule = {"apiGroups": [_LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}
+    return {LEASES_NAMESPACE: [rule]}

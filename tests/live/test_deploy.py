@@ -1,0 +1,133 @@
+"""The manifests of deploy/: they are current, and their roles are enough to schedule."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import deploy_manifests
+import pytest
+import yaml
+from kubernetes import client, config, utils
+from tests.up_process import up
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def test_the_written_files_are_current():
+    """`python tools/deploy_manifests.py` writes them."""
+    found = {path: (DEPLOY / path).read_text() for path in deploy_manifests.files()}
+    assert found == deploy_manifests.files()
+
+
+def test_the_chart_differs_from_the_manifests_only_in_values():
+    chart = deploy_manifests.rendered("template.yaml", is_chart=True)
+    for _, default, _, helm in deploy_manifests.VALUES:
+        chart = chart.replace(helm, str(default))
+    assert chart == deploy_manifests.rendered("template.yaml", is_chart=False)
+
+
+def manifests():
+    text = (DEPLOY / "manifests" / "fairlead.yaml").read_text()
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A cluster with the manifests, and its audit log."""
+    folder = tmp_path_factory.mktemp("deploy")
+    path, audit = folder / "kubeconfig", folder / "audit.jsonl"
+    options = ("--nodes", "3", "--kubeconfig", str(path), "--audit", str(audit))
+    with up(*options, paused=False):
+        config.load_kube_config(str(path))
+        api = client.ApiClient()
+        for one in manifests():
+            utils.create_from_dict(api, one)
+        yield path, audit
+
+
+def token_of(account):
+    spec = {"spec": {"audiences": [], "expirationSeconds": 3600}}
+    api = client.CoreV1Api()
+    found = api.create_namespaced_service_account_token(account, "fairlead", spec)
+    return found.status.token
+
+
+def as_service_account(path, folder):
+    """A kubeconfig with the token of the manifests' service account."""
+    kubeconfig = yaml.safe_load(path.read_text())
+    kubeconfig["users"][0]["user"] = {"token": token_of("fairlead")}
+    file = folder / "account"
+    file.write_text(yaml.safe_dump(kubeconfig))
+    return str(file)
+
+
+def pod(name, cpu, priority_class=None):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"containers": [container], "schedulerName": "fairlead"}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def eventually(found, seconds=20):
+    end = time.monotonic() + seconds  # noqa: TID251 - another process works in real time
+    while not (value := found()):
+        assert time.monotonic() < end, "waited in vain"  # noqa: TID251
+        time.sleep(0.05)  # noqa: TID251
+    return value
+
+
+def test_the_roles_are_enough_to_place_preempt_report_and_elect(cluster, tmp_path):
+    path, audit = cluster
+    (file,) = (one for one in manifests() if one["kind"] == "ConfigMap")
+    settings = tmp_path / "scheduler.yaml"
+    settings.write_text(file["data"]["scheduler.yaml"])
+    options = ("--config", str(settings), "--listen", "none")
+    kubeconfig = as_service_account(path, tmp_path)
+    command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", kubeconfig, *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    api = client.CoreV1Api()
+    try:
+        assert "running in" in process.stderr.readline()
+        high = {"metadata": {"name": "high"}, "value": 1000}
+        client.SchedulingV1Api().create_priority_class(high)
+        for number in range(3):
+            api.create_namespaced_pod("default", pod(f"low{number}", "3"))
+        for number in range(3):
+            eventually(
+                lambda name=f"low{number}": api.read_namespaced_pod(name, "default").spec.node_name
+            )
+        api.create_namespaced_pod("default", pod("huge", "90"))
+        api.create_namespaced_pod("default", pod("urgent", "3", "high"))
+        eventually(lambda: api.read_namespaced_pod("urgent", "default").spec.node_name)
+        eventually(lambda: api.read_namespaced_pod("huge", "default").status.conditions)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "may not be read" not in log
+    refused = [
+        line
+        for line in map(json.loads, audit.read_text().splitlines())
+        if "fairlead:fairlead" in json.dumps(line.get("user", "")) and line.get("code") == 403
+    ]
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"), [("list", "secrets"), ("create", "pods"), ("patch", "nodes")]
+)
+def test_the_roles_allow_no_more(cluster, verb, resource):
+    review = {
+        "spec": {
+            "user": "system:serviceaccount:fairlead:fairlead",
+            "resourceAttributes": {"verb": verb, "resource": resource, "namespace": "default"},
+        }
+    }
+    found = client.AuthorizationV1Api().create_subject_access_review(review)
+    assert not found.status.allowed

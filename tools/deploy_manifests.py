@@ -1,0 +1,82 @@
+"""Writes the manifests and the Helm chart in deploy/ from deploy/template.yaml.
+
+    python tools/deploy_manifests.py
+
+A placeholder such as ${image} becomes its default in the manifests, and a Helm value in the chart.
+The rules of the roles come from `fairlead.worlds.cluster.rbac`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from fairlead import __version__
+from fairlead.worlds.cluster.rbac import cluster_rules, election_rules
+from fairlead.worlds.cluster.resource import SCHEDULER
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+# Placeholder, default, Helm's value and expression.
+VALUES = (
+    ("image", f"fairlead:{__version__}", "image", "{{ .Values.image }}"),
+    ("replicas", 2, "replicas", "{{ .Values.replicas }}"),
+    ("scheduler_name", "fairlead", "schedulerName", "{{ .Values.schedulerName }}"),
+    ("namespace", "fairlead", "", "{{ .Release.Namespace }}"),
+)
+WRITTEN = "# Written by tools/deploy_manifests.py from deploy/{}.\n"
+NAMESPACE = """\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: fairlead
+  labels: {pod-security.kubernetes.io/enforce: restricted}
+---
+"""
+
+
+def rules(found: list[dict[str, Any]]) -> str:
+    """Return rules as YAML in flow style, one on each line."""
+    return "".join(f"\n  - {json.dumps(one)}" for one in found)
+
+
+def rendered(source: str, *, is_chart: bool) -> str:
+    """Return a source of deploy/ with its placeholders replaced."""
+    texts = {name: helm if is_chart else str(default) for name, default, _, helm in VALUES}
+    texts["cluster_rules"] = rules(cluster_rules((SCHEDULER,)))
+    texts["election_rules"] = rules(election_rules("fairlead"))
+    return Template((DEPLOY / source).read_text()).substitute(texts)
+
+
+def values_yaml() -> str:
+    """Return the chart's values."""
+    rows = [f"{helm}: {json.dumps(default)}" for _, default, helm, _ in VALUES if helm]
+    return "\n".join([*rows, "serviceMonitor: false", ""])
+
+
+def files() -> dict[str, str]:
+    """Return the content of every written file, by its path in deploy/."""
+    chart = f"apiVersion: v2\nname: fairlead\ndescription: A scheduler\nversion: {__version__}\n"
+    monitor = rendered("monitoring.yaml", is_chart=True)
+    head, chart_head = WRITTEN.format("template.yaml"), WRITTEN.format("monitoring.yaml")
+    return {
+        "manifests/fairlead.yaml": head + NAMESPACE + rendered("template.yaml", is_chart=False),
+        "manifests/monitoring.yaml": chart_head + rendered("monitoring.yaml", is_chart=False),
+        "helm/fairlead/Chart.yaml": head + chart,
+        "helm/fairlead/values.yaml": head + values_yaml(),
+        "helm/fairlead/templates/fairlead.yaml": head + rendered("template.yaml", is_chart=True),
+        "helm/fairlead/templates/monitoring.yaml": (
+            f"{chart_head}{{{{- if .Values.serviceMonitor }}}}\n{monitor}{{{{- end }}}}\n"
+        ),
+    }
+
+
+def main() -> None:
+    """Write all files."""
+    for path, content in files().items():
+        (DEPLOY / path).write_text(content)
+
+
+if __name__ == "__main__":
+    main()
