@@ -1,9 +1,9 @@
-"""`make fuzz`: throw nonsense at the parsers and at a served API for so many minutes.
+"""`make fuzz`: fuzz the parsers and a served API for a number of minutes.
 
-A third of the time belongs to generated texts, bodies, requests and types, without a socket and
-with other seeds in each round; the rest to Schemathesis over the OpenAPI documents of a real
-`fairlead up`, which must be no bigger in the end than it was when it had warmed up. Prints what was
-sent and what came of it; the exit status is 1 if anything failed.
+A third of the time goes to generated texts, bodies, requests and types, without a socket and with
+new seeds in each round. The rest goes to Schemathesis over the OpenAPI documents of a real
+`fairlead up`, whose memory must not grow after it has warmed up. Prints what was sent and the
+results; the exit status is 1 if anything failed.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ _COMMANDS: Final = (
     _Command(
         "consolidate",
         "fairlead.cli.commands.consolidate:consolidate",
-        "Find the nodes that could go, and what keeps the others.",
+        "Find the nodes that can be removed, and what keeps the others.",
     ),
     _Command(
         "drain-plan",

@@ -1,4 +1,4 @@
-"""`fairlead consolidate`: which nodes could go now, and what keeps the others."""
+"""`fairlead consolidate`: find the nodes that can be removed, and what keeps the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def consolidate(
     /,
     *,
     nodes: Annotated[
-        Names, repeatable("NODE", "Only these nodes may go, by name or selector (default: any).")
+        Names, repeatable("NODE", "Consider only these nodes, by name or selector (default: all).")
     ] = (),
     ignore: Annotated[
         tuple[Ignored, ...],
@@ -49,7 +49,7 @@ def consolidate(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Find the nodes that could go now, where their pods would go, and what keeps the others.
+    """Find the nodes that can be removed, where their pods would go, and what keeps the others.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`

@@ -43,13 +43,13 @@ def snapshot(
 ) -> int:
     """Write the objects of a running cluster that Fairlead needs to a file.
 
-    The command only lists objects; it reads no Secrets, ConfigMaps or Events. The command lists the
-    resources that you are not allowed to read, and how that affects answers. `whatif`, `explain`
-    and scenarios read the file like the output of kubectl.
+    The command only lists objects; it reads no Secrets, ConfigMaps or Events. It prints which
+    resources you are not allowed to read, and how that affects answers. `whatif`, `explain` and
+    scenarios read the file like the output of kubectl.
 
     With --anonymise, names, namespaces, images, labels and annotations become pseudonyms that sort
-    as the originals do, and what no question needs is dropped. Questions about the file have the
-    same answers; --reveal translates them back.
+    as the originals do, and fields that no command reads are removed. Commands give the same answers
+    for the file; --reveal restores the names in an answer.
 
     Try:
 

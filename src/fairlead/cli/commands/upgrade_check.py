@@ -55,7 +55,7 @@ def upgrade_check(
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
     or `--in-cluster` reads a running cluster, without changing it. The answer names budgets that
-    can never be met, pods that fit nowhere else, and workloads that stop meanwhile.
+    can never be met, pods that fit nowhere else, and workloads that stop during the upgrade.
 
     Try:
 

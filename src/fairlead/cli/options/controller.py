@@ -19,7 +19,7 @@ _TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 
 CONTROLLERS: Final = Group(
     "Controllers",
-    help="kube-controller-manager's flags for unresponsive nodes; they apply to every simulation.",
+    help="kube-controller-manager's flags for unresponsive nodes.",
     sort_key=2,
     help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
 )

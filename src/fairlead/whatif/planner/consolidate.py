@@ -1,4 +1,4 @@
-"""consolidate: which nodes could go now, and what keeps the others.
+"""consolidate: finds the nodes that can be removed, and what keeps the others.
 
     1  rules      nodes with a pod, or an annotation, that forbids their removal are blocked
     2  choice     the others are tried one after another: a node is chosen if the scheduler finds a
@@ -49,9 +49,9 @@ HOURS_PER_MONTH: Final = 730
 
 @dataclass(slots=True)
 class ConsolidationPlan:
-    """The `plan` of the nodes that could go, and why the other nodes stay.
+    """The `plan` of the nodes that can be removed, and why the other nodes stay.
 
-    `blockers` are rules and pods that fit nowhere; nodes in `needed` could go alone, but the pods
+    `blockers` are rules and pods that fit nowhere; nodes in `needed` could be removed alone, but the pods
     of those that go need them. `prices` are per hour by node, as far as known. `bound` is how many
     of the `candidates` must stay at least.
     """
@@ -66,17 +66,17 @@ class ConsolidationPlan:
 
     @property
     def most(self) -> int:
-        """An upper limit of the number of nodes that could go."""
+        """An upper limit of the number of nodes that can be removed."""
         return self.candidates - self.bound.count
 
     @property
     def going(self) -> list[str]:
-        """The nodes that could go, in the order of their drains."""
+        """The nodes that can be removed, in the order of their drains."""
         return [drain.node for drain in self.plan.drains]
 
     @property
     def saving(self) -> float:
-        """What the nodes that could go cost per hour."""
+        """The cost per hour of the nodes that can be removed."""
         return sum(self.prices.get(name, 0.0) for name in self.going)
 
 
@@ -87,7 +87,7 @@ def consolidate(
     prices: Mapping[str, float],
     progress: Progress,
 ) -> ConsolidationPlan:
-    """Choose among `nodes` those that could go. The model is left as it was."""
+    """Choose the removable nodes among `nodes`; the model is unchanged afterwards."""
     model = planner.model
     blockers: list[Blocker] = []
     free = []

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
-
+from typing import Annotated
+from typing import Final
+from typing import Literal
 from cyclopts import Parameter
-
-from fairlead.cli.options.parameter import Names, integer, named, repeatable
-from fairlead.cli.options.plugin import (
-    AllowExtenders,
-    BatchConfig,
-    BatchPlugins,
-    NewBatchConfig,
-    Plugins,
-)
+from fairlead.cli.options.parameter import Names
+from fairlead.cli.options.parameter import integer
+from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import repeatable
+from fairlead.cli.options.plugin import AllowExtenders
+from fairlead.cli.options.plugin import BatchConfig
+from fairlead.cli.options.plugin import BatchPlugins
+from fairlead.cli.options.plugin import NewBatchConfig
+from fairlead.cli.options.plugin import Plugins
 
 CONDITIONS: Final = """\
 Exit with 3 if a condition holds: pending>0, undrained, pdb-breached, loop, workload-below=80% (of \
@@ -69,16 +70,16 @@ class ChangeOptions:
     add_nodes: Annotated[
         int | None,
         Parameter(
-            help="Add N empty nodes, as --like or --instance-type says.",
+            help="Add N empty nodes; --like or --instance-type describes them.",
             metavar="N",
             converter=integer,
         ),
     ] = None
     like: Annotated[
-        str, named("NODE", "Node whose labels, taints and size the nodes of --add-nodes have.")
+        str, named("NODE", "Copy labels, taints and size of this node to those of --add-nodes.")
     ] = ""
     instance_type: Annotated[
-        str, named("NAME", "Instance type of --instance-types that the nodes of --add-nodes have.")
+        str, named("NAME", "Give the nodes of --add-nodes the size of this type of --instance-types.")
     ] = ""
     cordon: Annotated[
         Names, repeatable("NODE", "Mark nodes unschedulable, by name or selector (key=value).")
@@ -90,7 +91,7 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Refuse to drain a node as kubectl drain does without the three flags below.",
+            help="Refuse the drains that kubectl drain refuses; it has the three flags below.",
             negative=(),
         ),
     ] = False
@@ -226,7 +227,7 @@ class RunOptions:
     provision_time: Annotated[
         str,
         Parameter(
-            help="How long a node that Karpenter adds takes to be Ready, plus or minus a quarter."
+            help="Time until a node that Karpenter adds is Ready, plus or minus a quarter."
         ),
     ] = "1m"
 
