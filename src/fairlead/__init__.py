@@ -1,7 +1,8 @@
 """Fairlead: ask your cluster "what if?".
 
-A deterministic, time-warping Kubernetes scheduler: `fairlead simulate`, `fairlead whatif`,
-`fairlead explain`. See ARCHITECTURE.md for the layers and the six functions to read first.
+A deterministic Kubernetes simulator in virtual time, behind `fairlead simulate`, `fairlead whatif`,
+`fairlead explain` and others. See ARCHITECTURE.md for the layers and the six functions to read
+first.
 """
 
 __version__ = "0.1.0"

@@ -246,7 +246,7 @@ def _affinity(number: int, key: str) -> tuple[Json, Json]:
 
 
 def _alone(number: int) -> tuple[Json, Json]:
-    """All pods refuse each other's nodes."""
+    """Return pods that exclude each other from a node."""
     labels = {"app": "nginx"}
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOSTNAME}
     return {**_amounts(number), "affinity": required("podAntiAffinity", term)}, labels
@@ -283,7 +283,7 @@ def _pool(expire_after: str) -> NodePool:
 
 
 def _types(count: int) -> tuple[InstanceType, ...]:
-    """Types of 1, 2, 3, … cores with 2 GiB and 10 pods a core, in three zones."""
+    """Return types of 1, 2, 3, … cores with 2 GiB and 10 pods per core, in three zones."""
     return tuple(_type(number) for number in range(1, count + 1))
 
 
@@ -354,7 +354,7 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 
 
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
-    """Set the replicas of the elastic workloads: two periods of a cosine between once and twice."""
+    """Scale the elastic workloads: two periods of a cosine between their size and twice that."""
     share = (1 - math.cos(4 * math.pi * after_s / _DAY_S)) / 2
     patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * share)}}
     for number in range(elastic):

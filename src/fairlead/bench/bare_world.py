@@ -47,15 +47,15 @@ class BareWorld:
         self.bound = 0
 
     def enqueue(self, stimuli: Iterable[Stimulus]) -> None:
-        """Deliver `stimuli` at the next `run`, before any cycle.
+        """Queue `stimuli` for the next `run`, which delivers them before any cycle.
 
-        Each is delivered after all consequences of the one before have settled.
+        Each stimulus is delivered after all consequences of the previous one have settled.
         """
         self._enqueued.extend(stimuli)
 
     def run(self, cycles_max: int | None = None) -> int:
         """Run at most `cycles_max` cycles, until nothing is due; return how many ran."""
-        settled: list[Instant] = []  # the first entry is before any cycle
+        settled: list[Instant] = []  # The first disturbance comes before any cycle.
         stop_when = None if cycles_max is None else lambda: len(settled) > cycles_max
         self._driver.run(NOW, on_progress=settled.append, stop_when=stop_when)
         return len(settled) - 1
@@ -90,7 +90,7 @@ class BareWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return what was not reported yet, else the next enqueued stimulus."""
+        """Return the stimuli that were not reported yet, otherwise the next enqueued stimulus."""
         del now
         if not self._pending and self._enqueued:
             stimulus = self._enqueued.popleft()
@@ -100,7 +100,7 @@ class BareWorld:
         return pending
 
     def next_event(self) -> Instant | None:
-        """Return None: nothing happens here but what the engine does."""
+        """Return None: only the engine causes events here."""
         return None
 
     def _observe(self, stimulus: Stimulus) -> None:

@@ -30,7 +30,7 @@ _NODE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
 
 def _engine() -> Engine:
     cluster = Cluster()
-    # The whole benchmark happens at one instant, so sessions cannot wait for a period.
+    # The whole benchmark runs at one instant, so sessions cannot wait for a period.
     config = replace(shipped_configuration(KUBE_BATCH), schedule_period_s=0)
     return Engine(cluster, [Batch(config, cluster, SilentReporter(), TieBreak(0))])
 

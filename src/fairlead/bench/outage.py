@@ -1,9 +1,9 @@
 """Outage benchmarks: a simulated day of a cluster in which one of three zones fails for an hour.
 
 Every node has ten pods, every ReplicaSet fifty, and each pod tolerates a failed node for the usual
-five minutes. At six o'clock the machines of the first zone are off for an hour. Nothing else
-happens, so the cost of the day is that of the outage: nodes are marked not ready, nodes are tainted
-at the zone's rate, pods are evicted, recreated and scheduled on other nodes, and a third of the
+five minutes. From six o'clock, the machines of the first zone are off for an hour. Nothing else
+happens, so the day costs what the outage costs: nodes are marked not ready, nodes are tainted at
+the zone's rate, pods are evicted, recreated and scheduled on other nodes, and a third of the
 cluster returns.
 """
 
@@ -41,7 +41,7 @@ NAMESPACE: Final = "bench"
 
 @dataclass(frozen=True, slots=True)
 class OutageWorkload:
-    """A day with `nodes` nodes that may take `seconds_max` on two cores."""
+    """A day with `nodes` nodes; the run may take `seconds_max` seconds on two cores."""
 
     name: str
     nodes: int

@@ -1,4 +1,4 @@
-"""The nodes and pods of upstream's benchmarks.
+"""Builds the nodes and pods of upstream's benchmarks.
 
 upstream: test/integration/scheduler_perf/templates
 """
@@ -29,7 +29,7 @@ CSI_DRIVER: Final = "ebs.csi.aws.com"
 def nodes(
     count: int, zones: int = 0, allocatable: Mapping[str, str] | None = None, start: int = 0
 ) -> list[Node]:
-    """`count` nodes of 4 CPU, 32Gi and 110 pods, labelled round-robin with `zones` zone names."""
+    """Return `count` nodes of 4 CPU, 32Gi and 110 pods, spread over `zones` zones."""
     offered = {"cpu": "4", "memory": "32Gi", "pods": "110", **(allocatable or {})}
     return [_node(i, zones, offered) for i in range(start, start + count)]
 
@@ -46,7 +46,7 @@ def _node(i: int, zones: int, offered: Mapping[str, str]) -> Node:
 def pods(
     prefix: str, count: int, namespace: str = "bench", spec: Json | None = None, **metadata: Any
 ) -> Iterator[Pod]:
-    """`count` pods with `spec` (default 100m CPU and 500Mi) and further `metadata`."""
+    """Return `count` pods with `spec` (default 100m CPU and 500Mi) and further `metadata`."""
     spec = spec or requests("100m", "500Mi")
     for i in range(count):
         name = f"{prefix}-{i:05d}"
@@ -61,7 +61,7 @@ def requests(cpu: str, memory: str, **spec: Any) -> Json:
 
 
 def light(**spec: Any) -> Json:
-    """Returns a pod spec whose container has no requests; `spec` adds fields."""
+    """Return a pod spec whose container has no requests; `spec` adds fields."""
     return {"containers": [{"name": "pause", "image": "pause"}], **spec}
 
 
@@ -83,7 +83,7 @@ def preferred(kind: str, term: Json) -> Json:
 
 
 def namespaces(prefix: str, count: int, labels: Mapping[str, str]) -> list[Namespace]:
-    """`count` namespaces with `labels`."""
+    """Return `count` namespaces with `labels`."""
     metas = ({"name": f"{prefix}-{i}", "labels": dict(labels)} for i in range(count))
     return [decode_as(Namespace, {"metadata": meta}) for meta in metas]
 
@@ -95,14 +95,14 @@ def service(name: str, namespace: str, selector: Mapping[str, str]) -> Service:
 
 
 def csi_nodes(count: int, limit: int) -> list[CSINode]:
-    """CSINodes of the first `count` nodes, each with a limit of `limit` volumes."""
+    """Return CSINodes of the first `count` nodes, each with a limit of `limit` volumes."""
     spec = {"drivers": [{"name": CSI_DRIVER, "allocatable": {"count": limit}}]}
     metas = ({"name": f"node-{i:05d}"} for i in range(count))
     return [decode_as(CSINode, {"metadata": meta, "spec": spec}) for meta in metas]
 
 
 def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterator[ApiObject]:
-    """`count` volumes of the CSI driver, each bound to a claim of the same name."""
+    """Return `count` volumes of the CSI driver, each bound to a claim of the same name."""
     for i in range(count):
         name = f"{prefix}-{i:05d}"
         reference = {"namespace": namespace, "name": name, "uid": f"claim-{name}"}
@@ -130,7 +130,7 @@ def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterat
 
 
 def claiming_pods(prefix: str, count: int, namespace: str = "bench") -> Iterator[Pod]:
-    """`count` pods, each with the claim of the same name."""
+    """Return `count` pods, each with the claim of the same name."""
     for i in range(count):
         name = f"{prefix}-{i:05d}"
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}

@@ -1,14 +1,14 @@
 """What-if benchmarks: `fairlead whatif` on a generated dump, from its start to its answer.
 
-The dump is what `kubectl get -A -o json` prints: nodes in three zones, and Deployments with their
-ReplicaSets and pods, 20 pods a node, of which every 50 are a Deployment. One more Deployment, whose
-pods refuse each other's nodes, has a pod on every node. The questions:
+The dump is what `kubectl get -A -o json` prints: nodes in three zones, 20 pods per node, and
+Deployments with their ReplicaSets, of 50 pods each. One more Deployment has a pod on every node;
+its pods exclude each other from a node. The questions:
 
     Drain     a node is drained
     Zone      one of three zones fails for twenty minutes
     Scale     the Deployment with a pod on every node gets 200 more, which stay pending
 
-A process of its own answers, so that starting, parsing and printing are included.
+Each question runs in its own process, so that starting, parsing and printing are measured too.
 """
 
 from __future__ import annotations

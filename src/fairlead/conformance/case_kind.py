@@ -1,6 +1,6 @@
 """CaseKind: a kind of case files and how its cases are replayed and compared.
 
-To add one, write a function from the input of a case to our decision and add it to KINDS.
+To add one, write a function from the input of a case to Fairlead's decision and add it to KINDS.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CaseKind(Protocol):
         ...
 
     def judge(self, line: Json) -> Finding:
-        """Replay the case; return the first mismatch, None if it is as recorded."""
+        """Replay the case; return the first mismatch, None if the decision is as recorded."""
         ...
 
 
@@ -160,7 +160,7 @@ KINDS: Final[Mapping[str, CaseKind]] = {
     ),
 }
 
-# Kinds with corrected defects, compared with Fairlead's defaults.
+# The kinds with corrected defects, which can be compared with Fairlead's defaults.
 CORRECTED_KINDS: Final[Mapping[str, CaseKind]] = {
     "kubebatch": SessionCases(compare_with_defaults),
     "nodelifecycle": ExpectationCases(

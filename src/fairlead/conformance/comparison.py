@@ -27,7 +27,7 @@ class Mismatch:
 
     @property
     def shown(self) -> str:
-        """The found value, cut to a readable length."""
+        """The found value, shortened to a readable length."""
         return _shown(self.found)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Replays case files and prints the mismatches; the work of `fairlead conformance`."""
+"""Replays case files and prints the mismatches, for `fairlead conformance`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class FileResult:
 
 
 def tally(results: Sequence[FileResult]) -> str:
-    """Returns e.g. `9 cases, 7 agree, 1 differ, 1 corrected`; the last part only if not 0."""
+    """Return a text such as `9 cases, 7 agree, 1 differ, 1 corrected`.
+
+    The last part only if not 0.
+    """
     cases = sum(result.cases for result in results)
     agree = sum(result.agreements for result in results)
     differ = sum(len(result.differences) for result in results)
@@ -69,7 +72,7 @@ def compare_file(
         name = replayed.name_of(line) or f"case {number}"
         if not fnmatchcase(name, only):
             continue
-        result.cases += not line.get("setup")  # setup lines are not cases
+        result.cases += not line.get("setup")  # Setup lines are not cases.
         match _judge(replayed, path, name, line):
             case Mismatch() as difference:
                 result.differences.append((name, difference))
@@ -110,7 +113,7 @@ def run(  # noqa: PLR0913 - a command's options
     shown: int = SHOWN_PER_FILE,
     judged_by: CaseKind | None = None,
 ) -> int:
-    """Replay `files`, print the result. Returns 0 without mismatches, 1 with some, 2 for bad input.
+    """Replay `files` and print the result; return 0 if all agree, 1 if not, 2 for bad input.
 
     With `defects` "fixed" Fairlead's defaults are compared, and cases that depend on a corrected
     defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print

@@ -21,7 +21,7 @@ def fit(
     *,
     pod: Annotated[
         str | None,
-        named("FILE", "A file with a Pod, or with a workload whose pods to count (YAML or JSON)."),
+        named("FILE", "A file with a Pod or a workload (YAML or JSON)."),
     ] = None,
     like: Annotated[
         str | None,
@@ -52,8 +52,8 @@ def fit(
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
     or `--in-cluster` reads a running cluster, without changing it. New pods pass admission, count
-    against quotas, and are placed by the scheduler with all its plugins. Pods that are pending already are
-    placed first.
+    against quotas, and are placed by the scheduler with all its plugins. Pods that are pending
+    already are placed first.
 
     Try:
 

@@ -48,8 +48,8 @@ def snapshot(
     scenarios read the file like the output of kubectl.
 
     With --anonymise, names, namespaces, images, labels and annotations become pseudonyms that sort
-    as the originals do, and fields that no command reads are removed. Commands give the same answers
-    for the file; --reveal restores the names in an answer.
+    as the originals do, and fields that no command reads are removed. Commands give the same
+    answers for the file; --reveal restores the names in an answer.
 
     Try:
 

@@ -24,7 +24,7 @@ class NotReplayableError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """A request of a replay; `user` None means without credentials."""
+    """A request of a replay; without credentials if `user` is None."""
 
     method: str
     path: str
@@ -50,23 +50,23 @@ class Exchange:
 
     @property
     def is_setup(self) -> bool:
-        """Whether the step is setup, which only has to succeed."""
+        """Return whether the step is setup, which only has to succeed."""
         return bool(self.step.get("setup"))
 
     @property
     def is_watch(self) -> bool:
-        """Whether the response is a stream."""
+        """Return whether the response is a stream."""
         return bool(self.step.get("watch"))
 
     @property
     def at_ms(self) -> int:
-        """When the request was sent, in ms after the start of the case."""
+        """The time when the request was sent, in ms after the start of the case."""
         found: int = self.step.get("at_ms", 0)
         return found
 
     @property
     def answer(self) -> Json:
-        """The recorded response; it has no status if none came."""
+        """The recorded response; without status if there was none."""
         found: Json = self.step["response"]
         return found
 

@@ -1,8 +1,8 @@
 """Placeholders in recordings for values that differ between runs.
 
-`<uid:3>` is the third uid of a case. The first value found in its place is bound to it; from then
-on the placeholder means that value, in responses and requests. Resource versions must also keep
-their order. Times only need the right form, because the duration of a replay varies.
+`<uid:3>` is the third uid of a case. It is bound to the first value found in its place, and then
+stands for that value in responses and requests. Resource versions must also keep their order. For
+times, only the form is compared, because the duration of a replay varies.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PLACEHOLDER: Final = re.compile(rf"<({'|'.join(_FORMS)})(?::([a-z]?\d+))?>")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A text with placeholders, as a pattern; `stands_for[i]` is what group i + 1 captures."""
+    """A text with placeholders, as a pattern; group i + 1 captures `stands_for[i]`."""
 
     pattern: re.Pattern[str]
     stands_for: tuple[tuple[str, str], ...]
@@ -72,7 +72,7 @@ def has_placeholder(text: str) -> bool:
 
 
 def same_form(recorded: str, found: str) -> bool:
-    """Return whether `found` matches `recorded` with any values; nothing is bound."""
+    """Return whether `found` matches `recorded` with any values; binds no placeholder."""
     form = _form(recorded)
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None
 
@@ -105,7 +105,7 @@ class PlaceholderValues:
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Whether `found` is `recorded` with the generated names of other objects of the case."""
+        """Return whether `found` is `recorded` with generated names of other objects."""
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None
         if form is None or matched is None or {name for name, _ in form.stands_for} != {"gen"}:
@@ -114,7 +114,7 @@ class PlaceholderValues:
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """Return a recorded request with the values of this replay."""
+        """Return a recorded request, with this replay's values for the placeholders."""
         match value:
             case str():
                 return self._filled_text(value)
@@ -132,7 +132,10 @@ class PlaceholderValues:
         return _PLACEHOLDER.sub(lambda m: str(self._value(m[0], m[1], m[2] or "")), text)
 
     def _value(self, placeholder: str, name: str, key: str) -> object:
-        """Return the bound value; else a new value of the right form, which is bound."""
+        """Return the bound value of a placeholder.
+
+        Otherwise bind and return a new value of the right form.
+        """
         text = f"{name}:{key}"
         if text not in self._values:
             made = _made_up(name, key)
@@ -161,7 +164,7 @@ class PlaceholderValues:
 
 
 def _made_up(name: str, key: str) -> str | None:
-    """Return a value for a placeholder that a request needs before any response had it."""
+    """Return a new value for a placeholder that no response has contained yet."""
     number = int(re.sub(r"\D", "", key) or 0)
     match name:
         case "uid":

@@ -32,15 +32,15 @@ _LIVING_CASES: Final = (
     "quota.",
     "sched.",
 )
-# Possible delays of the recorded server's controllers, as multiples: their progress at the next
-# request varies.
+# Delays of the recorded server's controllers, as multiples: how far they were at the next request
+# varies.
 _SLOWNESS: Final = (1, 3, 10)
 _SHARED: Final = ("01-discovery", "03-crud")
 
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Cases replayed on the server at a URL, or on a fresh one of our own for each case.
+    """Return cases that are replayed at a URL, or on a fresh own server each.
 
     If `only` names a single case, all of its mismatches are reported. All kubectl commands share
     one cluster. Raises OSError if the token or CA file cannot be read.
@@ -77,7 +77,7 @@ class _Commands:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """Our own servers: a fresh one for each case, or shared by cases that depend on others."""
+    """Fairlead's own servers: a fresh one per case, or one for cases that depend on others."""
 
     kept: dict[str, InProcess] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ class _Own:
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
-    """Token by user; without a file each user's token is `USERtoken`."""
+    """Return the tokens by user; without a file, each user's token is `USERtoken`."""
     if path is None:
         users = ("admin", "alice", "bob", "carol", "sched", "kcm", "node1")
         return {user: f"{user}token" for user in users}

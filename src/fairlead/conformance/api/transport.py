@@ -38,7 +38,7 @@ class Watching(Protocol):
     """A watch request whose events are being received."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """Return all events, after waiting for so many or until the server ends the watch."""
+        """Return all events, after `events` events or the end of the watch."""
         ...
 
 

@@ -1,1 +1,1 @@
-"""Replays recorded loops and timelines of Cluster Autoscaler in the world of the recording."""
+"""Replays recorded loops and timelines of Cluster Autoscaler in a simulated cluster."""

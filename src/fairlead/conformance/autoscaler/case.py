@@ -1,8 +1,8 @@
-"""Replays cases of Cluster Autoscaler, and compares what is defined.
+"""Replays cases of Cluster Autoscaler and compares the deterministic parts.
 
-Exactly: results, options, reasons, messages, candidates, unneeded and unremovable nodes, deletions,
-and actions as a multiset per millisecond. Utilization: with a relative error of 1e-9. The groups
-among which the expander would choose at random are a set.
+Compared exactly: results, options, reasons, messages, candidates, unneeded and unremovable nodes,
+deletions, and actions as a multiset per millisecond. Utilization is compared with a relative error
+of 1e-9. The groups among which the expander would choose at random are compared as a set.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _POD_EVENTS: Final = ("Pod/",)
 
 
 def is_autoscaler_case(case: Json) -> bool:
-    """True for cases of this kind: they have node groups."""
+    """Return whether a case is of this kind: it has node groups."""
     return "nodeGroups" in case
 
 
 def decide_autoscaler(case: Json) -> Json:
-    """Our decisions about a case, in the form of `expect`."""
+    """Return Fairlead's decisions about a case, in the form of `expect`."""
     return _timeline(case) if "duration_ms" in case else _loops(case)
 
 
@@ -46,7 +46,7 @@ def _loops(case: Json) -> Json:
 
 
 def _take_log(world: FleetWorld, entry: Json) -> None:
-    """Move what happened since the last loop into its entry."""
+    """Move what happened since the last loop into the loop's entry."""
     if world.actions:
         entry["actions"] = [*world.actions]
     shown = [
@@ -124,7 +124,7 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Returns `expected` with each float replaced by the one in `found` if the two are close."""
+    """Return `expected` with each float replaced by the one in `found`, if the two are close."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return {name: _like(value, found.get(name)) for name, value in expected.items()}
     if isinstance(expected, Sequence) and not isinstance(expected, str):

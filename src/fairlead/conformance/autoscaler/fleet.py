@@ -1,6 +1,6 @@
-"""Fleet: the provider of the recordings, with groups from a case and faults by time.
+"""Fleet: the simulated provider of the recordings, with a case's groups and timed faults.
 
-Calls are recorded as actions. A fault applies to increases (or deletions) between two instants.
+Calls are recorded as actions. A fault affects increases (or deletions) between two instants.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class FleetGroup:
         return f"fleet://{self.id}/{name}"
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Drop machines without a Node, newest first."""
+        """Remove machines without a Node, newest first."""
         existing = sum(self.registered(name) for name in self.machines)
         if self.target + delta < existing:
             self.act(now, "decrease_failed", group=self.id, delta=delta)
@@ -165,12 +165,12 @@ class Fleet:
         return list(self.groups.values())
 
     def node_group_for(self, provider_id: str) -> FleetGroup | None:
-        """`fleet://<group>/<node>` names the group."""
+        """Return the group that the id names, as `fleet://<group>/<node>`."""
         prefix, _, rest = provider_id.partition("://")
         return self.groups.get(rest.partition("/")[0]) if prefix == "fleet" else None
 
     def has_instance(self, provider_id: str) -> bool:
-        """False once the instance was deleted."""
+        """Return whether the instance has not been deleted."""
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:

@@ -154,7 +154,7 @@ def _utilization(used: Utilization) -> Json:
 
 
 def _state(autoscaler: StaticAutoscaler, record: LoopRecord) -> Json:
-    """Return the state of the registry after the loop; only what is not as usual."""
+    """Return the state of the registry after the loop, without default values."""
     registry = autoscaler.context.registry
     found: Json = {}
     upcoming = registry.upcoming_nodes(record.at)

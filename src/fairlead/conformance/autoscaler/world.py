@@ -1,8 +1,8 @@
 """FleetWorld: the cluster around the autoscaler in a recording.
 
-Pods are bound by a simple scheduler, evicted pods vanish after a while and are replaced, new
-machines register and become ready. At one instant: first the autoscaler's background work, then the
-events of the world in a fixed order, then the loop.
+A simple scheduler binds pods, evicted pods are deleted after a while and replaced, new machines
+register and become ready. At one instant, the autoscaler's background work comes first, then the
+events in a fixed order, then the loop.
 """
 
 from __future__ import annotations
@@ -62,10 +62,13 @@ _SCRIPT, _GONE, _REPLACEMENT, _REMOVAL = range(4)
 
 
 class FleetWorld:
-    """`actions` and `events` are what happened, in order; `live` worlds bind and replace pods."""
+    """The cluster; `actions` and `events` are what happened.
+
+    In `live` worlds pods are bound and replaced.
+    """
 
     def __init__(self, case: Json, *, live: bool) -> None:
-        """The cluster of `case` at t = 0."""
+        """Build the cluster of `case` at t = 0."""
         self._live = live
         self.now_ms = 0
         self.actions: list[Json] = []
@@ -154,7 +157,7 @@ class FleetWorld:
             self.autoscaler.put(decode_as(PodDisruptionBudget, without_nulls(current)))
 
     def _healthy(self, pdb: Json) -> int:
-        """Bound pods that the budget selects and that are not terminating."""
+        """Return the bound pods that the budget selects and that are not terminating."""
         view = decode_as(PodDisruptionBudget, without_nulls(pdb))
         selected = 0
         for key, pod in self.pods.items():
@@ -273,7 +276,7 @@ class FleetWorld:
             self._at(due, _GONE, name, partial(self._node_gone, name))
 
     def _node_gone(self, name: str) -> None:
-        """The Node vanishes with its pods."""
+        """Delete the Node and its pods."""
         node = self.nodes.pop(name, None)
         if node is None:
             return
@@ -314,7 +317,7 @@ class FleetWorld:
         self._note("pod_created", pod=f"{meta['namespace']}/{meta['name']}")
 
     def _evict(self, key: str) -> str:
-        """Returns "ok", "refused" or "not-found"."""
+        """Evict a pod; return "ok", "refused" or "not-found"."""
         pod = self.pods.get(key)
         if pod is None:
             return "not-found"
@@ -470,7 +473,7 @@ class FleetWorld:
                 raise ValueError(op)
 
     def _kill(self, name: str) -> None:
-        """The instance and its Node vanish; the target stays."""
+        """Remove the instance and its Node; the target size does not change."""
         for group in self.fleet.node_groups():
             if group.machines.pop(name, None) is not None:
                 self.fleet.deleted_ids.add(group.provider_id(name))
@@ -479,7 +482,7 @@ class FleetWorld:
     # --- the autoscaler's commands ---------------------------------------------------------
 
     def perform(self) -> None:
-        """Do what the autoscaler has commanded, until it commands nothing more."""
+        """Perform the autoscaler's commands until there are no more."""
         commands = self.autoscaler.commands
         has_written = False
         while commands:
@@ -535,14 +538,17 @@ class FleetWorld:
     # --- time ------------------------------------------------------------------------------
 
     def next_ms(self) -> int | None:
-        """Return when something happens next besides loops."""
+        """Return the time of the next event other than a loop."""
         due = self.autoscaler.actuator.next_due()
         times = [to_ms(due)] if due is not None else []
         times += [self._queue[0][0]] if self._queue else []
         return min(times, default=None)
 
     def advance(self, t_ms: int) -> None:
-        """Let everything happen up to `t_ms`, background work before events of one instant."""
+        """Perform everything due up to `t_ms`.
+
+        Background work comes before events of one instant.
+        """
         while True:
             next_ms = self.next_ms()
             if next_ms is None or next_ms > t_ms:

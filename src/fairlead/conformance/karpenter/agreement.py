@@ -1,8 +1,8 @@
 """Compares a decision with a recorded one.
 
-Stable cases must agree exactly, up to the order of NodeClaims and tiny differences of prices.
-Upstream decides the others by the order of Go maps: the recorded outcome or any recorded
-alternative will do.
+Stable cases must agree exactly, up to the order of NodeClaims and tiny differences of prices. The
+other cases depend on the order of Go maps upstream: they must agree with the recorded outcome or a
+recorded alternative.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _pods(claim: Json) -> list[str]:
 
 
 def _with_prices_of(expected: Any, found: Any) -> Any:
-    """Returns `found` with the number in `expected` wherever the two are nearly equal."""
+    """Return `found` with the numbers of `expected` where the two are nearly equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

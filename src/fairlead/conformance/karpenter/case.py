@@ -1,6 +1,7 @@
-"""A recorded case of Karpenter as objects: cluster, instance types by pool, options.
+"""Converts a recorded case of Karpenter to objects: cluster, instance types by pool, options.
 
-The provider of the recordings is made up; its labels and the form of its offerings are here.
+The provider of the recordings is invented; its labels and the form of its offerings are defined
+here.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ WELL_KNOWN: Final = CORE_WELL_KNOWN_LABELS | {
 }
 _UNSCHEDULABLE: Final = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
 
-# In a case, by list: the kind, its apiVersion and its default namespace.
+# The lists in a case: kind, apiVersion and default namespace of each.
 KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "pods": ("Pod", "v1", "default"),
     "nodes": ("Node", "v1", ""),
@@ -142,7 +143,10 @@ class CaseTypes:
     """The instance types of a case, for each NodePool; offerings can change in a timeline."""
 
     def __init__(self, case: Json) -> None:
-        """A NodePool has all instance types of `case` unless `poolInstanceTypes` limits them."""
+        """Read the types of `case`.
+
+        A pool without an entry in `poolInstanceTypes` has all of them.
+        """
         self._stated: list[Json] = [dict(one) for one in case["instanceTypes"]]
         self._pools: Mapping[str, list[str]] = case.get("poolInstanceTypes") or {}
         self._types: dict[str, InstanceType] = {}

@@ -1,4 +1,4 @@
-"""Replays recorded conditions of NodeClaims, and passes over static NodePools."""
+"""Replays recorded conditions of NodeClaims, and reconciliations of static NodePools."""
 
 from __future__ import annotations
 

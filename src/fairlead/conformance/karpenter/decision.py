@@ -33,5 +33,5 @@ def is_karpenter_case(case: Json) -> bool:
 
 
 def compare_karpenter(line: Json) -> Mismatch | None:
-    """Returns the first mismatch between our decision and the recorded one, None if equal."""
+    """Return the first mismatch between Fairlead's decision and the recorded one, None if equal."""
     return compare_line(line, decide_karpenter(line["case"]))

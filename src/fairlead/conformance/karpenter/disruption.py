@@ -35,7 +35,7 @@ def decide_disruption(case: Json) -> Json:
 
 
 def _shown_method(scene: Scene, method: DisruptionMethod) -> Json:
-    """Return the method alone, without validation."""
+    """Return the result of one method, without validation."""
     context, now = scene.loop.context, scene.now
     context.notes.clear()
     everything = context.candidates.all(method.disruption_class, now)[0]

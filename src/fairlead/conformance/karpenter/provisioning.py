@@ -19,7 +19,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
 
 
 def decide_provisioning(case: Json) -> Json:
-    """Return what a pass over the case's cluster decides, as the recordings print it."""
+    """Return the result of a provisioning pass over the case's cluster, in the recorded form."""
     cluster, now = read_cluster(case)
     options = read_options(case)
     types = OverlaidTypes(cluster, CaseTypes(case).table, options)
@@ -30,7 +30,7 @@ def decide_provisioning(case: Json) -> Json:
 
 
 def shown_pass(result: Provisioned) -> Json:
-    """Return the result of a pass, without members that are absent when empty."""
+    """Return the result of a pass; members that would be empty are left out."""
     found: Json = {
         "queue": [shown_key(pod.metadata) for pod in result.queue],
         "newNodeClaims": [shown_claim(one) for one in result.requests],

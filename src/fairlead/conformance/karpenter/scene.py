@@ -1,4 +1,4 @@
-"""Scene: the cluster of a case with Karpenter's controllers, to be driven step by step."""
+"""Scene: the cluster of a case with Karpenter's controllers, which a caller runs step by step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class Scene:
         )
 
     def shown_loop(self) -> Json:
-        """Return one disruption loop; changes of the case happen during its first wait."""
+        """Run one disruption loop and return it.
+
+        The case's changes happen during its first wait.
+        """
         started: list[DisruptionCommand] = []
 
         def start(command: DisruptionCommand, now: Instant) -> None:
@@ -54,7 +57,7 @@ class Scene:
         changes = list(self.case.get("during") or ())
         try:
             delay = next(loop)
-            while True:  # bounded by the methods
+            while True:  # The methods bound this loop.
                 self._wait(delay, changes)
                 changes = []
                 delay = loop.send(self.now)
@@ -87,12 +90,12 @@ class Scene:
         return found
 
     def start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Carry a command out: nothing launches here, so the replacements have names only."""
+        """Carry `command` out; nothing is launched here, so the replacements have only names."""
         names = [f"replacement-{i}" for i, _ in enumerate(command.replacements)]
         self.queue.add(command, names, now)
 
     def change(self, change: Json) -> None:
-        """One operation on the cluster."""
+        """Apply one operation to the cluster."""
         match change["op"]:
             case "apply":
                 self.cluster.put(read_object(change["kind"], change["object"]), self.now)

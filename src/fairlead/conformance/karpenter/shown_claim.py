@@ -21,7 +21,7 @@ ANY_NUMBER: Final = "<random number>"
 
 
 def shown_text(text: str) -> str:
-    """Return a text with the names of new nodes replaced."""
+    """Return a text in which the names of new nodes are replaced."""
     return _PLACEHOLDER.sub("<new-node>", text)
 
 
@@ -64,7 +64,7 @@ def shown_duration(text: str) -> str:
 
 
 def shown_launch(request: NodeClaimRequest) -> Json | None:
-    """Returns what the provider launches and offerings of equal price; None without offerings."""
+    """Return what the provider launches, with offerings of equal price; None without offerings."""
     chosen = request.launch()
     if chosen is None:
         return None
@@ -97,7 +97,7 @@ def shown_requirements(requirements: Requirements) -> list[Json]:
 
 
 def api_requirement(one: LabelRequirement) -> list[Json]:
-    """Return one requirement in the API's form: two bounds make two entries."""
+    """Return one requirement in the API's form; two bounds give two entries."""
     more: Json = {} if one.min_values is None else {"minValues": one.min_values}
     bounds = (("Gte", one.gte), ("Lte", one.lte))
     stated = [(operator, str(bound)) for operator, bound in bounds if bound is not None]

@@ -1,4 +1,4 @@
-"""Disruption commands, real and hypothetical, as the recordings print them."""
+"""Formats disruption commands, real and hypothetical, as the recordings do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shown_command(command: DisruptionCommand) -> Json:
 
 
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
-    """Return a hypothetical command, or that there is none."""
+    """Return a hypothetical command in the recorded form, or that there is none."""
     if outcome is None:
         return {"decision": "no-op"}
     if isinstance(outcome, str):

@@ -1,6 +1,6 @@
 """Replays a recorded timeline: controllers, provider and kubelets step by step.
 
-The provider and the kubelets are played here, as the recorder played them.
+This module simulates the provider and the kubelets, as the recorder did.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from fairlead.engine.core.instant import Instant, seconds, to_seconds
 
 _DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 _SHOWN_CONDITIONS: Final = (CONSOLIDATABLE, DISRUPTION_REASON, DRIFTED, INITIALIZED_CONDITION)
-# Members of replacements that timelines leave out.
+# Members of replacements that recorded timelines do not have.
 _LEFT_OUT: Final = ("annotations", "cheapestPrice", "labels")
 
 
@@ -68,7 +68,7 @@ def decide_timeline(case: Json) -> Json:
 
 
 class _Timeline(Scene):
-    """A scene in which NodeClaims really become nodes."""
+    """A scene in which NodeClaims become nodes."""
 
     def __init__(self, case: Json) -> None:
         super().__init__({**case, "during": None})
@@ -91,13 +91,13 @@ class _Timeline(Scene):
         }
 
     def step(self, step: Json) -> Json:
-        """Advance, change, act."""
+        """Advance the clock, apply the changes and run the step's actions."""
         self.now += seconds(step.get("advanceSeconds", 0))
         found: Json = {}
         for change in step.get("ops") or ():
             missing = self._missing(change)
             if missing:
-                found["opError"] = missing  # the last one is recorded
+                found["opError"] = missing  # The last one is recorded.
             else:
                 self.change(change)
         for name in step["run"]:
@@ -143,7 +143,7 @@ class _Timeline(Scene):
         return {"created": created, "errors": errors, "existing": existing}
 
     def _create(self, request: NodeClaimRequest) -> str:
-        """Return a NodeClaim, not launched yet."""
+        """Create a NodeClaim, which is launched later, and return it."""
         self._created += 1
         name = f"{request.pool.name}-new{self._created}"
         self._requests[name] = request
@@ -203,7 +203,7 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Remove the taint from nodes that are neither being replaced nor going away."""
+        """Remove the disruption taint from nodes that are neither being replaced nor deleted."""
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:
                 continue
@@ -225,7 +225,7 @@ class _Timeline(Scene):
                 self.cluster.put(replace(node, spec=replace(node.spec, taints=taints)), self.now)
 
     def start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Taint, create replacements, queue."""
+        """Taint the nodes, create their replacements, and queue `command`."""
         for one in command.candidates:
             self._set_disrupted(one.claim.name, one.node.node, disrupted=True)
         names = [self._create(request) for request in command.replacements]
@@ -366,7 +366,7 @@ class _Timeline(Scene):
         return bound
 
     def _put_pod(self, pod: Pod) -> None:
-        """Store a pod; the node's NodeClaim notes the event."""
+        """Store a pod, and record the event on the node's NodeClaim."""
         old = self.cluster.pods.get(pod.key)
         self.cluster.put(pod, self.now)
         if is_pod_event(old, pod):
@@ -390,7 +390,7 @@ class _Timeline(Scene):
         super().change(change)
 
     def _missing(self, change: Json) -> str:
-        """Return the API server's error for the deletion of a pod that is gone, "" otherwise."""
+        """Return the API server's error for the deletion of an absent pod, otherwise ""."""
         if change["op"] != "delete" or change["kind"] != "Pod":
             return ""
         name = change["name"]
@@ -398,7 +398,7 @@ class _Timeline(Scene):
         return "" if exists else f'pods "{name}" not found'
 
     def _terminate(self) -> Json:
-        """NodeClaims that are being deleted vanish; their pods start anew."""
+        """Delete the NodeClaims that are being deleted; their pods become pending again."""
         shown: Json = {}
         for name, claim in sorted(self.cluster.node_claims.items()):
             if not claim.metadata.deletion_timestamp:
@@ -430,7 +430,7 @@ class _Timeline(Scene):
 def replace_types(
     request: NodeClaimRequest, types: tuple[InstanceType, ...], stored: Any
 ) -> NodeClaimRequest:
-    """Return the request for what was stored, with the types as they are sold now."""
+    """Return the request for a stored claim, with the types in their current form."""
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN
     )

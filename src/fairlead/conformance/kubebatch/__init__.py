@@ -1,1 +1,1 @@
-"""Sessions of kube-batch."""
+"""Replays sessions of kube-batch."""

@@ -1,4 +1,4 @@
-"""The outcome of our session in the format of the recordings of kube-batch."""
+"""Formats the outcome of a Fairlead session as the recordings of kube-batch do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 
 _TRACED: Final = ("allocate", "pipeline", "release", "unevict", "unpipeline", "evict")
 _MILLI: Final = 1000
-# The recordings have memory in whole bytes and other resources in thousandths of milli-units.
+# In the recordings, memory is in whole bytes and other resources are in thousandths of milli-units.
 _PLACES: Final = {"memory": 0}
 
 
@@ -107,7 +107,7 @@ def _queue(
 
 
 def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
-    """Amounts by resource name; resources other than cpu and memory in milli-units."""
+    """Return amounts by resource name; resources other than cpu and memory in milli-units."""
     names = session.table.resources.names
     found = {
         names[column]: amount if column in (CPU, MEMORY) else amount * _MILLI
@@ -117,7 +117,7 @@ def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
 
 
 def _rounded(share: float) -> float:
-    """Round a share as the recordings do."""
+    """Round a share as in the recordings."""
     return round(share, 6)
 
 
@@ -171,7 +171,7 @@ def _pod_conditions(commands: list[Command]) -> Json:
 
 
 def replay(scenario: Json, defects: BatchDefects, seed: int = 0) -> Json:
-    """Run our session; return its outcome and trace in the format of the recordings."""
+    """Run Fairlead's session; return its outcome and trace in the format of the recordings."""
     cluster = Cluster()
     composition = compose(configuration(scenario, defects), cluster)
     _load(cluster, composition, scenario)

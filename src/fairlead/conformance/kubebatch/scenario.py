@@ -1,4 +1,4 @@
-"""The input of a recorded kube-batch session: a configuration and the objects of a cluster."""
+"""Reads the input of a recorded kube-batch session: a configuration and a cluster's objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _scheduler_name(scenario: Json) -> str:
 
 
 def objects(scenario: Json) -> Iterator[ApiObject]:
-    """The objects that kube-batch's informers deliver: no pending pods of other schedulers."""
+    """Return the objects that kube-batch watches: no pending pods of other schedulers."""
     ours = _scheduler_name(scenario)
     for node in scenario["nodes"]:
         yield decode_as(Node, without_nulls(node))

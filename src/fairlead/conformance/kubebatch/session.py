@@ -7,7 +7,7 @@ among the recorded ones.
 
 With kube-batch's defects every case must agree. With Fairlead's defaults the cases that depend on
 no corrected defect must agree; the others are listed with the recorded value, the value of a
-corrected kube-batch, and ours.
+corrected kube-batch, and Fairlead's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
 def compare_with_defects(case: Json) -> Mismatch | None:
-    """Return the first mismatch of our session with the recorded one, None if there is none."""
+    """Return the first mismatch between Fairlead's session and the recording, or None."""
     return _compare(case, replay(case["scenario"], UPSTREAM))
 
 
@@ -76,7 +76,7 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
-    """Return the mismatches with the recording, beside the values of a corrected kube-batch."""
+    """Return the mismatches, together with the values of a corrected kube-batch."""
     names = ", ".join(corrected)
     lines = list(_changes(case, found))
     verdict = _verdict(case, found)
@@ -101,7 +101,7 @@ def _changes(case: Json, found: Json) -> Iterator[str]:
 
 
 def _corrected_values(case: Json, projection: str, recorded: object) -> str:
-    """Return the value of the same projection with each single correction."""
+    """Return the values of the projection under each single correction."""
     texts = []
     for defect, changed in case.get("corrected", {}).items():
         if projection in changed:

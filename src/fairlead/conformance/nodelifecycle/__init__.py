@@ -1,1 +1,1 @@
-"""Node lifecycle, taint eviction and pod garbage collection over time."""
+"""Replays node lifecycle, taint eviction and pod garbage collection over time."""

@@ -1,10 +1,10 @@
 """Replays recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
 Three things are compared: everything the controllers wrote (to the millisecond, as a multiset per
-instant), the states of the zones after each monitor pass, and the nodes and pods at the end.
-Upstream's defects are reproduced; if Fairlead's defaults are compared instead, a mismatch that the
-defects explain is a remark. Entries that were not in every recorded run are optional, and zone
-states that are random upstream are not compared.
+instant), the states of the zones after each monitor pass, and the nodes and pods at the end. By
+default, upstream's defects are reproduced. If Fairlead's defaults are compared instead, a mismatch
+that the defects explain is a remark. Entries that were not in every recorded run are optional, and
+zone states that are random upstream are not compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 from fairlead.engine.state.cluster import Cluster
 
-# Members of a line that describe the recording, not the controllers.
+# The members of a line that describe the recording, not the controllers.
 _REMARKS: Final = ("unstable",)
 
 
@@ -75,7 +75,7 @@ class _Observed:
 
 
 def decide_node_timeline(scenario: Json, defects: str = DefectPolicy.UPSTREAM) -> Json:
-    """Replay `scenario`: `{"writes": …, "zone_states": …, "final": …}`."""
+    """Replay `scenario`; return `{"writes": …, "zone_states": …, "final": …}`."""
     config = lifecycle_config(scenario["config"], DefectPolicy(defects))
     return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
 
@@ -87,7 +87,7 @@ def replay(
     begin: Callable[[NodeWorld, Json], None] = begin_scenario,
     reporter: Reporter | None = None,
 ) -> Json:
-    """Replay `scenario` with this `lifecycle`; `begin` fills the world.
+    """Replay `scenario` with this `lifecycle`; `begin` creates the objects.
 
     `reporter` receives reports of evictions.
     """
@@ -107,7 +107,7 @@ def replay(
 
 
 def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
-    """Return the controllers' configuration in a scenario."""
+    """Return the controllers' configuration of a scenario."""
     return NodeLifecycleConfig(
         node_monitor_period=form["node_monitor_period_ms"] * NS_PER_MS,
         node_startup_grace_period=form["node_startup_grace_ms"] * NS_PER_MS,
@@ -173,7 +173,7 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Return the mismatch of the defaults; a remark if only corrected defects cause it."""
+    """Return the mismatch with Fairlead's defaults; a remark if only corrected defects cause it."""
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))
     if found is None:
@@ -183,7 +183,7 @@ def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
-    """Returns the writes that all recorded runs made, and the writes that only some runs made."""
+    """Return the writes that all recorded runs made, and those that only some runs made."""
     required = [write for write in writes if not write.get("unstable")]
     allowed = [write for write in writes if write.get("unstable")]
     return Counter(map(_line, required)), Counter(map(_line, allowed))

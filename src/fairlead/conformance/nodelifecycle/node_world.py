@@ -1,8 +1,8 @@
-"""The scripted world of the recorded node timelines: an API store in virtual time, and a witness.
+"""NodeWorld: the scripted cluster of recorded node timelines, in virtual time, with a write log.
 
-Requests of the controllers go through the store's rules and take no time; the script and the
-simulated kubelets write past them, as the recorder's did. What a controller's request changed is
-written down with its name, in the recorder's words: see `node_writes`.
+Requests of the controllers follow the store's rules and take no time. The script and the simulated
+kubelets write directly, as the recorder's did. Changes made by a controller's request are logged
+with the controller's name in the recorder's format; see `write_log`.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ Act = Callable[[Instant], None]
 
 EPOCH = parse_timestamp("2030-01-01T00:00:00Z")
 NS_PER_MS = 1_000_000
-START_MS = -50  # when the controllers come to know the objects there are
+START_MS = -50  # The time when the controllers receive the initial objects.
 
 
 def instant(t_ms: int) -> Instant:
-    """Return the instant that the recorder calls `t_ms`."""
+    """Return the instant of the recorder's time `t_ms`."""
     return EPOCH + t_ms * NS_PER_MS
 
 
 def to_ms(now: Instant) -> int:
-    """Return the recorder's name for `now`, fractions cut off."""
+    """Return `now` in the recorder's milliseconds, rounded down."""
     return (now - EPOCH) // NS_PER_MS
 
 
 class _NoIds(IdSource):
-    """An id source that derives uids from names and generates no names."""
+    """An id source that derives uids from names and does not generate names."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
         """Return a uid made of `namespace` and `name`."""
         return f"uid-{namespace}-{name}"
 
     def new_suffix(self) -> str:
-        """Raise NotImplementedError: no object here has a generated name."""
+        """Raise NotImplementedError, because no recorded object has a generated name."""
         raise NotImplementedError
 
 
 class NodeWorld:
-    """Drive with `run`; `log` fills up with what the controllers write."""
+    """The cluster; `run` advances it, and `log` records what the controllers write."""
 
     def __init__(self, engine: CommandSource) -> None:
         """Start without objects."""
@@ -72,17 +72,17 @@ class NodeWorld:
         return self._driver.now
 
     def at(self, t_ms: int, act: Act) -> None:
-        """Let `act` happen at `t_ms`; in order of insertion within one instant."""
+        """Schedule `act` at `t_ms`; actions of one instant run in order of insertion."""
         self._agenda.add(instant(t_ms), act)
 
     def begin(self) -> None:
-        """Tell the controllers, as one stimulus, what there is."""
+        """Deliver all existing objects to the controllers, as one stimulus."""
         storage = self.store.storage
         objects = [decode(obj) for kind in storage.kinds() for obj in storage.items(kind)]
         self._untold = [ObjectsLoaded(objects)]
 
     def run(self, until_ms: int) -> None:
-        """Let everything happen that is due up to and including `until_ms`."""
+        """Run everything that is due up to and including `until_ms`."""
         self._driver.run(instant(until_ms))
 
     # --- World -----------------------------------------------------------------------------
@@ -95,14 +95,14 @@ class NodeWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return stimuli that were not reported yet, else those of the next due act, else none."""
+        """Return stimuli that were not reported yet, otherwise those of the next due action."""
         while not self._untold and self._is_due(now):
             self._due.popleft()(now)
         untold, self._untold = self._untold, []
         return untold
 
     def next_event(self) -> Instant | None:
-        """Return when the script goes on."""
+        """Return the time of the script's next action."""
         return self._agenda.next_due()
 
     def _is_due(self, now: Instant) -> bool:

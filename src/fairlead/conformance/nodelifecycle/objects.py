@@ -63,7 +63,7 @@ def pod_object(form: Json, grace_s: int) -> Json:
 
 
 def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
-    """Return the condition `wanted` as a kubelet posts it over `before` ({} for none)."""
+    """Return the condition `wanted` as a kubelet posts it over `before`, which may be {}."""
     stamp = format_timestamp(now)
     changed = before.get("status") != wanted["status"]
     return {

@@ -40,7 +40,7 @@ class _Kubelet:
     wants: dict[str, Json]
     is_running: bool
     is_leasing: bool = True
-    is_alive: bool = True  # until its node is deleted
+    is_alive: bool = True  # These apply until the node is deleted.
 
 
 def begin_scenario(world: NodeWorld, form: Json) -> None:
@@ -133,7 +133,7 @@ class NodeScenario:
     # --- the script ----------------------------------------------------------------------------
 
     def _do(self, line: Json, now: Instant) -> None:
-        """Perform one line of the script."""
+        """Execute one line of the script."""
         operation = getattr(self, f"_op_{line['op']}", None)
         if operation is None:
             raise ValueError(f"unknown op {line['op']!r}")
@@ -189,7 +189,7 @@ class NodeScenario:
         self._respec(line["node"], unschedulable=False)
 
     def _op_taint_add(self, line: Json, now: Instant) -> None:
-        """Add a taint; an existing one only gets the new value."""
+        """Add a taint; if it exists already, only set its value."""
         added = {key: value for key, value in line["taint"].items() if value}
         taints = self._taints(line["node"])
         for index, taint in enumerate(taints):

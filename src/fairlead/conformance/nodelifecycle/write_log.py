@@ -1,7 +1,7 @@
 """Logs what controllers write to nodes and pods, in the format of recorded node timelines.
 
-A change of an object becomes one entry per changed taint, condition and label; deletions and events
-are separate entries. Equal events and deletions at the same instant are logged once.
+Each changed taint, condition or label of an object is one entry; deletions and events are separate
+entries. Equal events and deletions at the same instant are logged once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def stamp_ms(text: str) -> int:
 
 
 class NodeWriteLog:
-    """The log; `entries` are in order of time."""
+    """The log; `entries` are in chronological order."""
 
     def __init__(self) -> None:
         """Start with an empty log."""
@@ -35,7 +35,7 @@ class NodeWriteLog:
         self._context: Json | None = None
 
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
-        """Attribute changes until `end` to `by`, which performs `command`."""
+        """Attribute changes until `end` to the controller `by`, which performs `command`."""
         self._context = {"t_ms": (now - EPOCH) // NS_PER_MS, "by": by}
         match command:
             case RecordEvent():
@@ -46,7 +46,7 @@ class NodeWriteLog:
                     self._add_once(_deletion(command, pod))
 
     def end(self) -> None:
-        """Stop logging changes of objects until the next command begins."""
+        """Stop logging changes until the next command begins."""
         self._context = None
 
     def see(self, change: StoredChange) -> None:

@@ -1,1 +1,1 @@
-"""Decisions of kube-scheduler about single pods, sequences of pods, and pods with volumes."""
+"""Replays decisions of kube-scheduler about single pods, sequences of pods, and volumes."""

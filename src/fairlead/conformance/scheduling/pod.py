@@ -47,7 +47,7 @@ _KINDS: dict[str, type[ApiObject]] = {
 def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> Served:
     """Return the default profile over the cluster of `case`.
 
-    `more_kinds` are additional kinds of objects to read.
+    `more_kinds` are further kinds of objects to read.
     """
     cluster, nominator = Cluster(), Nominator()
     objects = [
@@ -77,7 +77,7 @@ def pod_info(served: Served, obj: Json) -> PodInfo:
 
 
 def decide(case: Json) -> Json:
-    """Our decision about a case, in the form of `expect`."""
+    """Return Fairlead's decision about a case, in the form of `expect`."""
     served = build(case)
     return as_expected(evaluate(served, pod_info(served, case["pending"])))
 
@@ -95,7 +95,7 @@ def as_expected(found: Evaluation) -> Json:
         },
     }
     if found.pre_filter is not None:
-        # The recordings have neither skips nor rejectors for a pod that PreFilter rejected.
+        # For a pod that PreFilter rejected, the recordings have neither skips nor rejectors.
         result |= {"preFilter": _status(found.pre_filter), "unschedulablePlugins": None}
     else:
         result["skippedFilter"] = found.skipped_filters

@@ -1,9 +1,9 @@
 """Replays recorded traces: pods scheduled one after the other in a changing cluster.
 
-At random choices the trace continues with the first name, so that every step has one result. Steps
-follow the rules of the recording: a bound pod runs from its step on, victims vanish at once, the
-preemptor is retried in the same step, statuses of budgets do not change, and an unschedulable pod
-is dropped.
+Where the scheduler would choose at random, the trace continues with the first name, so every step
+has one result. As in the recording, a bound pod runs from its step on, victims are deleted at once,
+the preemptor is retried in the same step, statuses of budgets do not change, and an unschedulable
+pod is deleted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _EPOCH = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def decide_sequence(case: Json) -> Json:
-    """Our decisions about all steps of `case`, in the form of `expect`."""
+    """Return Fairlead's decisions about all steps of `case`, in the form of `expect`."""
     trace = _Trace(build(case))
     steps = [trace.step(number, step) for number, step in enumerate(case["steps"])]
     return {"steps": steps, "final": trace.final()}
 
 
 class _Trace:
-    """The cluster of a trace, changed step by step."""
+    """The cluster of a trace, which each step changes."""
 
     def __init__(self, served: Served) -> None:
         self._served = served

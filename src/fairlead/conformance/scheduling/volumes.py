@@ -1,7 +1,8 @@
 """Replays recorded decisions of kube-scheduler about pods with volumes.
 
-Cases have the form of module `pod` plus storage objects. Expectations also state, for each feasible
-node with work to do, which claims would be bound to which volumes and which would be provisioned.
+Cases have the form of those in module `pod`, with storage objects added. For each feasible node
+that needs it, the expectation also lists which claims would be bound to which volumes and which
+would be provisioned.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ _KINDS: Final[dict[str, type[ApiObject]]] = {
 
 
 def has_storage(case: Json) -> bool:
-    """Return whether `case` has storage objects, which cases without volumes do not."""
+    """Return whether `case` has storage objects."""
     return any(name in case for name in _KINDS)
 
 
 def has_volumes(case: Json) -> bool:
-    """Whether `case` is about volumes: it has storage objects, or a pending pod with volumes."""
+    """Return whether `case` has storage objects, or a pending pod with volumes."""
     if has_storage(case):
         return True
     return "pending" in case and bool(case["pending"].get("spec", {}).get("volumes"))
 
 
 def decide_volumes(case: Json) -> Json:
-    """Our decision about a case, in the form of `expect`."""
+    """Return Fairlead's decision about a case, in the form of `expect`."""
     served = build(case, _KINDS)
     pod = pod_info(served, case["pending"])
     found = evaluate(served, pod)

@@ -1,1 +1,1 @@
-"""kube-scheduler over time, against a scripted world."""
+"""Replays kube-scheduler's decisions over time, in a scripted cluster."""

@@ -1,4 +1,4 @@
-"""Replays recorded timelines: the scheduler over time in a scripted world.
+"""Replays recorded timelines: the scheduler over time in a scripted cluster.
 
 All scheduling attempts are compared in order, to the millisecond, and all writes as a multiset per
 instant.
@@ -88,7 +88,7 @@ def _failure(record: PodUnschedulable) -> Json:
 
 
 def decide_timeline(scenario: Json) -> Json:
-    """Replay `scenario`: `{"attempts": …, "writes": …}`."""
+    """Replay `scenario`; return `{"attempts": …, "writes": …}`."""
     attempts = _Attempts()
     cluster = Cluster()
     start = instant(scenario["config"]["start_ms"])
@@ -107,7 +107,7 @@ def decide_timeline(scenario: Json) -> Json:
 
 
 def scheduler_config(config: Json) -> SchedulerConfig:
-    """Return the scheduler's configuration in a scenario."""
+    """Return the scheduler's configuration of a scenario."""
     gates = config.get("gates", {})
     backoff = BackoffConfig(
         initial=seconds(config.get("pod_initial_backoff_s", 1)),
@@ -121,7 +121,7 @@ def scheduler_config(config: Json) -> SchedulerConfig:
 
 
 def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
-    """Writes grouped by instant and sorted within it."""
+    """Return the writes grouped by instant and sorted within it."""
     grouped: dict[str, list[Json]] = {}
     for write in writes:
         ordered = {name: write[name] for name in sorted(write)}
@@ -137,7 +137,7 @@ def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def comparable(expect: Json) -> Json:
-    """Return the part of a recorded expectation that is compared."""
+    """Return the compared part of a recorded expectation."""
     return {
         "attempts": [_comparable_attempt(entry) for entry in expect["attempts"]],
         "writes": by_instant(expect["writes"]),

@@ -1,13 +1,13 @@
-"""TimelineWorld: the scripted world of the recorded timelines, in whole milliseconds.
+"""TimelineWorld: the scripted cluster of the recorded timelines, in whole milliseconds.
 
-The scheduler's requests go through the store's rules, after the latency of their kind. The script
-and the kubelets write past these rules, as the recorder's did: a pod created on a node runs at
-once, a bound one after `kubelet_start_ms`, and a deleted one is removed after its grace period plus
+The scheduler's requests follow the store's rules, after the latency of their kind. The script and
+the kubelets write directly, as the recorder's did: a pod created on a node runs at once, a bound
+one after `kubelet_start_ms`, and a deleted one is removed after its grace period plus
 `kubelet_stop_ms`.
 
-At one instant everything that an event causes, scheduling cycles included, is over before the next
-event happens. Requests come before the script. What the scheduler waited for (the end of a cycle
-that takes time) comes after both.
+At one instant, all consequences of an event, including scheduling cycles, are over before the next
+event. Requests come before the script. Timers of the scheduler (such as the end of a cycle that
+takes time) come after both.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ _CONFLICT: Final = 'Operation cannot be fulfilled on pods "{key}": injected conf
 
 
 def instant(t_ms: float) -> Instant:
-    """Return the instant that the recorder calls `t_ms`."""
+    """Return the instant of the recorder's time `t_ms`."""
     return EPOCH + round(t_ms * NS_PER_MS)
 
 
 def to_ms(now: Instant) -> int:
-    """Return the recorder's name for `now`."""
+    """Return `now` in the recorder's milliseconds."""
     return (now - EPOCH) // NS_PER_MS
 
 
 class _NumberedIds(IdSource):
-    """Uids with a serial number, as the recorder's."""
+    """Numbered uids like the recorder's."""
 
     def __init__(self) -> None:
         self._created = 0
@@ -129,9 +129,9 @@ class _WholeMilliseconds:
 
 
 class TimelineWorld:
-    """Drive with `operate` (the initial objects), `begin` and `run`; `writes` is the result.
+    """The cluster: call `operate` for the initial objects, `begin`, then `run`; read `writes`.
 
-    `config` has the start and the latencies of kubelets and requests, `terminate_ms` the time that
+    `config` has the start and the latencies of kubelets and requests; `terminate_ms` is how long
     some pods take to end. `noop_ops` are the operations of the script that found no object.
     """
 
@@ -152,11 +152,11 @@ class TimelineWorld:
         self.store.subscribe(self._see)
 
     def at(self, t_ms: int, act: Act) -> None:
-        """Schedule `act` at `t_ms`; acts of one instant happen in order of insertion."""
+        """Schedule `act` at `t_ms`; actions of one instant run in order of insertion."""
         self._script.add(instant(t_ms), act)
 
     def begin(self) -> None:
-        """Load the objects created so far into the engine, as one stimulus.
+        """Deliver the objects created so far to the engine, as one stimulus.
 
         Unbound pods are queued in order of namespace and name.
         """
@@ -168,7 +168,7 @@ class TimelineWorld:
         self._pending = [ObjectsLoaded(sorted(newest.values(), key=_queueing_order))]
 
     def run(self, until_ms: int) -> None:
-        """Let everything happen that is due up to and including `until_ms`."""
+        """Run everything that is due up to and including `until_ms`."""
         self._driver.run(instant(until_ms))
 
     # --- World -----------------------------------------------------------------------------
@@ -187,14 +187,14 @@ class TimelineWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return what was not reported yet, else what the next due event causes."""
+        """Return the stimuli that were not reported yet, otherwise those of the next due event."""
         while not self._pending and not self._engine.is_late(now) and self._is_due(now):
             self._due.popleft()(now)
         pending, self._pending = self._pending, []
         return pending
 
     def next_event(self) -> Instant | None:
-        """Return when the next request or line of the script is due."""
+        """Return when the next request or script line is due."""
         if self._due:
             return self._driver.now
         dues = (self._requests.next_due(), self._script.next_due())
@@ -256,7 +256,7 @@ class TimelineWorld:
         return outcome
 
     def _other_pod(self, bind: Bind) -> CommandFailed | None:
-        """The refusal of a binding for an earlier pod of this name, in the recorder's words."""
+        """Return the refusal of a binding for an earlier pod of this name."""
         pod = self.store.find(POD, bind.pod.namespace, bind.pod.name)
         if pod is None or pod["metadata"]["uid"] == bind.pod.uid:
             return None
@@ -332,7 +332,10 @@ class TimelineWorld:
     # --- operations of the script ----------------------------------------------------------
 
     def operate(self, operation: Json, now: Instant = EPOCH) -> None:
-        """Do one operation of `initial` or `script`. Raises ValueError if it is unknown."""
+        """Do one operation of `initial` or `script`.
+
+        Raises ValueError if the operation is unknown.
+        """
         match operation["op"]:
             case "create":
                 done = self._create(_kind(operation["kind"]), operation["obj"], now)
@@ -407,7 +410,7 @@ def _kind(resource: str) -> Kind:
 
 
 def _split(key: str) -> tuple[str, str]:
-    """Namespace (or "") and name."""
+    """Return namespace (or "") and name."""
     namespace, _, name = key.rpartition("/")
     return namespace, name
 

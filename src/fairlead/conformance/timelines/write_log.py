@@ -60,7 +60,7 @@ class Writes:
         self._add(t_ms, "event", **fields)
 
     def pod_changed(self, t_ms: int, before: Json | None, after: Json) -> None:
-        """Log nominations and conditions that this version changed."""
+        """Log the nominations and conditions that changed between `before` and `after`."""
         if before is None:
             return
         meta = after["metadata"]

@@ -51,9 +51,9 @@ HOURS_PER_MONTH: Final = 730
 class ConsolidationPlan:
     """The `plan` of the nodes that can be removed, and why the other nodes stay.
 
-    `blockers` are rules and pods that fit nowhere; nodes in `needed` could be removed alone, but the pods
-    of those that go need them. `prices` are per hour by node, as far as known. `bound` is how many
-    of the `candidates` must stay at least.
+    `blockers` are rules, and pods that fit nowhere. A node in `needed` could be removed alone, but
+    not together with the plan's nodes, because their pods need its room. `prices` are per hour by
+    node, as far as known. `bound` is the minimum number of `candidates` that must stay.
     """
 
     total: int

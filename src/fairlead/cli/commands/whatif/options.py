@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
-from typing import Final
-from typing import Literal
+from typing import Annotated, Final, Literal
+
 from cyclopts import Parameter
-from fairlead.cli.options.parameter import Names
-from fairlead.cli.options.parameter import integer
-from fairlead.cli.options.parameter import named
-from fairlead.cli.options.parameter import repeatable
-from fairlead.cli.options.plugin import AllowExtenders
-from fairlead.cli.options.plugin import BatchConfig
-from fairlead.cli.options.plugin import BatchPlugins
-from fairlead.cli.options.plugin import NewBatchConfig
-from fairlead.cli.options.plugin import Plugins
+
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.plugin import (
+    AllowExtenders,
+    BatchConfig,
+    BatchPlugins,
+    NewBatchConfig,
+    Plugins,
+)
 
 CONDITIONS: Final = """\
 Exit with 3 if a condition holds: pending>0, undrained, pdb-breached, loop, workload-below=80% (of \
@@ -79,7 +78,7 @@ class ChangeOptions:
         str, named("NODE", "Copy labels, taints and size of this node to those of --add-nodes.")
     ] = ""
     instance_type: Annotated[
-        str, named("NAME", "Give the nodes of --add-nodes the size of this type of --instance-types.")
+        str, named("NAME", "Give the nodes of --add-nodes this type of --instance-types.")
     ] = ""
     cordon: Annotated[
         Names, repeatable("NODE", "Mark nodes unschedulable, by name or selector (key=value).")
@@ -226,9 +225,7 @@ class RunOptions:
     ] = None
     provision_time: Annotated[
         str,
-        Parameter(
-            help="Time until a node that Karpenter adds is Ready, plus or minus a quarter."
-        ),
+        Parameter(help="Time until a node that Karpenter adds is Ready, plus or minus a quarter."),
     ] = "1m"
 
 

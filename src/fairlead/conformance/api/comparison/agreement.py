@@ -1,8 +1,8 @@
 """Agreement: compares a response with the recorded one, given the placeholder values of a case.
 
 Details that differ between servers are ignored or compared loosely: managed fields (unless the case
-is about them), the order of causes (upstream iterates maps), messages of Go's JSON decoder, and
-parts that the recording omits (`$omitted`).
+tests them), the order of causes (upstream iterates maps), messages of Go's JSON decoder, and parts
+that the recording omits (`$omitted`).
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Agreement:
     """Compares with the placeholder values in `bindings`.
 
     `managed_fields` compares managed fields; `encodings` compares content encodings. `versions`
-    compares values and order of resource versions, which requires that nothing else writes.
+    compares values and order of resource versions; it requires that no controller writes.
     `structure` compares only status classes and kinds, because the recording depends on unknown
-    initial objects. `holds(name)` says whether the server has an object of that name: recorded
-    names that it cannot have are ignored in lists.
+    initial objects. `holds(name)` tests whether the server can have an object of that name; lists
+    are compared without other recorded names.
     """
 
     bindings: PlaceholderValues
@@ -94,7 +94,7 @@ class Agreement:
         exact = is_version and self.versions
         if self.bindings.matches(recorded, found, exact_version=exact):
             return True
-        # Events are listed by random names, so the order of the pods they name is random too.
+        # Events are listed by random names, so the order of the pods that they name is random too.
         return ".cells[" in path and self.bindings.names_another(recorded, str(found))
 
     def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
@@ -145,7 +145,7 @@ class Agreement:
         return self.mismatch(value, other, path)
 
     def _name_in(self, found: Json, key: str) -> str:
-        """Return the key in `found` for the recorded `key`, which may contain placeholders."""
+        """Return the key of `found` that matches `key`, which may contain placeholders."""
         if key in found or not has_placeholder(key):
             return key
         for name in found:
@@ -163,7 +163,7 @@ class Agreement:
         return None
 
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
-        """Compare entries by manager in any order; only the presence of times counts."""
+        """Compare entries by manager in any order; of times, only the presence is compared."""
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.mismatch(recorded, found, path)
         by_key = {_manager(entry): entry for entry in found}
@@ -250,7 +250,7 @@ def _with_causes(status: Json, causes: Sequence[Any]) -> Json:
 
 
 def _in_order_of(recorded: list[Any], found: list[Any]) -> list[Any]:
-    """Returns `recorded` in the order of `found` if both have the same causes, else unchanged."""
+    """Return `recorded`, in the order of `found` if both have the same causes."""
     left, ordered = list(recorded), []
     for cause in found:
         same = next((c for c in left if _same_cause(c, cause)), None)

@@ -1,6 +1,6 @@
 """Compares what a command printed, line by line.
 
-Values of placeholders change the width of columns, so runs of blanks count as one blank. Lines with
+The values of placeholders change the widths of columns, so several blanks count as one. Lines with
 generated names may be in a different order, because they are sorted by name.
 """
 
@@ -25,11 +25,12 @@ _KLOG: Final = re.compile(r"^[EWI]\d{4} [\d:.]+ +\d+ ", re.MULTILINE)
 _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
-_MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")  # of a CronJob's Job, since 1970
+# The minutes since 1970, in the name of a CronJob's Job.
+_MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")
 # The process that holds a Lease was recorded verbatim.
 _HOLDER: Final = re.compile(r"(?<=_)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
-_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # any pod of a set
+_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # The name of any pod of a set.
 _YAML: Final = ("apiVersion: ", "kind: ")
 _PODS: Final = re.compile(r'\b(?!node/)[\w.-]+/"?[\w.:<>-]+"?(?:, [\w.-]+/[\w.:<>-]+)*')
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
@@ -57,7 +58,7 @@ def mismatch(
 
 
 def drain_messages(text: str) -> str:
-    """Return the distinct messages of a drain, without pod names: their placement is random."""
+    """Return the distinct messages of a drain without pod names, which are random."""
     said = {_PODS.sub("<pods>", line): None for line in text.splitlines()}
     return "".join(f"{line}\n" for line in said)
 
@@ -98,7 +99,7 @@ def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[
 
 
 def _less(lines: list[str], taken: list[str]) -> list[str]:
-    """Return `lines` without those `taken`."""
+    """Return `lines` without the lines in `taken`."""
     left = list(lines)
     for line in taken:
         left.remove(line)

@@ -41,17 +41,17 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
     """Return the first mismatch of a step's response; setup steps only have to succeed."""
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
-        return None  # no response, or one that came too early
+        return None  # The server sent no response, or was not ready when the request was recorded.
     recorded_body = recorded.get("body")
     if _was_too_early(exchange, recorded):
         return None
     is_text = "$text" in (recorded_body or ())
     body = _of_the_case(exchange, recorded_body, content(answer, as_text=is_text))
     if exchange.is_setup:
-        agreement.mismatch(recorded_body, body, "body")  # to bind placeholders
+        agreement.mismatch(recorded_body, body, "body")  # This binds placeholders.
         return _of_setup(recorded, answer, body)
     if agreement.structure:
-        agreement.mismatch(recorded_body, body, "body")  # to bind placeholders
+        agreement.mismatch(recorded_body, body, "body")  # This binds placeholders.
         return _of_structure(recorded, answer, body)
     if answer.status != recorded["status"]:
         if answer.status == 406 and "$protobuf" in (recorded_body or ()):
@@ -61,13 +61,16 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
 
 
 def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
-    """Return whether the recorded server was not yet ready; ours may be ready at once."""
+    """Return whether the recorded server was not ready yet.
+
+    Fairlead's server may be ready at once.
+    """
     is_starting = recorded["status"] == 429 and _message(recorded.get("body")) == _STARTING
     return is_starting or exchange.step.get("note") == _TOO_EARLY
 
 
 def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:
-    """`found` truncated like the Tables in the recordings.
+    """Return `found`, truncated like the Tables in the recordings.
 
     Cluster-wide Tables have only the rows of objects that the case created, and some Tables of a
     namespace have only their first row.
@@ -88,7 +91,10 @@ def _first_cell(row: Json) -> str:
 
 
 def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """Return the mismatch of status class or kind; 404 and 409 depend on other objects: ignored."""
+    """Return the mismatch of status class or kind.
+
+    404 and 409 are ignored, because they depend on other objects.
+    """
     depends = {recorded["status"], answer.status} & {404, 409}
     if answer.status // 100 != recorded["status"] // 100:
         return (
@@ -105,7 +111,10 @@ def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch 
 
 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch of a body; JSON is accepted where protobuf was recorded."""
+    """Return the first mismatch of a body.
+
+    For a recorded protobuf body, a JSON body is accepted.
+    """
     match recorded:
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:
             shown = found if isinstance(found, dict) else {}
@@ -155,7 +164,10 @@ def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
 
 
 def _of_setup(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """A setup step may fail because its object exists already, now or when it was recorded."""
+    """Return the mismatch of a setup step.
+
+    The step may fail if its object exists already, now or in the recording.
+    """
     if recorded["status"] >= 400 or answer.status < 300 or answer.status == 409:
         return None
     return Mismatch("setup", recorded["status"], [answer.status, _message(body)])

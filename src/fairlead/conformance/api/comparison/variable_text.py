@@ -17,7 +17,7 @@ from fairlead.conformance.api.placeholder import has_placeholder
 # Versions in messages were recorded verbatim.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 _OLDEST: Final = re.compile(r"(too old resource version: \S+ \()(\d+)(?=\))")
-# So was the minute (since 1970) in the name of a CronJob's Job,
+# So was the minute since 1970 in the name of a CronJob's Job,
 _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-|\Z)")
 # the suffix of a pod's name in a text, if the pod was never created,
 _ABSENT_POD: Final = re.compile(rf"(?<=>-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
@@ -38,7 +38,7 @@ _QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 
 
 def is_generated(path: str, recorded: str, found: str) -> bool:
-    """Whether both texts at `path` of a printed object have the form of a generated value."""
+    """Return whether both texts have the form of a value generated at `path`."""
     form = next((form for member, form in _PRINTED if path.endswith(member)), None)
     return form is not None and all(form.fullmatch(text) for text in (recorded, found))
 
@@ -102,9 +102,9 @@ def as_generated(recorded: str, found: str) -> str:
 
 
 def same_problem_list(recorded: str, found: object) -> bool:
-    """Whether both messages list the same problems in any order, ignoring which quota is named.
+    """Return whether both messages list the same problems in any order, ignoring the quota's name.
 
-    Which of several exceeded quotas is reported first is random.
+    If several quotas are exceeded, it is random which one is reported first.
     """
     if not isinstance(found, str) or has_placeholder(recorded):
         return False

@@ -1,7 +1,7 @@
 """Compares the events of a watch: types and objects, in order for each object.
 
-Events of different objects may interleave differently, and bookmarks that only report progress
-come when they come; a bookmark that ends the initial events stands where it stands.
+Events of different objects may interleave differently, and bookmarks that report progress may come
+at any time. A bookmark that ends the initial events must have the recorded position.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch 
 
 
 def _event(shown: Json) -> Json:
-    """Return what was shown as an event; a watch of one name is none, and shows just the object."""
+    """Return recorded output as an event; a watch of one name shows the object without an event."""
     return shown if "type" in shown else {"type": "", "object": shown}
 
 
@@ -66,7 +66,7 @@ def _by_object(events: Sequence[Json]) -> dict[str, list[Json]]:
 
 
 def _key(event: Json) -> str:
-    """By what an event belongs to others; "" for a mere sign of progress."""
+    """Return the key of the events of one object; "" for a bookmark that reports progress."""
     obj = event["object"]
     if event["type"] == "BOOKMARK":
         return "the end of what was there" if _INITIAL_END in str(obj) else ""

@@ -22,8 +22,9 @@ Finding = Mismatch | Remark | None
 class ApiCases:
     """Lines that are cases with exchanges; each is replayed on the servers that `servers` returns.
 
-    A case agrees if it agrees on any of them; mismatches of the first are reported. `every` reports
-    every mismatching step instead of the first one. `run` executes lines with a command.
+    A case agrees if it agrees on any server; otherwise the mismatches of the first server are
+    reported. `every` reports all mismatching steps instead of the first. `run` executes lines with
+    a command.
     """
 
     servers: Callable[[Json], Iterable[Transport]]
@@ -32,7 +33,7 @@ class ApiCases:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Return no fields: `recognizes` decides by the line's content."""
+        """Return (): `recognizes` decides by the line's content."""
         return ()
 
     def recognizes(self, line: Json) -> bool:
@@ -44,7 +45,7 @@ class ApiCases:
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Replay and compare; features that the server does not have only give a remark."""
+        """Replay and compare the case; a feature that the server does not have is only a remark."""
         told = self.run(line) if self.run and "argv" in line else self._replayed(line)
         found = [difference for difference in told if difference.path != NOT_SERVED]
         if told and not found:

@@ -18,7 +18,7 @@ from fairlead.conformance.api.transport import Transport, Watching
 from fairlead.conformance.comparison import Mismatch
 
 _MANAGED = "04-patch"
-_UNPACKED = ("06-kubectl", "07-clients")  # recorded by a proxy that unpacked bodies
+_UNPACKED = ("06-kubectl", "07-clients")  # Recorded by a proxy that decompressed bodies.
 _STRUCTURE = "07-clients"
 _DEFAULT_USER = "admin"
 _LATE_MS = 20
@@ -77,7 +77,7 @@ def mismatches(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """Return the recorded time of a watch's last event, in ms of its case."""
+    """Return the recorded time of a watch's last event, in ms after the start of its case."""
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 

@@ -49,7 +49,7 @@ _PATIENCE_S: Final = 2.0
 _NS_PER_MS: Final = 1_000_000
 _MOST_MINOR: Final = 32
 _WORK: Final = "<wd>"
-_HERE: Final = "kcwd"  # within that
+_HERE: Final = "kcwd"  # The timeout within the watch.
 _NO_WAIT: Final = "--wait=false"
 _HASTY: Final = 3
 _ROLLING: Final = frozenset(("rollout", "status"))
@@ -83,7 +83,7 @@ class KubectlSession:
     _validators: Validators = field(default_factory=Validators)
 
     def __post_init__(self) -> None:
-        """Start the cluster. Raises ValueError if kubectl is missing."""
+        """Start the cluster. Raises ValueError if kubectl is not installed."""
         program = shutil.which(PROGRAM)
         if program is None:
             raise ValueError(f"{PROGRAM} is not on the path (Debian has it as kubernetes-client)")
@@ -120,8 +120,8 @@ class KubectlSession:
     def _can_run(self, line: Json) -> bool:
         """Return whether the installed kubectl can replace the recorded one.
 
-        Most commands were recorded with one version and run with any: an older kubectl prints some
-        texts differently, but an HTTP replay would miss protobuf bodies.
+        Most commands were recorded with one version, but are run with any version: an older kubectl
+        prints some texts differently, but an HTTP replay would not test protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
@@ -142,7 +142,7 @@ class KubectlSession:
             transport.close()
 
     def _observes_changes(self, line: Json) -> bool:
-        """Whether the command observes ongoing changes: the two commands after --wait=false."""
+        """Return whether the command observes ongoing changes, as the two after --wait=false do."""
         self._commands_until_rest = (
             _HASTY if _NO_WAIT in line["argv"] else max(0, self._commands_until_rest - 1)
         )
@@ -216,7 +216,7 @@ class KubectlSession:
         return text.replace(_WORK, str(self._work))
 
     def _config_of(self, user: str) -> str:
-        """Return a kubeconfig for another user with the administrator's current namespace."""
+        """Return a kubeconfig for another user, with the administrator's current namespace."""
         text = (self._work / "admin.config").read_text()
         config = yaml.CSafeLoader(text).get_single_data()
         config["users"] = _config(self._socket, user)["users"]
@@ -258,7 +258,7 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
 
 
 def _is_by_chance(line: Json) -> bool:
-    """Whether the order of lines is random: from Go maps, parallel work, or generated names."""
+    """Return whether the order of lines is random: Go maps, parallel work, new names."""
     words = line["argv"]
     if "describe" in words:
         return not _MAPS.isdisjoint(words) or len(_GENERATED.findall(line["stdout"])) > 1

@@ -11,7 +11,7 @@ from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
 _PHASE: Final = seconds(139)
-# The context's namespace, starting at the command with that number.
+# The namespace of the context, from the command with that number on.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # Controllers were not running during these commands.
 ASLEEP: Final = range(601, 630)
@@ -26,7 +26,7 @@ EDITORS: Final[Mapping[str, str]] = {
     "ed2.sh": _SED.format("-e 's/^  a:.*/  a: \"edited\"/'"),
     "ed3.sh": _SED.format(r"-e 's/^( *)matchLabels:$/&\n\1  zz: yy/'"),
 }
-# Objects of other users in the recorded cluster during these commands.
+# Objects that other users had in the recorded cluster during these commands.
 OTHERS: Final = range(301, 401)
 LEFT_BEHIND: Final[Json] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -59,10 +59,10 @@ LEFT_BEHIND: Final[Json] = {
 
 
 def session_start() -> Instant:
-    """Return the start of the session: always the same minute of an hour, because of CronJobs.
+    """Return the start of the session: always at the same minute of an hour, because of CronJobs.
 
-    kubectl computes ages with the machine's clock and the session's clock runs faster, so the
-    session starts in the past.
+    It is in the past: kubectl computes ages with the machine's clock, and the session's clock runs
+    faster.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS + _PHASE
 

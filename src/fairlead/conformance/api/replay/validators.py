@@ -1,4 +1,4 @@
-"""Validators: replaces recorded ETags and document hashes by the replaying server's."""
+"""Validators: replaces recorded ETags and document hashes by those of the replaying server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Validators:
     def translated(
         self, request: ReplayRequest, exchange: Exchange, transport: Transport
     ) -> ReplayRequest:
-        """Returns `request` with our own validators in place of recorded ones that were current."""
+        """Return `request` with this server's validators instead of recorded ones."""
         headers = {
             name: self._tags.get(request.path, value)
             if name.lower() == _IF_NONE_MATCH and _DIGEST.fullmatch(value)
@@ -38,7 +38,8 @@ class Validators:
             for name, value in request.headers.items()
         }
         if exchange.answer.get("status") == 304 and request.path in self._tags:
-            # A 304 response means that the client sent the ETag, recorded or not.
+            # A 304 response shows that the client sent the ETag, even if the recording does not
+            # have it.
             headers = {**headers, "If-None-Match": self._tags[request.path]}
         request = replace(request, headers=headers)
         is_current = exchange.answer.get("status") == 200
@@ -54,7 +55,7 @@ def _is_hash(name: str, value: str) -> bool:
 
 
 def _hash_of(request: ReplayRequest, transport: Transport) -> str:
-    """Return the hash of a document from our server's index; "" if it is not there."""
+    """Return the hash of a document from the server's index; "" if the index does not list it."""
     index = json.loads(transport.ask(replace(request, path=_INDEX, query=())).body)
     entry = index.get("paths", {}).get(request.path.removeprefix(f"{_INDEX}/"), {})
     return str(entry.get("serverRelativeURL", "")).rpartition("=")[2]

@@ -1,1 +1,1 @@
-"""The servers that replays run against: in process, on a socket, or behind a URL."""
+"""The servers that replays use: in process, on a socket, or at a URL."""

@@ -1,6 +1,6 @@
 """Pace: how the cluster's clock advances while commands run one after the other.
 
-The work of a command takes no simulated time, so that results do not depend on the speed of the
+The computation of a command takes no simulated time, so results do not depend on the speed of the
 machine. The clock advances when a command
 
     sends a request    a moment, so that later events have later times
@@ -20,14 +20,14 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 ASKING: Final[DurationNs] = seconds(0.01)
 BEAT: Final[DurationNs] = seconds(0.5)
-# After commands that changed something, and after others.
+# The first applies after commands that changed something, the second after others.
 CHANGED: Final[DurationNs] = seconds(2.3)
 LOOKED: Final[DurationNs] = seconds(0.25)
-# Start-up time of a program.
+# The start-up time of a program.
 AT_ONCE: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
-# In real time: shorter pauses are work, longer ones a sleep or a wait for a response.
+# In real time. Shorter pauses are computation; longer ones are a sleep or a wait for a response.
 QUIET: Final[DurationNs] = seconds(0.05)
 SLEEP_MIN: Final[DurationNs] = seconds(0.6)
 _SECOND: Final[DurationNs] = seconds(1)
@@ -42,10 +42,10 @@ class Pace:
     _asked_machine: int = 0
 
     def begin(self, rest: DurationNs) -> None:
-        """Start another command after `rest`.
+        """Start another command after the pause `rest`.
 
-        Unless `rest` is minimal, the time is rounded up to BEAT, so that small delays of one
-        command do not shift all later ones.
+        Unless `rest` is minimal, the time is rounded up to BEAT, so that a small delay of one
+        command does not shift all later ones.
         """
         self._asked_at = None
         self.now += rest
@@ -53,7 +53,7 @@ class Pace:
             self.now = -(-self.now // BEAT) * BEAT
 
     def reach(self, instant: Instant) -> None:
-        """Advance to `instant`, unless it is past."""
+        """Advance to `instant`, unless it is in the past."""
         self.now = max(self.now, instant)
 
     def ask(self, machine: int) -> None:

@@ -1,6 +1,7 @@
 """DelayedQuotas: quota admission with a delayed view of ResourceQuotas, as on a real server.
 
-A real server sees client writes to quotas through a watch, but its own charges at once.
+A real server sees clients' changes of quotas only through a watch, but its own changes of usage at
+once.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/resource_access.go:quotaAccessor
 """

@@ -1,4 +1,4 @@
-"""InProcess: our own server without a socket; its clock only moves between steps."""
+"""InProcess: runs Fairlead's server without a socket; its clock only advances between steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BETWEEN_NS: Final = 10 * _NS_PER_S
 
 @dataclass(slots=True)
 class InProcess:
-    """Sends requests to the ASGI application; watches end when they are read."""
+    """Sends requests to the ASGI application; a watch ends when its events are read."""
 
     own: OwnServer = field(default_factory=OwnServer)
     _begin: int = START
@@ -36,7 +36,7 @@ class InProcess:
 
     @property
     def acts_by_itself(self) -> bool:
-        """Whether controllers run on this server."""
+        """Return whether controllers run on this server."""
         return self.own.has_controllers
 
     def holds(self, name: str) -> bool:
@@ -80,7 +80,7 @@ class InProcess:
         return None if timeout_s is None else self.own.now + int(timeout_s * _NS_PER_S)
 
     def reach(self, at_ms: int) -> None:
-        """Advance to the recorded time; watches end at their timeout."""
+        """Advance to the recorded time; watches that reach their timeout end."""
         target = max(self.own.now, self._begin + at_ms * _NS_PER_MS)
         timed = [watched for watched in self._open if watched.until is not None]
         for watched in sorted(timed, key=lambda one: one.until or 0):
@@ -98,7 +98,7 @@ class InProcess:
 
 @dataclass(slots=True)
 class InProcessWatch:
-    """The result of a watch request; `until` is its timeout (ns since 1970)."""
+    """The result of a watch request; `until` is the time of its timeout, in ns since 1970."""
 
     answer: Response | Watch
     until: int | None

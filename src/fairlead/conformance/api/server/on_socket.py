@@ -1,6 +1,6 @@
-"""OnSocket: our own cluster on a TLS socket, in a thread, for external programs.
+"""OnSocket: serves Fairlead's cluster on a TLS socket, in a thread, for external programs.
 
-TLS is required because kubectl sends tokens only over TLS. `Pace` controls the clock.
+kubectl sends tokens only over TLS. `Pace` controls the clock.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _TICK_S: Final = 0.01
 
 
 class OnSocket:
-    """A context manager that serves at `url`; for one command at a time."""
+    """A context manager that serves at `url`; runs one command at a time."""
 
     def __init__(self, cluster: OwnCluster, directory: Path) -> None:
-        """Write certificates to `directory`; nothing is served yet."""
+        """Write certificates to `directory`; `__enter__` starts serving."""
         self._cluster = cluster
         self._pace = Pace(cluster.now)
         self._is_asleep = False
@@ -62,7 +62,7 @@ class OnSocket:
     def begin(self, *, at_once: bool = False, asleep: bool = False) -> Instant:
         """Start another command, `at_once` or after changes have settled; return its start time.
 
-        With `asleep` controllers do nothing until a client watches.
+        With `asleep`, controllers do nothing until a client starts a watch.
         """
 
         def begin() -> None:
@@ -128,7 +128,7 @@ class OnSocket:
 
 
 def _certified(directory: Path) -> tuple[Path, Certificate]:
-    """Return the file of a new authority, and a server certificate that it signed."""
+    """Return the file of a new certificate authority, and a server certificate that it signed."""
     # Clients check certificates with the machine's clock.
     now = datetime.now(UTC)  # noqa: TID251
     authority = new_authority(now)

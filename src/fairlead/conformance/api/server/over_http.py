@@ -25,8 +25,8 @@ class NoAnswerError(ValueError):
 class OverHttp:
     """A server at `url`; users without a token send an invalid one.
 
-    `patience_s` bounds the wait for each event of a watch. `on_reach` receives the time within the
-    case (ms), for servers with a controllable clock.
+    `patience_s` limits the wait for each event of a watch. `on_reach` is called with the time
+    within the case (ms), for servers with a controllable clock.
     """
 
     url: str
@@ -38,15 +38,15 @@ class OverHttp:
 
     @property
     def acts_by_itself(self) -> bool:
-        """True: unknown."""
+        """True, because it is unknown."""
         return True
 
     def holds(self, name: str) -> bool:
-        """True: unknown."""
+        """Return True, because it is unknown."""
         return True
 
     def begin(self) -> None:
-        """Start another case at once: the server has its own clock."""
+        """Start another case at once; the server has its own clock."""
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
         """Send a request and return its response; reuse the previous connection if it is open."""
@@ -119,7 +119,7 @@ class OverHttp:
 
 @dataclass(slots=True)
 class HttpWatching:
-    """An open watch; its events stay in the socket until `finish`."""
+    """An open watch; its events stay in the socket until `finish` reads them."""
 
     _connection: HTTPConnection
     _response: HTTPResponse
@@ -127,7 +127,10 @@ class HttpWatching:
     _lines: list[bytes] = field(default_factory=list)
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """Return all events; without `until_end` a short silence after `events` ends the watch."""
+        """Return all events.
+
+        Without `until_end`, a short silence after `events` events ends the watch.
+        """
         headers, status = _lower(self._response), self._response.status
         if status != 200:
             return WatchEnd(HttpAnswer(status, headers, self._response.read()), ended=True)

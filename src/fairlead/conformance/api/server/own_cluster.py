@@ -1,4 +1,4 @@
-"""OwnCluster: our own API server with controllers, for recordings with controllers."""
+"""OwnCluster: Fairlead's API server with controllers, for recordings made with controllers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
-# The kubelets of the recordings were fast scripts; ours only manage nodes.
+# The kubelets of the recordings were fast scripts; Fairlead's only manage nodes here.
 CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(serves_clients=True),
@@ -36,7 +36,7 @@ DEFAULT_SCHEDULER: Final = SchedulerConfig()
 _HOST: Final = "vm"
 _HOLDER: Final = "00000000-0000-4000-8000-000000000000"
 _AUTHORITY: Final = "authority\n"
-# Recorded delay between a change and the reaction of controllers.
+# The recorded delay between a change and the reaction of controllers.
 _REACTION: Final = seconds(0.0035)
 _IGNORED_KINDS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
 _ON_DELETION: Final = seconds(0.0055)
@@ -66,7 +66,7 @@ class OwnCluster(OwnServer):
         slowness: int = 1,
         scheduler: SchedulerConfig = DEFAULT_SCHEDULER,
     ) -> None:
-        """As OwnServer; `slowness` applies to controllers too."""
+        """See OwnServer; `slowness` applies to controllers too."""
         super().__init__(start, slowness=slowness)
         self._slowness = slowness
         for manifest in recorded_nodes(self.now):
@@ -99,7 +99,7 @@ class OwnCluster(OwnServer):
         self.settle()
 
     def settle(self) -> None:
-        """Perform everything due by now, each at its time."""
+        """Perform everything that is due by now, each at its time."""
         while (due := self._next_due()) is not None and due <= self.now:
             self._acts_at, self._notified_at = max(due, self._acts_at or due), None
             self._is_reacting = True

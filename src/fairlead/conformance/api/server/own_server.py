@@ -1,4 +1,4 @@
-"""OwnServer: our own API server in this process, with the users of the recordings."""
+"""OwnServer: Fairlead's API server in this process, with the users of the recordings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ADDRESS: Final = "10.0.0.1:26443"
 # The recorded distribution mounts this in addition to the cluster's own authority.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
 
-# As recorded.
+# These are recorded values.
 _COMPONENTS: Final = (
     component("controller-manager", _refused(10257), is_healthy=False),
     component("scheduler", _refused(10259), is_healthy=False),
@@ -78,14 +78,14 @@ class OwnServer:
 
     has_controllers = False
     late: ClassVar = _LATE
-    # Resource versions used before the recording started.
+    # The resource versions that were used before the recording started.
     versions_before: ClassVar = 0
 
     def __init__(self, start: int = START, *, slowness: int = 1) -> None:
         """Start at `start` with the objects of every cluster.
 
-        `slowness` multiplies the recorded delays, and selects different generated names: their
-        order is random too.
+        `slowness` multiplies the recorded delays, and selects different generated names, because
+        their order is random too.
         """
         self.now = start
         ids = SeededIds(slowness)
@@ -126,14 +126,17 @@ class OwnServer:
             self.server.run_post_start_hooks(instant)
 
     def settle(self) -> None:
-        """Perform everything due by now: nothing, without controllers."""
+        """Do nothing: without controllers, nothing becomes due."""
 
     def _clock(self) -> int:
         return self.now
 
 
 def _of_the_distribution() -> tuple[Json, ...]:
-    """Additional RBAC objects of the recorded build; names determine their place in lists."""
+    """Return additional RBAC objects of the recorded build.
+
+    Names determine their place in lists.
+    """
     meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
     kind = {"apiVersion": f"{group}/v1", "metadata": meta}
     rule = {"verbs": ["get"], "nonResourceURLs": ["/.well-known", "/.well-known/*"]}

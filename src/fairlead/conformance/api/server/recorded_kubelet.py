@@ -1,8 +1,8 @@
 """RecordedKubelet: writes pod statuses like the script that replaced kubelets in the recordings.
 
 A bound pod is ContainerCreating almost at once and takes the state of its annotation
-`golden/behavior` 0.2 s later. Without the annotation it runs, and succeeds a second later unless
-its restartPolicy is Always. A deleted pod is removed after 0.4 s.
+`golden/behavior` 0.2 s later. Without the annotation it runs, and, unless its restartPolicy is
+Always, succeeds a second later. A deleted pod is removed after 0.4 s.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairlead.engine.core.timer_queue import TimerQueue
 
 BEHAVIOR: Final = "golden/behavior"
 NOTICING: Final = seconds(0.005)
-STARTING: Final = seconds(0.006)  # one after the other
+STARTING: Final = seconds(0.006)  # These states follow each other.
 STEP: Final = seconds(0.2)
 WORKING: Final = seconds(1.0)
 STOPPING: Final = seconds(0.4)
@@ -51,7 +51,7 @@ class _Step:
 
 
 class RecordedKubelet:
-    """A store listener that notices what becomes of pods; `run` does what is due."""
+    """A store listener that plans the states of pods; `run` writes those that are due."""
 
     def __init__(self) -> None:
         """Start without pods."""
@@ -60,7 +60,7 @@ class RecordedKubelet:
         self._free_at = 0
 
     def see(self, change: StoredChange, store: Store, now: int) -> None:
-        """Schedule the next state of a newly bound or deleted pod."""
+        """Plan the next state of a newly bound or deleted pod."""
         pod = change.object
         if change.kind is not POD or change.type is ChangeType.DELETED:
             return
@@ -74,7 +74,7 @@ class RecordedKubelet:
             self._due.add(self._free_at, _Step(pod, first))
 
     def next_due(self) -> int | None:
-        """Return when `run` is due."""
+        """Return when `run` has something to do."""
         return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:
@@ -153,7 +153,7 @@ def _write(store: Store, pod: Json, behavior: str, now: int, address: str) -> No
 
 
 def _outcome(behavior: str, timestamp: str) -> tuple[str, Json, Mapping[str, Any]]:
-    """Phase, container state and additional status fields."""
+    """Return phase, container state and additional status fields."""
     running = {"running": {"startedAt": timestamp}}
     match behavior:
         case "creating":
@@ -188,7 +188,7 @@ def _terminated(code: int, reason: str, timestamp: str) -> Json:
 
 
 def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
-    """Return the conditions of the script, which has a not-ready reason even for ready pods."""
+    """Return the script's conditions; they have a not-ready reason even if the pod is ready."""
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}
     return [

@@ -18,7 +18,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-# By prefix of the pod name, taken from events and drains of the session.
+# Keys are prefixes of pod names, taken from events and drains of the session.
 PLACES: Final[Mapping[str, str]] = {
     "d1": "node-2",
     "d2x": "node-2",
@@ -35,7 +35,7 @@ PLACES: Final[Mapping[str, str]] = {
     "wp": "node-2",
 }
 _BEST: Final = 100
-# One point of any other plugin outweighs the maximum of this one.
+# One point of any other plugin outweighs this plugin's maximum.
 _MORE: Final = _BEST + 1
 
 
@@ -51,7 +51,7 @@ class RecordedPlaces:
 
 
 def as_recorded() -> SchedulerConfig:
-    """Return the default scheduler with the recorded choices among equal nodes."""
+    """Return the default scheduler, with the recorded choices among equal nodes."""
     weighted = tuple((name, weight * _MORE) for name, weight in DEFAULT_PLUGINS)
     profile = Profile(plugins=(*weighted, (RecordedPlaces.name, 1)))
     return SchedulerConfig(
@@ -60,5 +60,5 @@ def as_recorded() -> SchedulerConfig:
 
 
 def _place_of(pod: str) -> str | None:
-    """Return the recorded node of a pod; entries that end in a dash are for generated names."""
+    """Return the recorded node of a pod; keys that end in a dash are for generated names."""
     return PLACES.get(pod) or PLACES.get(f"{pod.split('-', maxsplit=1)[0]}-")
