@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import QueueStood
-from fairlead.whatif.outcome.jobs import JobsOutcome
+from fairlead.whatif.outcome.jobs import GangWaits, JobsOutcome
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation
@@ -75,6 +75,19 @@ def gangs(jobs: JobsOutcome) -> Json | None:
         "broken": found.broken,
         "lost_hours": _hours(found.lost),
         "incomplete_hours": _hours(found.incomplete),
+        "waits": [_waits(one) for one in found.waits],
+    }
+
+
+def _waits(one: GangWaits) -> Json:
+    """Return the waits of a queue's gangs; null if that part of them never started."""
+    median, longest = one.percentile(50), one.percentile(90)
+    return {
+        "queue": one.queue,
+        "gangs": one.gangs,
+        "started": len(one.waits),
+        "median_s": None if median is None else round(to_seconds(median), 3),
+        "p90_s": None if longest is None else round(to_seconds(longest), 3),
     }
 
 

@@ -6,19 +6,20 @@ of an evicted member is the same member.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.batch.info.group import group_info, group_name
+from fairlead.engine.batch.info.queue import DEFAULT_QUEUE
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.annotation import original_name
-from fairlead.whatif.outcome.jobs import GangTally
+from fairlead.whatif.outcome.jobs import GangTally, GangWaits
 
 
 @dataclass(slots=True)
@@ -32,13 +33,24 @@ class _Run:
 
 @dataclass(slots=True)
 class _Gang:
-    """A gang's members; `running` is keyed by uid, `done` by the name of the first incarnation."""
+    """A gang's members; `running` is keyed by uid, `done` by the name of the first incarnation.
+
+    `created` is when its group appeared, `started` when enough members ran for the first time.
+    """
 
     minimum: int = 0
+    queue: str = ""
+    created: Instant | None = None
+    started: Instant | None = None
     members: dict[str, None] = field(default_factory=dict)
     running: dict[str, _Run] = field(default_factory=dict)
     done: dict[str, _Run] = field(default_factory=dict)
     since: Instant = 0
+
+    def note_start(self, now: Instant) -> None:
+        """Set `started` if enough members run for the first time."""
+        if self.started is None and len(self.running) + len(self.done) >= self.minimum > 0:
+            self.started = now
 
     @property
     def is_incomplete(self) -> bool:
@@ -81,7 +93,10 @@ class GangRecorder:
     def _record(self, found: ApiObject, now: Instant) -> None:
         match found:
             case PodGroup():
-                self._gang(found.key).minimum = group_info(found).min_member
+                gang, info = self._gang(found.key), group_info(found)
+                gang.minimum, gang.queue = info.min_member, info.queue
+                gang.created = now if gang.created is None else gang.created
+                gang.note_start(now)
             case Pod():
                 name = group_name(found)
                 if name:
@@ -104,6 +119,7 @@ class GangRecorder:
             if uid not in gang.running:
                 self._count(gang, now)
                 gang.running[uid] = _Run(now, dict(pod_requests(pod, existing=True)))
+                gang.note_start(now)
         else:
             self._leave(uid, now)
 
@@ -160,7 +176,22 @@ class GangRecorder:
             broken=self._broken,
             lost=_sorted(self._lost),
             incomplete=_sorted(self._incomplete),
+            waits=tuple(_waits(gangs)),
         )
+
+
+def _waits(gangs: Iterable[_Gang]) -> Iterator[GangWaits]:
+    """Yields how long the gangs of each queue waited, sorted by queue."""
+    by_queue: dict[str, list[_Gang]] = defaultdict(list)
+    for gang in gangs:
+        by_queue[gang.queue or DEFAULT_QUEUE].append(gang)
+    for queue, its_gangs in sorted(by_queue.items()):
+        waits = (
+            one.started - one.created
+            for one in its_gangs
+            if one.started is not None and one.created is not None
+        )
+        yield GangWaits(queue, len(its_gangs), tuple(sorted(waits)))
 
 
 def _sorted(amounts: Counter[str]) -> dict[str, int]:

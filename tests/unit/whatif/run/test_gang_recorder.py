@@ -8,6 +8,7 @@ import pytest
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.batch_builders import make_group, make_task
+from fairlead.whatif.outcome.jobs import GangWaits
 from fairlead.whatif.run.gang_recorder import GangRecorder
 
 
@@ -123,3 +124,20 @@ def test_the_last_members_of_a_gang_that_is_nearly_done_are_not_too_few():
 
 def test_single_pods_are_no_gangs():
     assert Story(members=1).run().after(1).succeed().tally.gangs == 0
+
+
+def test_a_gang_waits_until_enough_members_run():
+    story = Story(members=3, minimum=2).after(1).run("g-0").after(1).run("g-1").after(1).run("g-2")
+    (waits,) = story.tally.waits
+    assert (waits.queue, waits.gangs) == ("default", 1)
+    assert waits.waits == (int(2 * 3600e9),)
+
+
+def test_a_gang_that_never_started_has_no_wait():
+    (waits,) = Story().run("g-0").after(5).tally.waits
+    assert (waits.gangs, waits.waits, waits.percentile(50)) == (1, (), None)
+
+
+def test_percentiles_count_the_gangs_that_never_started():
+    waits = GangWaits("q", 10, tuple(range(1, 9)))
+    assert [waits.percentile(percent) for percent in (1, 50, 80, 81, 90)] == [1, 5, 8, None, None]
