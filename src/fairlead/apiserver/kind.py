@@ -61,7 +61,7 @@ _SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
 
 
 def subresource(name: str, kind: str) -> Subresource:
-    """Returns the subresource `name` of a `kind`. Raises KeyError if there is none."""
+    """Return the subresource `name` of a `kind`. Raises KeyError if there is none."""
     row = _SUBRESOURCES_BY_NAME[name]
     return Subresource(name, row.kind.format(kind), row.verbs, row.group, row.version)
 
@@ -114,15 +114,15 @@ class DefinedType(Protocol):
         ...
 
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
-        """Returns `obj` pruned and defaulted; notes unknown fields. Raises TypeMismatchError."""
+        """Return `obj` pruned and defaulted; notes unknown fields. Raises TypeMismatchError."""
         ...
 
     def pruned(self, obj: Json) -> Json:
-        """Returns `obj` with unknown fields pruned."""
+        """Return `obj` with unknown fields pruned."""
         ...
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
-        """Yields the validation errors of `obj`, which is new or replaces `old`."""
+        """Yield the validation errors of `obj`, which is new or replaces `old`."""
         ...
 
 
@@ -192,7 +192,7 @@ class Kind:
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:
-        """Returns the subresource called `name`, None if the kind has none."""
+        """Return the subresource called `name`, None if the kind has none."""
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
@@ -235,7 +235,7 @@ _BY_TYPE: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 
 
 def _by_name() -> dict[str, Kind]:
-    """Returns every name of every kind, in lower case, alone and with its group."""
+    """Return every name of every kind, in lower case, alone and with its group."""
     names: dict[str, Kind] = {}
     for kind in KINDS:
         for name in (kind.plural, kind.kind.lower(), *kind.short_names):
@@ -292,12 +292,12 @@ CLUSTER_ROLE_BINDING: Final = _BY_NAME["clusterrolebinding"]
 
 
 def find_kind(name: str) -> Kind | None:
-    """Returns the kind for `name`: kind, plural or short name in any case, with group or not."""
+    """Return the kind for `name`: kind, plural or short name in any case, with group or not."""
     return _BY_NAME.get(name.lower())
 
 
 def kind_of(obj: Mapping[str, Any]) -> Kind:
-    """Returns the kind of a JSON object; guessed from the object if it is not in the table."""
+    """Return the kind of a JSON object; guessed from the object if it is not in the table."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     known = _BY_TYPE.get((api_version, kind))
     if known is not None:
@@ -308,7 +308,7 @@ def kind_of(obj: Mapping[str, Any]) -> Kind:
 
 
 def _plural(kind: str) -> str:
-    """Returns the usual plural; the definition of a custom resource may set a different one."""
+    """Return the usual plural; the definition of a custom resource may set a different one."""
     # upstream: apimachinery/pkg/api/meta/restmapper.go:UnsafeGuessKindToResource
     singular = kind.lower()
     if singular.endswith("s"):
@@ -321,7 +321,7 @@ _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 
 def version_order(version: str) -> tuple[int, int, int, str]:
-    """Returns a sort key for versions: v2, v1, v1beta2, v1beta1, v1alpha1, then the rest."""
+    """Return a sort key for versions: v2, v1, v1beta2, v1beta1, v1alpha1, then the rest."""
     # upstream: apimachinery/pkg/version/helpers.go:CompareKubeAwareVersionStrings
     match = _VERSION.fullmatch(version)
     if match is None:

@@ -31,7 +31,7 @@ class Mismatch:
         return _shown(self.found)
 
     def __str__(self) -> str:
-        """Returns `path: expected …, found …`, each value cut to a readable length."""
+        """Return `path: expected …, found …`, each value cut to a readable length."""
         return f"{self.path}: expected {_shown(self.expected)}, found {_shown(self.found)}"
 
 
@@ -43,7 +43,7 @@ class Remark:
     verdict: str = "corrected"
 
     def __str__(self) -> str:
-        """Returns `text`."""
+        """Return `text`."""
         return self.text
 
 

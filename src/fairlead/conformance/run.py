@@ -41,7 +41,7 @@ class FileResult:
         return self.cases - len(self.differences) - len(self.remarks)
 
     def __str__(self) -> str:
-        """Returns the file's path and its counts in one line."""
+        """Return the file's path and its counts in one line."""
         return f"{self.path.name}: {tally([self])}"
 
 

@@ -103,7 +103,7 @@ class AdmissionAttributes(Struct, frozen=True):
         return str((self.obj.get("metadata") or {}).get("namespace") or "")
 
     def with_object(self, obj: Json) -> AdmissionAttributes:
-        """Returns the same request with `obj` as its object."""
+        """Return the same request with `obj` as its object."""
         if obj is self.obj:
             return self
         return AdmissionAttributes(
@@ -125,7 +125,7 @@ class AdmissionPlugin(Protocol):
     """
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
-        """Returns the object for the next plugin. Raises ApiError.
+        """Return the object for the next plugin. Raises ApiError.
 
         The result is used for CREATE, for UPDATE, and for pods on LOAD. On LOAD, `storage` has all
         objects of the snapshot except its pods. A plugin that calls webhooks returns a generator,

@@ -47,7 +47,7 @@ def served_admission(
     authorities: Sequence[tuple[str, str]] = (),
     preemption_policies: bool = True,
 ) -> tuple[AdmissionPlugin, ...]:
-    """Returns the plugins of a server that clients write to.
+    """Return the plugins of a server that clients write to.
 
     `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
     resources; `authorities` are further CA ConfigMaps that ServiceAccount mounts;

@@ -49,7 +49,7 @@ def is_exempt(kind: Kind) -> bool:
 def matched_kind(
     rules: Sequence[Json], attributes: AdmissionAttributes, storage: Storage, *, is_exact: bool
 ) -> Kind | None:
-    """Returns the kind that a rule matches, preferably the request's own; None if no rule does."""
+    """Return the kind that a rule matches, preferably the request's own; None if no rule does."""
     if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
         return attributes.kind
     if is_exact:
@@ -109,13 +109,13 @@ def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Stora
 
 
 def _requester_authorizer(attributes: AdmissionAttributes) -> RequesterAuthorizer | None:
-    """Returns the authorizer for the requesting user; None for the server itself."""
+    """Return the authorizer for the requesting user; None for the server itself."""
     write = attributes.write
     return None if write.user is None else RequesterAuthorizer(write.rights, write.user)
 
 
 def _equivalent_kinds(kind: Kind, storage: Storage) -> Iterator[Kind]:
-    """Yields the kinds of other versions of the same objects."""
+    """Yield the kinds of other versions of the same objects."""
     if kind.custom is None:
         yield from (
             other

@@ -247,7 +247,7 @@ def _completed(attributes: AdmissionAttributes, completed: Completed) -> Admissi
 
 
 def _admitted(plugin: AdmissionPlugin, attributes: AdmissionAttributes, storage: Storage) -> Json:
-    """Returns the object that a plugin without webhooks admits. Raises ApiError."""
+    """Return the object that a plugin without webhooks admits. Raises ApiError."""
     admitted = plugin.admit(attributes, storage)
     assert isinstance(admitted, dict)
     return admitted

@@ -127,5 +127,5 @@ class SuspendableMethod(Generic[Instance, Parameters, Result]):
         self._function = function
 
     def __get__(self, instance: Instance, owner: type[Instance]) -> Suspendable[Parameters, Result]:
-        """Returns the method of `instance`."""
+        """Return the method of `instance`."""
         return Suspendable(partial(self._function, instance))

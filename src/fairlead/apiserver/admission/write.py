@@ -50,7 +50,7 @@ class Write:
     view: View | None = None
 
     def tracked(self, old: Json | None, new: Json) -> Json:
-        """Returns `new`, which has its defaults, with managed fields updated from `old`."""
+        """Return `new`, which has its defaults, with managed fields updated from `old`."""
         return new if self.track is None else self.track(old, new)
 
     def is_same(self, old: Json, new: Json) -> bool:

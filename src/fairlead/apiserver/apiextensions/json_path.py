@@ -40,7 +40,7 @@ class JsonPath:
     names: tuple[str, ...] | None
 
     def find(self, value: Any) -> Values:
-        """Returns the values at the path, in order."""
+        """Return the values at the path, in order."""
         found = [value]
         for step in self.steps:
             found = [inner for one in found for inner in step(one)]
@@ -67,7 +67,7 @@ def json_path(text: str) -> JsonPath:
 
 
 def plain_path(text: str) -> JsonPath:
-    """Returns the path of field names separated by dots; names may contain any characters."""
+    """Return the path of field names separated by dots; names may contain any characters."""
     names = tuple(text.removeprefix(".").split("."))
     return JsonPath(tuple(map(_named, names)), names)
 

@@ -59,19 +59,19 @@ class Authorizer(Protocol):
     """Decides whether requests are allowed, and lists the rules behind the decisions."""
 
     def __call__(self, attributes: AuthorizationAttributes) -> None:
-        """Returns if the request is allowed. Raises ApiError 403 otherwise."""
+        """Return if the request is allowed. Raises ApiError 403 otherwise."""
         ...
 
     def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
-        """Returns whether the request is allowed, and why."""
+        """Return whether the request is allowed, and why."""
         ...
 
     def rules_for(self, user: User, namespace: str) -> Sequence[Json]:
-        """Returns all rules that apply to the user in a namespace, or cluster-wide for ""."""
+        """Return all rules that apply to the user in a namespace, or cluster-wide for ""."""
         ...
 
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
-        """Returns the rules of the role that a roleRef in `namespace` names; None if missing."""
+        """Return the rules of the role that a roleRef in `namespace` names; None if missing."""
         ...
 
 

@@ -42,7 +42,7 @@ _CONDITION: Final = (
 
 
 def old_autoscaler(autoscaler: Json) -> Json:
-    """Returns an autoscaler of autoscaling/v2, converted to autoscaling/v1."""
+    """Return an autoscaler of autoscaling/v2, converted to autoscaling/v1."""
     spec = dict(autoscaler.get("spec") or {})
     status = {"currentReplicas": 0, "desiredReplicas": 0, **(autoscaler.get("status") or {})}
     metrics = spec.pop("metrics", None) or []
@@ -61,7 +61,7 @@ def old_autoscaler(autoscaler: Json) -> Json:
 
 
 def new_autoscaler(autoscaler: Json) -> Json:
-    """Returns an autoscaler of autoscaling/v1, converted to autoscaling/v2."""
+    """Return an autoscaler of autoscaling/v1, converted to autoscaling/v2."""
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     notes = (autoscaler.get("metadata") or {}).get("annotations") or {}
     metrics = [new_target(each) for each in _read(notes, _METRICS)]
@@ -88,7 +88,7 @@ def _set(obj: Json, name: str, value: Any) -> None:
 
 
 def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
-    """Returns `autoscaler` with the annotations `notes`, and no others of these names."""
+    """Return `autoscaler` with the annotations `notes`, and no others of these names."""
     meta = dict(autoscaler.get("metadata") or {})
     given = meta.pop("annotations", None) or {}
     kept = {key: value for key, value in given.items() if key not in _NAMES}
@@ -99,7 +99,7 @@ def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
 
 
 def _written(value: Any) -> str:
-    """Returns JSON as Go encodes it, with some HTML characters escaped."""
+    """Return JSON as Go encodes it, with some HTML characters escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_ESCAPED)
 
@@ -183,7 +183,7 @@ def _new_rules(rules: Json) -> Json:
 
 
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
-    """Returns the fields of an object that have the expected types; names match in any case."""
+    """Return the fields of an object that have the expected types; names match in any case."""
     if not isinstance(found, dict):
         return {}
     given = {name.lower(): value for name, value in found.items()}
@@ -268,17 +268,17 @@ _CURRENTS: Final[Mapping[str, Fields]] = {kind: _now(fields) for kind, fields in
 
 
 def old_target(metric: Json) -> Json:
-    """Returns an entry of `spec.metrics`, converted to v1."""
+    """Return an entry of `spec.metrics`, converted to v1."""
     return _old(metric, _TARGETS, _TARGET_ZEROS)
 
 
 def old_current(metric: Json) -> Json:
-    """Returns an entry of `status.currentMetrics`, converted to v1."""
+    """Return an entry of `status.currentMetrics`, converted to v1."""
     return _old(metric, _CURRENTS, _CURRENT_ZEROS)
 
 
 def new_target(metric: Json) -> Json:
-    """Returns an entry of `spec.metrics`, converted to v2."""
+    """Return an entry of `spec.metrics`, converted to v2."""
     made = _new(metric, _TARGETS, _TARGET_ZEROS)
     for source in _TARGETS:
         if source in made:
@@ -287,7 +287,7 @@ def new_target(metric: Json) -> Json:
 
 
 def new_current(metric: Json) -> Json:
-    """Returns an entry of `status.currentMetrics`, converted to v2."""
+    """Return an entry of `status.currentMetrics`, converted to v2."""
     return _new(metric, _CURRENTS, _CURRENT_ZEROS)
 
 

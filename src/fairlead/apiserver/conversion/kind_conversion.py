@@ -40,7 +40,7 @@ def is_converted(kind: Kind) -> bool:
 
 
 def shown(kind: Kind, obj: Json) -> Json:
-    """Returns a stored object, converted to the version of `kind`."""
+    """Return a stored object, converted to the version of `kind`."""
     if not is_converted(kind):
         return obj
     if kind.custom is not None:
@@ -50,7 +50,7 @@ def shown(kind: Kind, obj: Json) -> Json:
 
 
 def stored(kind: Kind, obj: Json) -> Json:
-    """Returns an object of `kind`, converted to the stored version."""
+    """Return an object of `kind`, converted to the stored version."""
     if not is_converted(kind):
         return obj
     _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)

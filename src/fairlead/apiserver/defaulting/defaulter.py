@@ -121,7 +121,7 @@ _COMPLETERS: Final[dict[Schema, Complete]] = {}
 
 
 def _completer(schema: Schema) -> Complete | None:
-    """Returns the compiled function that defaults values of this type; None if there is none."""
+    """Return the compiled function that defaults values of this type; None if there is none."""
     if not _concerned(schema):
         return None
     made = _COMPLETERS.get(schema)

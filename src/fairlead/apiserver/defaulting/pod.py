@@ -82,7 +82,7 @@ def _container(container: Json) -> Json:
 
 
 def pull_policy(image: str) -> str:
-    """Returns the default imagePullPolicy: Always for `latest`, or without tag and digest."""
+    """Return the default imagePullPolicy: Always for `latest`, or without tag and digest."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "IfNotPresent" if (tag and tag != "latest") or (digest and not tag) else "Always"

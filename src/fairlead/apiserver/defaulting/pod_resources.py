@@ -20,7 +20,7 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 
 
 def with_pod_level_requests(spec: Json) -> Json:
-    """Returns `spec`, whose containers have their defaults, with pod-level limits and requests.
+    """Return `spec`, whose containers have their defaults, with pod-level limits and requests.
 
     Raises QuantityError for a malformed quantity of a container.
     """
@@ -44,7 +44,7 @@ def is_supported(resource: str) -> bool:
 
 
 def _hugepages_limits(spec: Json, pod_level_requests: Json) -> Json:
-    """Returns the containers' hugepage limits, for sizes that the pod does not request."""
+    """Return the containers' hugepage limits, for sizes that the pod does not request."""
     return {
         name: text
         for name, text in _aggregated(spec, "limits").items()
@@ -58,12 +58,12 @@ def _overcommittable_requests(spec: Json) -> Json:
 
 
 def _aggregated(spec: Json, of: str) -> Json:
-    """Returns the sum over all containers; `of` is "requests" or "limits"."""
+    """Return the sum over all containers; `of` is "requests" or "limits"."""
     lists = {key: [_requesting(one, of) for one in spec.get(key) or ()] for key in _CONTAINER_LISTS}
     amounts = pod_requests(decode_as(Pod, {"spec": lists}))
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Returns `container` with the quantities under `of` as its requests."""
+    """Return `container` with the quantities under `of` as its requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

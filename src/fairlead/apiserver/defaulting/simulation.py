@@ -62,7 +62,7 @@ _JOB: Final = {
 
 
 def with_defaults(kind: Kind, obj: Json) -> Json:
-    """Returns `obj` with the defaults of its kind; the same object if none is missing.
+    """Return `obj` with the defaults of its kind; the same object if none is missing.
 
     Raises QuantityError if a pod-level sum needs a quantity that is malformed.
     """
@@ -111,7 +111,7 @@ def _namespace(namespace: Json) -> Json:
 
 
 def _spec(defaults: Json) -> Callable[[Json], Json]:
-    """Returns a rule that fills `defaults` into spec."""
+    """Return a rule that fills `defaults` into spec."""
 
     def rule(obj: Json) -> Json:
         return replaced(obj, "spec", filled(obj.get("spec", {}), defaults))

@@ -87,7 +87,7 @@ def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
 
 
 def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
-    """Returns `obj` converted from version `one` to version `other`."""
+    """Return `obj` converted from version `one` to version `other`."""
     return shown(other, stored(one, obj))
 
 

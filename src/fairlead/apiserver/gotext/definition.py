@@ -77,7 +77,7 @@ _HOISTED: Final = ("Schema", "Subresources", "AdditionalPrinterColumns", "Select
 
 
 def shown_rule(rule: Json) -> Json:
-    """Returns a validation rule as an error quotes it."""
+    """Return a validation rule as an error quotes it."""
     return {shown: rule.get(key, zero) for shown, key, zero in _RULE}
 
 
@@ -90,7 +90,7 @@ def shown_versions(versions: list[Json]) -> list[Json]:
 
 
 def shown_schema(raw: Json) -> Json:
-    """Returns a schema as an error quotes it."""
+    """Return a schema as an error quotes it."""
     return {shown: _shown(key, raw.get(key, zero)) for shown, key, zero in _SCHEMA}
 
 

@@ -56,7 +56,7 @@ def _policy_binding(obj: Json, now: int) -> list[Cell]:
 
 
 def _go_selector(selector: Json) -> str:
-    """Returns a selector as Go prints it."""
+    """Return a selector as Go prints it."""
     match_labels = mapping(selector, "matchLabels")
     named = "".join(f"{key}: {match_labels[key]}," for key in sorted(match_labels))
     terms = "".join(map(_go_requirement, items(selector, "matchExpressions")))
@@ -87,13 +87,13 @@ def _flow_schema(obj: Json, now: int) -> list[Cell]:
 
 
 def _by_precedence(obj: Json) -> tuple[int, str]:
-    """Returns a sort key that puts FlowSchemas in their matching order."""
+    """Return a sort key that puts FlowSchemas in their matching order."""
     # upstream: pkg/printers/internalversion/printers.go:printFlowSchemaList
     return number(obj, "spec", "matchingPrecedence"), name_of(obj)
 
 
 def _priority_level(obj: Json, now: int) -> list[Cell]:
-    """Returns the row of a priority level; an exempt level does not show its shares."""
+    """Return the row of a priority level; an exempt level does not show its shares."""
     spec = mapping(obj, "spec")
     queuing = mapping(spec, "limited", "limitResponse", "queuing")
     values = (

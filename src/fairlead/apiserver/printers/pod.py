@@ -56,7 +56,7 @@ def _cells(pod: Json, now: int) -> list[Cell]:
 
 
 def _conditions(pod: Json) -> list[Json]:
-    """Returns the condition Completed of a terminated pod."""
+    """Return the condition Completed of a terminated pod."""
     phase = text(pod, "status", "phase")
     if phase not in _TERMINAL_PHASES:
         return []
@@ -133,7 +133,7 @@ def _count_init_containers(pod: Json, tally: _Tally) -> bool:
 
 
 def _outcome(terminated: Json) -> str:
-    """Returns why a container terminated."""
+    """Return why a container terminated."""
     if terminated.get("reason"):
         return text(terminated, "reason")
     if number(terminated, "signal"):

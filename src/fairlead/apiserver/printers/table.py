@@ -87,7 +87,7 @@ CUSTOM: Final = core.NAMED
 
 
 def printer_of(kind: str) -> Printer:
-    """Returns the printer of a built-in kind."""
+    """Return the printer of a built-in kind."""
     return PRINTERS.get(kind, DEFAULT)
 
 
@@ -98,7 +98,7 @@ _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
-    """Returns `columnDefinitions` and `rows` for the printer of `kind`, see `table_with`."""
+    """Return `columnDefinitions` and `rows` for the printer of `kind`, see `table_with`."""
     return table_with(_printer_of(kind), kind, objects, now, include)
 
 
@@ -111,7 +111,7 @@ def _printer_of(kind: Kind) -> Printer:
 def table_with(
     printer_: Printer, kind: Kind, objects: Iterable[Json], now: int, include: str
 ) -> Json:
-    """Returns `columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
+    """Return `columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
 
     `include` is one of INCLUDES. Raises ApiError 400.
     """
@@ -131,7 +131,7 @@ def _row(printer_: Printer, obj: Json, now: int) -> Json:
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
-    """Returns the part of an object to embed in its row. Raises ApiError 400."""
+    """Return the part of an object to embed in its row. Raises ApiError 400."""
     if include not in INCLUDES:
         raise bad_request(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
@@ -147,7 +147,7 @@ def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
 
 
 def _metadata(kind: Kind, obj: Json) -> Json:
-    """Returns an object's metadata in its internal version."""
+    """Return an object's metadata in its internal version."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta: Json = obj.get("metadata", {})
     annotations = meta.get("annotations") or {}

@@ -56,7 +56,7 @@ _INT_OR_STRING: Final[Mapping[int, Layout]] = {
 
 
 def text(value: bytes) -> str:
-    """Returns UTF-8 text, with invalid bytes replaced by U+FFFD."""
+    """Return UTF-8 text, with invalid bytes replaced by U+FFFD."""
     # upstream: encoding/json of texts that were read from protobuf
     return _INVALID_BYTES.sub("\ufffd", value.decode(errors="surrogateescape"))
 
@@ -70,13 +70,13 @@ def _int32(value: int) -> int:
 
 
 def _timestamp(message: bytes) -> tuple[int, int]:
-    """Returns the seconds since 1970, and nanoseconds."""
+    """Return the seconds since 1970, and nanoseconds."""
     parts = dict(fields(message, "Timestamp", _TIMESTAMP))
     return _int64(parts.get(1, 0)), _int32(parts.get(2, 0))
 
 
 def _time(message: bytes) -> str | None:
-    """Returns a timestamp in whole seconds; None if it is not set."""
+    """Return a timestamp in whole seconds; None if it is not set."""
     # upstream: apimachinery/pkg/apis/meta/v1/time_proto.go:Unmarshal
     return format_timestamp(_timestamp(message)[0] * NANOSECONDS_PER_SECOND) if message else None
 
@@ -98,7 +98,7 @@ def _int_or_string(message: bytes) -> int | str:
 
 
 def _any(message: bytes) -> Any:
-    """Returns the JSON in a RawExtension."""
+    """Return the JSON in a RawExtension."""
     raw = dict(fields(message, "RawExtension", _ONE_RAW)).get(1, b"")
     return parse_json(raw) if raw else None
 
@@ -155,7 +155,7 @@ class MessageType:
 
 @cache
 def message_type(schema: Schema) -> MessageType:
-    """Returns the message type of an object's schema."""
+    """Return the message type of an object's schema."""
     name = schema.definition.rpartition(".")[2]
     return _message_type(name, schema, numbers().get(schema.definition, {}))
 
@@ -175,7 +175,7 @@ def _message_type(name_: str, schema: Schema, by_number: FieldNumbers) -> Messag
 
 
 def _layouts(schema: Schema) -> tuple[int, ...]:
-    """Returns the wire types of a field's values; lists of numbers may be packed into bytes."""
+    """Return the wire types of a field's values; lists of numbers may be packed into bytes."""
     if schema.type is Type.LIST and schema.items is not None:
         item_layouts = _layouts(schema.items)
         return item_layouts if BYTES in item_layouts else (*item_layouts, BYTES)
@@ -185,7 +185,7 @@ def _layouts(schema: Schema) -> tuple[int, ...]:
 
 
 def _go_name(name: str, schema: Schema) -> str:
-    """Returns the field's name in Go, approximately; errors about malformed messages quote it."""
+    """Return the field's name in Go, approximately; errors about malformed messages quote it."""
     if name == "metadata" and schema.type is Type.OBJECT:
         return schema.definition.rpartition(".")[2]
     initials = _INITIALS.match(name)
@@ -195,7 +195,7 @@ def _go_name(name: str, schema: Schema) -> str:
 
 @cache
 def numbers() -> Mapping[str, FieldNumbers]:
-    """Returns the field numbers of all types with messages, by definition name."""
+    """Return the field numbers of all types with messages, by definition name."""
     path = files("fairlead.apiserver.protobuf").joinpath("data", "numbers.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     return msgspec.json.decode(content, type=dict[str, dict[str, Any]])
@@ -216,7 +216,7 @@ _TYPE_META: Final[Mapping[int, Layout]] = {1: ((BYTES,), "APIVersion"), 2: ((BYT
 
 
 def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
-    """Returns the object in `body`; `api_version` and `kind` are used if the envelope has none.
+    """Return the object in `body`; `api_version` and `kind` are used if the envelope has none.
 
     For a kind without a message type, only the type is returned. Raises ApiError 400 for a
     malformed message.
@@ -250,7 +250,7 @@ def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
 
 
 def _valid_version(api_version: str) -> str:
-    """Returns an apiVersion in canonical form; "" if it is malformed."""
+    """Return an apiVersion in canonical form; "" if it is malformed."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:FromAPIVersionAndKind
     group, _, version = api_version.rpartition("/")
     if not version or "/" in group:
@@ -259,7 +259,7 @@ def _valid_version(api_version: str) -> str:
 
 
 def _envelope(body: bytes) -> tuple[str, str, bytes]:
-    """Returns apiVersion, kind and the raw message in `body`. Raises WireError."""
+    """Return apiVersion, kind and the raw message in `body`. Raises WireError."""
     if not body:
         raise WireError("empty data")
     if not body.startswith(MAGIC):
@@ -280,7 +280,7 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 
 def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
-    """Returns an object's fields in the schema's order, merged with an earlier `partial` part."""
+    """Return an object's fields in the schema's order, merged with an earlier `partial` part."""
     obj: Json = {} if partial is None else partial
     for number, value in fields(message, message_type_.name, message_type_.layouts):
         slot = message_type_.field_types[number]
@@ -307,14 +307,14 @@ def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
 
 
 def _items(schema: Schema, value: Any) -> list[Any]:
-    """Returns one item of a list, or the numbers of a packed list."""
+    """Return one item of a list, or the numbers of a packed list."""
     if schema.type not in OF_VARINT or not isinstance(value, bytes):
         return [_value(schema, value)]
     return [_value(schema, item) for item in varints(value)]
 
 
 def _entry(schema: Schema, value: Any) -> Any:
-    """Returns the value of a map entry; lists are wrapped in a message, zero values are absent."""
+    """Return the value of a map entry; lists are wrapped in a message, zero values are absent."""
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))
         return [_value(schema.items, item) for _, item in items]

@@ -57,14 +57,14 @@ class AdmissionControl:
         subresource: str = "",
         write: Write = PLAIN,
     ) -> AdmissionAttributes:
-        """Returns the admission attributes of a request; only clients' requests are reinvoked."""
+        """Return the admission attributes of a request; only clients' requests are reinvoked."""
         reinvocation = None
         if write.user is not None:
             reinvocation = ReinvocationContext(partial(self._complete, kind))
         return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
     def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
-        """Returns `attributes` with the object as changed by the mutating plugins.
+        """Return `attributes` with the object as changed by the mutating plugins.
 
         Raises ApiError.
         """

@@ -27,7 +27,7 @@ def _schema(kind: Kind) -> Schema | None:
 
 
 def decode(kind: Kind, obj: Json) -> Json:
-    """Returns `obj` decoded by its type. Raises ApiError 400 for a value of the wrong type."""
+    """Return `obj` decoded by its type. Raises ApiError 400 for a value of the wrong type."""
     schema = _schema(kind)
     if schema is None:
         return obj
@@ -39,7 +39,7 @@ def decode(kind: Kind, obj: Json) -> Json:
 
 
 def default(kind: Kind, obj: Json) -> Json:
-    """Returns `obj`, which is decoded, with its defaults. Raises ApiError 400."""
+    """Return `obj`, which is decoded, with its defaults. Raises ApiError 400."""
     schema = _schema(kind)
     if schema is not None:
         try:
@@ -51,7 +51,7 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
-    """Returns `new`, derived from `old`, with the empty fields that its type always encodes."""
+    """Return `new`, derived from `old`, with the empty fields that its type always encodes."""
     schema = _schema(kind)
     if schema is None:
         return new
@@ -63,7 +63,7 @@ def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
 
 @lru_cache(maxsize=256)
 def zero_status(kind: Kind) -> Any:
-    """Returns the status of an object before the first status write; None if it has none."""
+    """Return the status of an object before the first status write; None if it has none."""
     schema = _schema(kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")
 

@@ -44,7 +44,7 @@ class Deletion:
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """Returns `obj` with the finalizer of the propagation policy, and without the opposite one."""
+    """Return `obj` with the finalizer of the propagation policy, and without the opposite one."""
     meta = obj["metadata"]
     before = meta.get("finalizers", [])
     policy = deletion.policy or _default_policy(strategy, before)
@@ -72,7 +72,7 @@ def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
 def marked_for_deletion(
     strategy: ResourceStrategy, obj: Json, now: int, grace_period_s: int | None
 ) -> Json:
-    """Returns `obj` marked for deletion; `obj` itself if nothing changes.
+    """Return `obj` marked for deletion; `obj` itself if nothing changes.
 
     If `grace_period_s` is None, the object's own grace period applies.
     """
@@ -89,7 +89,7 @@ def marked_for_deletion(
 
 
 def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
-    """Returns `obj` with deletionTimestamp, and with a higher generation, for controllers."""
+    """Return `obj` with deletionTimestamp, and with a higher generation, for controllers."""
     gone_at = now + grace_period_s * NANOSECONDS_PER_SECOND
     meta = {
         **obj["metadata"],
@@ -109,7 +109,7 @@ def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
 
 
 def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """Returns `obj`, already marked for deletion; a shorter grace period replaces the old one."""
+    """Return `obj`, already marked for deletion; a shorter grace period replaces the old one."""
     meta = obj["metadata"]
     left_s = meta.get("deletionGracePeriodSeconds")
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:

@@ -78,7 +78,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
 
 
 def budgets_of(store: Store, pod: Json) -> list[Json]:
-    """Returns the budgets that select `pod`, sorted by name.
+    """Return the budgets that select `pod`, sorted by name.
 
     An empty selector selects the whole namespace.
     """
@@ -129,7 +129,7 @@ def _spares_unhealthy(budget: Json) -> bool:
 
 
 def _refusal(budget: Json) -> ApiError | None:
-    """Returns the refusal if `budget` does not allow the eviction, else None."""
+    """Return the refusal if `budget` does not allow the eviction, else None."""
     meta, status = budget["metadata"], budget.get("status", {})
     name, namespace = meta["name"], meta["namespace"]
     allowed = status.get("disruptionsAllowed", 0)

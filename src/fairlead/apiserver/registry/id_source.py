@@ -18,14 +18,14 @@ class IdSource(Protocol):
     """A source of ids that never returns the same id twice."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """Returns the uid of a new object of that name."""
+        """Return the uid of a new object of that name."""
         ...
 
     def new_suffix(self) -> str:
-        """Returns `SUFFIX_LENGTH` characters of `SUFFIX_ALPHABET` for a generated name."""
+        """Return `SUFFIX_LENGTH` characters of `SUFFIX_ALPHABET` for a generated name."""
         ...
 
 
 def generated_name(prefix: str, suffix: str) -> str:
-    """Returns the name for `generateName: prefix`."""
+    """Return the name for `generateName: prefix`."""
     return prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH] + suffix

@@ -38,7 +38,7 @@ def prepared_for_create(
     timestamp: str,
     zero_status: Json | None = None,
 ) -> Json:
-    """Returns `obj` with the metadata and status of a new object."""
+    """Return `obj` with the metadata and status of a new object."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}
     if kind.has_generation:
@@ -54,7 +54,7 @@ def prepared_for_create(
 
 
 def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Returns `new` with the server-owned metadata of `old` and the resulting generation."""
+    """Return `new` with the server-owned metadata of `old` and the resulting generation."""
     before = old["metadata"]
     ignored = (*_SERVERS_METADATA, "selfLink")
     meta = {key: value for key, value in new["metadata"].items() if key not in ignored}
@@ -72,7 +72,7 @@ def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: 
 
 
 def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Returns `old` with the status of `new`, and with metadata that a status write may change."""
+    """Return `old` with the status of `new`, and with metadata that a status write may change."""
     before, after = old["metadata"], new["metadata"]
     written = strategy.metadata_with_status
     meta = {key: value for key, value in before.items() if key not in written}
@@ -88,7 +88,7 @@ def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json)
 
 
 def with_spec(old: Json, spec: Json) -> Json:
-    """Returns `old` with `spec`, and with the next generation if `spec` differs."""
+    """Return `old` with `spec`, and with the next generation if `spec` differs."""
     if spec == old.get("spec"):
         return old
     meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
@@ -96,7 +96,7 @@ def with_spec(old: Json, spec: Json) -> Json:
 
 
 def with_null_lists(paths: tuple[FieldPath, ...], obj: Json) -> Json:
-    """Returns `obj` with null for empty lists at `paths`, as upstream's storage returns them."""
+    """Return `obj` with null for empty lists at `paths`, as upstream's storage returns them."""
     for path in paths:
         obj = _with_null_list(obj, path)
     return obj
@@ -114,7 +114,7 @@ def _with_null_list(obj: Json, path: FieldPath) -> Json:
 
 
 def with_mirrored_field(mirrored: MirroredField | None, obj: Json) -> Json:
-    """Returns `obj` with a single field and the first item of its list made equal.
+    """Return `obj` with a single field and the first item of its list made equal.
 
     The single field has precedence.
     """

@@ -37,9 +37,9 @@ class Registry:
     validator: Validator
 
     def strategy(self, kind: Kind) -> ResourceStrategy:
-        """Returns the strategy of a kind, or the default strategy."""
+        """Return the strategy of a kind, or the default strategy."""
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
 
     def rules(self, kind: Kind) -> KindRules:
-        """Returns the validation rules of a kind."""
+        """Return the validation rules of a kind."""
         return self.strategy(kind).rules_of(kind)

@@ -81,15 +81,15 @@ class ServedKinds:
             self._index()
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """Returns the kind at a path, None if none is served there."""
+        """Return the kind at a path, None if none is served there."""
         return self._by_path.get((group, version, plural))
 
     def of_type(self, api_version: str, kind: str) -> Kind | None:
-        """Returns the kind called `kind` in `api_version`, None if it is not served."""
+        """Return the kind called `kind` in `api_version`, None if it is not served."""
         return self._by_type.get((api_version, kind))
 
     def kind_of(self, obj: Mapping[str, Any]) -> Kind:
-        """Returns the kind of a JSON object.
+        """Return the kind of a JSON object.
 
         If it is not served, a kind guessed from the object.
         """
@@ -97,15 +97,15 @@ class ServedKinds:
         return known or kind_of(obj)
 
     def groups(self) -> tuple[str, ...]:
-        """Returns the groups in order of preference, the core group first."""
+        """Return the groups in order of preference, the core group first."""
         return tuple(self._groups)
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """Returns the versions of a group, the preferred one first; [] if it is not served."""
+        """Return the versions of a group, the preferred one first; [] if it is not served."""
         return tuple(self._groups.get(group, ()))
 
     def kinds(self, group: str, version: str) -> tuple[Kind, ...]:
-        """Returns the kinds of a group's version, keyed by name; {} if it is not served."""
+        """Return the kinds of a group's version, keyed by name; {} if it is not served."""
         return self._groups.get(group, {}).get(version, ())
 
     def is_built_in(self, group: str) -> bool:
@@ -114,7 +114,7 @@ class ServedKinds:
         return any(not kind.is_custom for kinds in versions for kind in kinds)
 
     def all_kinds(self) -> tuple[Kind, ...]:
-        """Returns every kind in every version, in order."""
+        """Return every kind in every version, in order."""
         versions = (kinds for group in self._groups.values() for kinds in group.values())
         return tuple(kind for kinds in versions for kind in kinds)
 

@@ -59,7 +59,7 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
 def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | None:
-    """Returns the strategy of a kind: the rules of names, and what the simulation needs besides."""
+    """Return the strategy of a kind: the rules of names, and what the simulation needs besides."""
     if resource in scheduling.BATCH_STRATEGIES:  # custom resources only on an API server
         return None
     update = served.rules.update if resource in _COMPARED else None

@@ -142,7 +142,7 @@ def load(
 def as_stored(
     manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
 ) -> tuple[Kind, Json]:
-    """Returns `manifest` as a server would store it, without version. Raises ApiError."""
+    """Return `manifest` as a server would store it, without version. Raises ApiError."""
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
     rules = registry.rules(kind)
@@ -161,7 +161,7 @@ def as_stored(
 
 
 def located(kind: Kind, obj: Json) -> Json:
-    """Returns `obj` with a namespace if its kind is namespaced, else without one."""
+    """Return `obj` with a namespace if its kind is namespaced, else without one."""
     meta = obj.get("metadata", {})
     if not isinstance(meta, dict) or kind.namespaced == bool(meta.get("namespace")):
         return obj

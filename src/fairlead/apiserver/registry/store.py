@@ -106,22 +106,22 @@ class Store:
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Returns the object of that name, or None; `namespace` is "" for cluster-scoped kinds."""
+        """Return the object of that name, or None; `namespace` is "" for cluster-scoped kinds."""
         return self.storage.find(kind, namespace, name)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Returns the object of that name. Raises ApiError 404."""
+        """Return the object of that name. Raises ApiError 404."""
         found = self.storage.find(kind, namespace, name)
         if found is None:
             raise not_found(kind, namespace, name)
         return found
 
     def list(self, kind: Kind, namespace: str | None = None) -> Objects:
-        """Returns the objects of a kind in one or all namespaces, sorted by namespace and name."""
+        """Return the objects of a kind in one or all namespaces, sorted by namespace and name."""
         return list(self.storage.items(kind, namespace))
 
     def changes_since(self, version: int) -> Changes:
-        """Returns the changes after `version`, in order. Raises ApiError 410 if some are lost."""
+        """Return the changes after `version`, in order. Raises ApiError 410 if some are lost."""
         return self.storage.changes_since(version)
 
     def subscribe(self, listener: Callable[[StoredChange], None]) -> Callable[[], None]:
@@ -442,17 +442,17 @@ class Store:
     # --- stages ----------------------------------------------------------------------------
 
     def completed(self, kind: Kind, obj: Json) -> Json:
-        """Returns `obj` decoded by its type, with its defaults. Raises ApiError 400."""
+        """Return `obj` decoded by its type, with its defaults. Raises ApiError 400."""
         return self.registry.default(kind, self.registry.decode(kind, obj))
 
     def _decoded(self, manifest: Mapping[str, Any]) -> tuple[Kind, Json]:
-        """Returns a manifest's kind, and the manifest decoded by its type. Raises ApiError 400."""
+        """Return a manifest's kind, and the manifest decoded by its type. Raises ApiError 400."""
         obj = without_nulls(dict(manifest))
         kind = kind_of(obj)
         return kind, self.registry.decode(kind, obj)
 
     def _named(self, kind: Kind, strategy: ResourceStrategy, obj: Json) -> Json:
-        """Returns `obj`, with a generated name if it has generateName and no name."""
+        """Return `obj`, with a generated name if it has generateName and no name."""
         meta = obj.get("metadata", {})
         if not isinstance(meta, dict) or meta.get("name") or not meta.get("generateName"):
             return obj
@@ -481,7 +481,7 @@ def _begin_create(strategy: ResourceStrategy, obj: Json, preparation: Preparatio
 
 
 def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationContext) -> Json:
-    """Returns a new object with the fields that the strategy sets."""
+    """Return a new object with the fields that the strategy sets."""
     if strategy.prepare_for_create is not None:
         obj = strategy.prepare_for_create(obj, preparation)
     return with_null_lists(strategy.null_when_empty, obj)
@@ -490,7 +490,7 @@ def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationCont
 def _updated(
     strategy: ResourceStrategy, old: Json, new: Json, preparation: PreparationContext
 ) -> Json:
-    """Returns an updated object with the fields that the strategy sets or keeps."""
+    """Return an updated object with the fields that the strategy sets or keeps."""
     if strategy.prepare_for_update is not None:
         new = strategy.prepare_for_update(old, new, preparation)
     return with_null_lists(strategy.null_when_empty, new)

@@ -175,7 +175,7 @@ class StoredForm:
 def _interned(
     known: dict[bytes, Part | None], part: Part, is_valid: Callable[[Part], bool]
 ) -> Part | None:
-    """Returns the first part with the same content as `part`; None if it is not valid."""
+    """Return the first part with the same content as `part`; None if it is not valid."""
     key = _ENCODE(part)
     if key not in known:
         known[key] = part if is_valid(part) else None

@@ -31,7 +31,7 @@ FieldReader = Callable[[Json], str]
 
 
 def text_field(*path: str, absent: str = "") -> FieldReader:
-    """Returns a function that reads the field at `path` as text; `absent` if it is missing."""
+    """Return a function that reads the field at `path` as text; `absent` if it is missing."""
 
     def read(obj: Json) -> str:
         value: Any = obj
@@ -198,7 +198,7 @@ class ResourceStrategy:
     storage_prefix: str = ""
 
     def rules_of(self, kind: Kind) -> KindRules:
-        """Returns the rules of the version in which the request is made."""
+        """Return the rules of the version in which the request is made."""
         return self.rules_in_version.get(kind.api_version, self.rules)
 
 

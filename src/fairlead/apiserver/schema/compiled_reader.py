@@ -32,7 +32,7 @@ class UnusualError(Exception):
 
 
 def reader_of(schema: Schema) -> Reader:
-    """Returns the compiled function that reads values of this type; it raises UnusualError."""
+    """Return the compiled function that reads values of this type; it raises UnusualError."""
     made = _READERS.get(schema)
     return _compiled(schema) if made is None else made
 

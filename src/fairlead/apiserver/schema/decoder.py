@@ -41,7 +41,7 @@ CACHE_SIZE: Final = 1 << 7
 
 
 def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Returns `value` in stored form, and notes about unknown and duplicate fields.
+    """Return `value` in stored form, and notes about unknown and duplicate fields.
 
     Raises TypeMismatchError for the first value of a wrong type.
     """
@@ -50,7 +50,7 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 
 def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
-    """Returns `value`, at `location`, in stored form. Raises TypeMismatchError."""
+    """Return `value`, at `location`, in stored form. Raises TypeMismatchError."""
     try:
         return reader_of(schema)(value)
     except UnusualError:
@@ -58,14 +58,14 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Returns the same as `read` for any value; `compiled_reader` is faster for usual values."""
+    """Return the same as `read` for any value; `compiled_reader` is faster for usual values."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
-    """Returns the stored form of an empty object of this type.
+    """Return the stored form of an empty object of this type.
 
     It is shared, so do not mutate it.
     """
@@ -92,7 +92,7 @@ class _Walk:
         self.mismatch: TypeMismatchError | None = None
 
     def value(self, schema: Schema, value: Any, location: FieldLocation, before: Any = None) -> Any:
-        """Returns `value`, decoded into the value `before` of an earlier occurrence.
+        """Return `value`, decoded into the value `before` of an earlier occurrence.
 
         Raises TypeMismatchError for a failure that ends the decoding.
         """
@@ -195,7 +195,7 @@ class _Walk:
         return made
 
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
-        """Returns a list of bytes written as numbers."""
+        """Return a list of bytes written as numbers."""
         numbers = [
             0
             if one is None

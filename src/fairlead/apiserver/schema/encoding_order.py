@@ -28,13 +28,13 @@ PLANS_MAX: Final = 32
 
 
 def ordered(schema: Schema, value: Any) -> Any:
-    """Returns `value`, of type `schema`, with its members in order; unknown members come last."""
+    """Return `value`, of type `schema`, with its members in order; unknown members come last."""
     order = _order_of(schema)
     return value if order is None else order(value)
 
 
 def ordered_by_name(value: Any) -> Any:
-    """Returns `value` with its members sorted by name, at every depth."""
+    """Return `value` with its members sorted by name, at every depth."""
     if isinstance(value, dict):
         items = {key: ordered_by_name(item) for key, item in value.items()}
         return _by_name(items, value if not _is_changed(value, items) else items)
@@ -117,7 +117,7 @@ def _map(inner: _Order | None, value: Any) -> Any:
 
 
 def _by_name(made: Json, like_that: Json) -> Json:
-    """Returns `made` sorted by name.
+    """Return `made` sorted by name.
 
     Returns `like_that`, which is equal, if that is already sorted.
     """

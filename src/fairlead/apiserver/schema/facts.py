@@ -100,22 +100,22 @@ _UNKNOWN: Final = TypeFacts()
 
 
 def facts_of(type_name: str) -> TypeFacts:
-    """Returns the facts about `type_name`, such as `core.v1.Container`; empty if it has none."""
+    """Return the facts about `type_name`, such as `core.v1.Container`; empty if it has none."""
     return _all_facts().get(type_name, _UNKNOWN)
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """Returns the allowed values of field `name` of that type. Raises KeyError."""
+    """Return the allowed values of field `name` of that type. Raises KeyError."""
     return _all_facts()[type_name].fields[name].values
 
 
 def default_of(type_name: str, name: str) -> Any:
-    """Returns the default of field `name` of that type. Raises KeyError."""
+    """Return the default of field `name` of that type. Raises KeyError."""
     return _all_facts()[type_name].defaults[name]
 
 
 def known_types() -> tuple[str, ...]:
-    """Returns the types that have facts."""
+    """Return the types that have facts."""
     return tuple(_all_facts())
 
 

@@ -54,7 +54,7 @@ class FieldLocation:
         return ".".join(names)
 
     def type_name(self, schema: Schema) -> str:
-        """Returns the Go type of a value at this location; `schema` is the value's own."""
+        """Return the Go type of a value at this location; `schema` is the value's own."""
         depth = 0
         location = self
         while location.parent is not None:
@@ -70,7 +70,7 @@ class FieldLocation:
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 
     def _way(self) -> list[FieldLocation]:
-        """Returns the locations from the root's child down to this one."""
+        """Return the locations from the root's child down to this one."""
         way: list[FieldLocation] = []
         location = self
         while location.parent is not None:

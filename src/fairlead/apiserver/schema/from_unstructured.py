@@ -19,7 +19,7 @@ _INT64: Final = 1 << 63
 
 
 def restored(schema: Schema, value: Any) -> Any:
-    """Returns `value` with its numbers converted to the types of their fields."""
+    """Return `value` with its numbers converted to the types of their fields."""
     inner = schema.items
     match value:
         case dict() if schema.type is Type.OBJECT:

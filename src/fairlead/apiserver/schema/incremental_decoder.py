@@ -15,7 +15,7 @@ _ABSENT: Final = object()
 
 
 def changed(schema: Schema, old: Any, new: Any) -> Any:
-    """Returns `new` in stored form; `old`, in stored form already, shares parts with it.
+    """Return `new` in stored form; `old`, in stored form already, shares parts with it.
 
     Raises TypeMismatchError for a value of a wrong type; its path starts at that value.
     """

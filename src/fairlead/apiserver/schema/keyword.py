@@ -18,7 +18,7 @@ Broken = tuple[str, Any]
 def broken_keywords(
     keywords: Mapping[str, Any], value: Any, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """Yields the keywords that `value` violates.
+    """Yield the keywords that `value` violates.
 
     `matches` returns whether a pattern occurs in a string.
     """
@@ -41,7 +41,7 @@ def broken_keywords(
 def _broken_by_text(
     keywords: Mapping[str, Any], text: str, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """Yields the first keyword about strings that is violated."""
+    """Yield the first keyword about strings that is violated."""
     least, most = keywords.get("minLength"), keywords.get("maxLength")
     pattern = keywords.get("pattern")
     if most is not None and len(text) > most:

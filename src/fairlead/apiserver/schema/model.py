@@ -153,12 +153,12 @@ class SchemaSet:
         return tuple(self._table.kinds)
 
     def of_kind(self, api_version: str, kind: str) -> Schema | None:
-        """Returns the type of a kind's objects, None for kinds that are not built in."""
+        """Return the type of a kind's objects, None for kinds that are not built in."""
         name = self._table.kinds.get(f"{api_version}/{kind}")
         return self.of_definition(name) if name else None
 
     def of_definition(self, name: str) -> Schema:
-        """Returns the type `name`, such as `io.k8s.api.core.v1.Container`. Raises KeyError."""
+        """Return the type `name`, such as `io.k8s.api.core.v1.Container`. Raises KeyError."""
         made = self._made.get(name)
         if made is not None:
             return made
@@ -175,7 +175,7 @@ class SchemaSet:
         return self._made[name]
 
     def _of_field(self, row: _FieldRow) -> Schema:
-        """Returns the type of a field; the field may be granular although its type is atomic."""
+        """Return the type of a field; the field may be granular although its type is atomic."""
         schema = self._of_type(row.t)
         return replace(schema, topology=ElementRelationship.GRANULAR) if row.g else schema
 
@@ -191,7 +191,7 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    """Returns the type `name`, such as `int32`, or `any#Definition` if it is opaque."""
+    """Return the type `name`, such as `int32`, or `any#Definition` if it is opaque."""
     sort, _, definition = name.partition("#")
     topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)
@@ -199,19 +199,19 @@ def _scalar(name: str) -> Schema:
 
 @cache
 def schemas(version: str = VERSION) -> SchemaSet:
-    """Returns the types of a shipped version of Kubernetes."""
+    """Return the types of a shipped version of Kubernetes."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}.json.gz")
     return SchemaSet(zlib.decompress(path.read_bytes(), _GZIP))
 
 
 @cache
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """Returns the descriptions of definitions ("") and fields, by definition and field."""
+    """Return the descriptions of definitions ("") and fields, by definition and field."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     return msgspec.json.decode(content, type=dict[str, dict[str, str]])
 
 
 def schema_of(api_version: str, kind: str) -> Schema | None:
-    """Returns the type of a built-in kind's objects; None for any other kind."""
+    """Return the type of a built-in kind's objects; None for any other kind."""
     return schemas().of_kind(api_version, kind)

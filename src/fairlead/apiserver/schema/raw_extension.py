@@ -29,7 +29,7 @@ class _Revision(msgspec.Struct):
 
 
 def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """Returns `obj`, parsed from `body` (JSON), with the original text of its member `data`."""
+    """Return `obj`, parsed from `body` (JSON), with the original text of its member `data`."""
     data = obj.get("data")
     if not isinstance(data, dict):
         return obj

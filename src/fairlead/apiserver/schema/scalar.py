@@ -65,7 +65,7 @@ def _boolean(schema: Schema, value: Any, location: FieldLocation) -> bool:
 
 
 def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
-    """Returns an integer within the bounds of its type. Raises TypeMismatchError."""
+    """Return an integer within the bounds of its type. Raises TypeMismatchError."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise mismatch(schema, value, location)
     smallest, largest = _LIMITS[schema.type]
@@ -139,7 +139,7 @@ ENDING: Final[dict[Type, ReadSingle]] = {
 def mismatch(
     schema: Schema, value: Any, location: FieldLocation, *, shown: str = ""
 ) -> TypeMismatchError:
-    """Returns the mismatch of `value` at `location`; `shown` describes the value."""
+    """Return the mismatch of `value` at `location`; `shown` describes the value."""
     # upstream: encoding/json UnmarshalTypeError
     what = shown or json_kind(value)
     where = f"struct field {location.struct}.{location.names}" if location.names else "value"

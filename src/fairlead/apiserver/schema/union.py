@@ -33,7 +33,7 @@ def is_union(schema: Schema) -> bool:
 
 
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
-    """Returns `value` as a member of the union; None if it is empty.
+    """Return `value` as a member of the union; None if it is empty.
 
     `read` decodes a value of a type. Raises NeitherError.
     """

@@ -1,6 +1,6 @@
 """HighWaterMark: the newest state of a write-ahead log, in a file beside it.
 
-A log that was truncated, deleted or replaced by an older copy looks like a good log with fewer
+A log that was truncated, deleted or replaced by an older copy looks like a valid log with fewer
 changes. The mark reveals this: after each commit it holds the newest version, its time, and a
 checksum over all changes so far (see `chained`). It is written without a sync, so after a power
 failure it may be older than the log, but never newer.

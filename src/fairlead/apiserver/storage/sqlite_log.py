@@ -28,7 +28,7 @@ from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredC
 
 
 class _Meta(msgspec.Struct):
-    """The metadata fields that all code relies on."""
+    """The metadata fields that must be present and of the right type."""
 
     name: str
     namespace: str = ""
@@ -45,7 +45,7 @@ class _Meta(msgspec.Struct):
 
 
 class _Shape(msgspec.Struct):
-    """The fields of an object that all code relies on."""
+    """The object fields that must be present and of the right type."""
 
     apiVersion: str  # noqa: N815
     kind: str
@@ -95,11 +95,12 @@ _BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.
 _LOGGED: Final = "INSERT INTO log VALUES {}"
 _UPSERTED: Final = "INSERT OR REPLACE INTO current VALUES {}"
 _DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
-# Rows per statement. Each statement releases the GIL and must reacquire it, which takes longer than
-# the write on a busy server. SQLite allows at most 32,766 parameters.
+# Rows per statement. Each statement releases the GIL and reacquires it, which on a busy server
+# takes longer than the write. SQLite allows at most 32,766 parameters.
 _ROWS_MAX: Final = 500
-_COPIED_PAGES: Final = 4_096  # at a time
-_VACUUMED_PAGES: Final = 256  # at a time: each is written to SQLite's log first
+_COPIED_PAGES: Final = 4_096  # The number of rows at a time.
+# The number of pages at a time; each is first written to SQLite's log.
+_VACUUMED_PAGES: Final = 256
 _COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
 _TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
@@ -115,7 +116,7 @@ class SqliteLog:
     """The file at `path`. Not for concurrent use by several threads."""
 
     def __init__(self, path: Path, *, synced: bool, log_capacity: int) -> None:
-        """Open or create it; see WriteAheadLog. Raises SqliteLogError."""
+        """Open or create the file; see WriteAheadLog. Raises SqliteLogError."""
         self._path = path
         self._log_capacity = log_capacity
         self._uncompacted = 0
@@ -159,7 +160,7 @@ class SqliteLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever written. Raises SqliteLogError."""
+        """Return whether nothing was ever written. Raises SqliteLogError."""
         with self._watched():
             row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
         return row is None and self.version == 0
@@ -187,7 +188,8 @@ class SqliteLog:
     def write(self, rows: Sequence[Row], time: int | None, *, keeps_log: bool = True) -> None:
         """Write changes in their order, in one transaction. Raises SqliteLogError.
 
-        Without `keeps_log` the log of changes is dropped, so watches resume from here on.
+        Without `keeps_log` the log of changes is deleted, so watches can only start from these
+        changes on.
         """
         last: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
         gone = [key for key, row in last.items() if row[1] == ChangeType.DELETED]
@@ -256,9 +258,9 @@ class SqliteLog:
         return found
 
     def _logged(self) -> Iterator[StoredChange]:
-        """Return the log from the first entry on after which every previous version is known.
+        """Return the first log entry from which on every previous version is known.
 
-        It reaches back no further than one in memory would.
+        It is not earlier than that of a log in memory.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
@@ -281,7 +283,7 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """Return the oldest version from which on the log's texts total at most LOG_BYTES_MAX."""
+        """Return the oldest version whose later texts total at most LOG_BYTES_MAX."""
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(
             "SELECT version, length(object) FROM log ORDER BY version DESC"
@@ -319,12 +321,13 @@ def free_bytes_at(path: Path) -> int | None:
 def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     """Open or create the file. Raises SqliteLogError, sqlite3.Error."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    # One process owns the file; a second one is refused instead of interleaving its versions.
+    # One process owns the file. A second process is refused, because its versions would mix with
+    # those of the first.
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-    if tables and not tables & _TABLES:  # a killed process may have created tables
+    if tables and not tables & _TABLES:  # A killed process may have created the tables.
         raise SqliteLogError(f"{path}: is a database of something else")
-    # Lets `shrink` return free pages; takes effect in a new file only.
+    # This allows `shrink` to return free pages; it takes effect in a new file only.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     # In pages of 4 KiB: copy the log into the database at 16 MiB instead of SQLite's 4 MiB.

@@ -1,10 +1,10 @@
 """Storage: the newest version of every object, and a bounded log of changes.
 
-One counter numbers all changes, so a resourceVersion is a position in the one history of all kinds.
-All writes go through `put` and `remove`: they assign the version, append to the log and call the
-listeners, in that order, before they return. The rules about objects are the store's. If the
-durable copy runs out of disk space, changes are refused from the next check on, except for those
-that delete objects: a reserve is kept for them.
+One counter numbers all changes, so a resourceVersion is a position in the common history of all
+kinds. All writes go through `put` and `remove`: they assign the version, append to the log and call
+the listeners, in that order, before they return. The store applies the rules about objects. If the
+durable copy runs out of disk space, changes are refused from the next check on. Deletions are still
+accepted, from a reserve.
 
 An object is a JSON value that is never mutated; a change makes a new one that shares the unchanged
 parts. The text of a changed object is encoded at most once (`StoredChange.text`); the log's size,
@@ -86,7 +86,7 @@ def value_of(stored: StoredObject) -> Json:
 
 
 class Deferred(Protocol):
-    """An object whose JSON value is made when it is needed."""
+    """An object whose JSON value is made on first use."""
 
     @property
     def kind(self) -> Kind:
@@ -115,9 +115,9 @@ class Storage:
         self._listeners: list[Listener] = []
         self._version = 0
         self._oldest = 0
-        # Orders the fields of an object as clients see them.
+        # Orders the fields of an object as clients expect them.
         self.arranged: Callable[[Kind, Json], Json] = _as_it_is
-        # Whether the durable copy has room for changes, and for deletions.
+        # These say whether the durable copy has room for changes, and for deletions.
         self.has_room: Callable[[], bool] = _always
         self.has_room_to_delete: Callable[[], bool] = _always
         self._is_full = False
@@ -131,7 +131,7 @@ class Storage:
     def look_for_room(self) -> bool:
         """Check whether there is room for changes; the result holds until the next check.
 
-        Checking once before each request lets a request succeed or fail as a whole.
+        Requests check once at their start, so that each succeeds or fails as a whole.
         """
         self._is_full = not self.has_room()
         self._is_exhausted = self._is_full and not self.has_room_to_delete()
@@ -139,12 +139,12 @@ class Storage:
 
     @property
     def is_full(self) -> bool:
-        """Whether the last check found no room for changes."""
+        """Return whether the last check found no room for changes."""
         return self._is_full
 
     @property
     def problem(self) -> str:
-        """What is wrong with the durable copy, "" for nothing."""
+        """Return the problem of the durable copy, "" if there is none."""
         if not self._is_full:
             return ""
         accepted = "nothing can be written" if self._is_exhausted else "only deletions are accepted"
@@ -181,7 +181,7 @@ class Storage:
     ) -> Iterator[tuple[Key, StoredObject]]:
         """Yield the objects of `kind` (in one namespace, or in all) as values or texts, unordered.
 
-        Cheap where only some of them, or only their texts, are needed; see `value_of`.
+        Cheap if only some objects, or only their texts, are needed; see `value_of`.
         """
         for key, kept in self._objects.get(kind.resource, {}).items():
             if namespace is None or key[0] == namespace:
@@ -244,11 +244,11 @@ class Storage:
         self._log.clear()
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Like `restore`, for objects as JSON texts."""
+        """Load objects given as JSON texts; see `restore`."""
         self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
-        """Like `restore`, for objects whose values may be made later."""
+        """Load objects whose values may be made later; see `restore`."""
         self.restore(((one.kind, one.value) for one in objects), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
@@ -261,9 +261,9 @@ class Storage:
             self._oldest = self._log[0].version - 1
 
     def changes_since(self, version: int) -> list[StoredChange]:
-        """Return the changes after `version`, in order; none if it is the newest or a later one.
+        """Return the changes after `version`, in order; () if there are no later changes.
 
-        Raises ApiError 410 when the log no longer reaches back that far.
+        Raises ApiError 410 when the log no longer contains them all.
         """
         if version < self._oldest:
             raise expired(version, self._oldest)
@@ -271,7 +271,7 @@ class Storage:
         return list(islice(self._log, version - self._oldest, None))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with each later change; call the result to unsubscribe."""
+        """Call `listener` with each later change; return a function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -280,7 +280,10 @@ class Storage:
         return self._objects.setdefault(kind.resource, {})
 
     def _require_space(self, change: StoredChange) -> None:
-        """Refuse a change that is too large to be stored; here none is. Raises ApiError 500."""
+        """Refuse a change that is too large to store; this class accepts every size.
+
+        Raises ApiError 500.
+        """
 
     def _record(self, change: StoredChange) -> None:
         if len(self._log) == self._log.maxlen:

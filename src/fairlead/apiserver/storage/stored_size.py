@@ -18,18 +18,18 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.model import Schema, Type, schema_of
 
-OBJECT_BYTES_MAX: Final = 3 << 19  # etcd's --max-request-bytes
-MESSAGE_BYTES_MAX: Final = 2 << 20  # of the gRPC client, which refuses first
+OBJECT_BYTES_MAX: Final = 3 << 19  # Limited by etcd's --max-request-bytes.
+MESSAGE_BYTES_MAX: Final = 2 << 20  # Limited by the gRPC client, which refuses first.
 _TAG_BYTES: Final = 2
 _NUMBER_BYTES: Final = 4
-_ENTRY_BYTES: Final = 6  # of a map of strings, besides the strings
+_ENTRY_BYTES: Final = 6  # The bytes of an entry of a map of strings, besides the strings.
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def require_storable(kind: Kind, obj: Json, text: bytes) -> None:
-    """Refuse an object, whose JSON is `text`, that etcd would refuse. Raises ApiError 500."""
-    if len(text) <= OBJECT_BYTES_MAX:  # the protobuf message is shorter
+    """Refuse an object that etcd would refuse; `text` is its JSON. Raises ApiError 500."""
+    if len(text) <= OBJECT_BYTES_MAX:  # The protobuf message is shorter.
         return
     size = stored_size(kind, obj, text)
     if size > MESSAGE_BYTES_MAX:

@@ -2,22 +2,22 @@
 
     storage --change--> record --(writer thread, batches)--> SqliteLog, fsync --> settled
 
-Changes are recorded in order and written by one thread: everything that arrives during one
-transaction goes into the next (group commit), so all writers share the cost of an fsync. `settle`
-returns once everything recorded before is on disk; a server that acknowledges a write only after
-`settle` never loses an acknowledged write.
+Changes are recorded in order and written by one thread: all changes that arrive during one
+transaction are written in the next one (group commit), so writers share the cost of an fsync.
+`settle` returns when everything recorded before is on disk. A server that acknowledges writes only
+after `settle` never loses an acknowledged write.
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
-`has_room` turns false before the disk is full, so that everything accepted so far can still be
-written, and reads go on. Deletions are accepted longer, from a reserve (`disk_reserve`), and return
-the space of what they delete to the disk:
+`has_room` turns false before the disk is full, so that all accepted changes can still be written,
+and reads continue. Deletions are accepted longer, from a reserve (`disk_reserve`), and free the
+space of the deleted objects:
 
     free disk space      writes     deletions
     32 MiB and more      yes        yes
     4 MiB and more       no         yes; the log of changes is dropped, and the file shrinks
     less                 no         yes, after a reserve of 24 MiB is released; then no
 
-A start releases another reserve, so that what it writes has room.
+A start releases another reserve, for what it has to write.
 """
 
 from __future__ import annotations
@@ -91,16 +91,16 @@ class WriteAheadLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever written."""
+        """Return whether nothing was ever written."""
         return self._recorded == 0 and self._file.is_empty
 
     @property
     def last_time(self) -> int:
-        """The time of the last write, by the clock of that run; 0 if unknown."""
+        """Return the time of the last write, by the clock of that run; 0 if unknown."""
         return self._file.time
 
     def loss(self) -> str:
-        """Return what is missing in the file although it was acknowledged, "" for nothing.
+        """Return a description of acknowledged writes that the file has lost, "" if there are none.
 
         Raises SqliteLogError.
         """
@@ -223,7 +223,7 @@ class WriteAheadLog:
         return True
 
     def _write_rows(self, rows: Sequence[Row]) -> None:
-        """Write changes; on a short disk they are deletions, whose space is returned to it."""
+        """Write changes; if disk space is short, these are deletions, and their space is freed."""
         time = None if self._clock is None else self._clock()
         self._file.write(rows, time, keeps_log=not self._is_short)
         self._advance_mark()
@@ -231,12 +231,12 @@ class WriteAheadLog:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Return what the file does not need to the disk, if there is space to do it."""
+        """Free the space that the file does not need, if there is enough space to do so."""
         with suppress(SqliteLogError):
             self._file.shrink()
 
     def _advance_mark(self) -> None:
-        """Move the high-water mark to the newest change; a mark that lies behind does no harm."""
+        """Move the high-water mark to the newest change; an older mark does no harm."""
         with suppress(OSError):
             self._mark.write(self._file.mark)
 
@@ -252,7 +252,7 @@ class WriteAheadLog:
             self._start_reserve.take()
         was_short, self._is_short = self._is_short, free_bytes < ROOM_BYTES_MIN
         if self._is_short and not was_short:
-            self._shrink()  # while there is space for it
+            self._shrink()  # This runs while there is space for it.
         self._is_exhausted = free_bytes < DELETION_BYTES_MIN
 
     def _settled(self, version: int) -> None:
@@ -287,4 +287,4 @@ def _resolve(together: Sequence[asyncio.Future[None]], is_written: bool) -> None
         if is_written:
             written.set_result(None)
         else:
-            written.set_exception(no_space())  # names no path, unlike SQLite's error
+            written.set_exception(no_space())  # The message names no path, unlike SQLite's error.

@@ -25,7 +25,7 @@ _PERCENT_RULE: Final = (
 
 
 def check_disruption_budget(manifest: Json, budget: PodDisruptionBudget) -> Causes:
-    """Yields the errors of a PodDisruptionBudget."""
+    """Yield the errors of a PodDisruptionBudget."""
     spec = budget.spec
     if spec.min_available is not None and spec.max_unavailable is not None:
         why = "minAvailable and maxUnavailable cannot be both set"
@@ -44,7 +44,7 @@ def check_disruption_budget(manifest: Json, budget: PodDisruptionBudget) -> Caus
 
 
 def _check_amount(field: str, amount: IntOrString) -> Causes:
-    """Yields the errors of a number of pods, or a percentage of them."""
+    """Yield the errors of a number of pods, or a percentage of them."""
     if isinstance(amount, int):
         yield from non_negative(field, amount)
     elif not _PERCENT.fullmatch(amount):

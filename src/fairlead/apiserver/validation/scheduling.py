@@ -61,7 +61,7 @@ SYSTEM_CLASSES: Final = {
 
 
 def check_priority_class(obj: PriorityClass) -> Causes:
-    """Yields the errors of a PriorityClass."""
+    """Yield the errors of a PriorityClass."""
     name = obj.metadata.name
     if name.startswith(SYSTEM_PREFIX):
         yield from _check_system_class(obj)
@@ -77,7 +77,7 @@ def check_priority_class(obj: PriorityClass) -> Causes:
 
 
 def check_priority_class_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to a PriorityClass's value and preemptionPolicy."""
+    """Yield the errors of changes to a PriorityClass's value and preemptionPolicy."""
     before, after = decode_as(PriorityClass, old), decode_as(PriorityClass, new)
     if before.value != after.value:
         yield forbidden("value", "may not be changed in an update.")
@@ -86,7 +86,7 @@ def check_priority_class_update(old: Json, new: Json) -> Causes:
 
 
 def _check_system_class(obj: PriorityClass) -> Causes:
-    """Yields an error unless `obj`, whose name has the system prefix, is a known system class.
+    """Yield an error unless `obj`, whose name has the system prefix, is a known system class.
 
     The value of each of the two system classes is fixed; neither can be the global default.
     """
@@ -109,7 +109,7 @@ def _check_system_class(obj: PriorityClass) -> Causes:
 
 
 def check_queue(queue: Queue) -> Causes:
-    """Yields the errors of a Queue of kube-batch or Volcano."""
+    """Yield the errors of a Queue of kube-batch or Volcano."""
     spec = queue.spec
     yield from _check_amounts("spec.capability", spec.capability)
     yield from _check_amounts("spec.deserved", spec.deserved)
@@ -117,7 +117,7 @@ def check_queue(queue: Queue) -> Causes:
 
 
 def check_pod_group(group: PodGroup) -> Causes:
-    """Yields the errors of a PodGroup of a batch scheduler or of upstream."""
+    """Yield the errors of a PodGroup of a batch scheduler or of upstream."""
     yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
 
 

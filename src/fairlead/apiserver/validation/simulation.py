@@ -1,4 +1,4 @@
-"""The part of validation that simulations use: what their decisions depend on.
+"""The part of validation that simulations use: the rules on which decisions depend.
 
 A simulated cluster stores objects as scenario authors write them, without the fields that no
 controller reads, so the rules about these fields are left out. All functions are parts of the
@@ -49,7 +49,7 @@ from fairlead.apiserver.validation.scheduling import (
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yields the errors of any object, stored ones included."""
+    """Yield the errors of any object, new or stored."""
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
@@ -74,7 +74,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Yields the further errors of a new object."""
+    """Yield the further errors of a new object."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)
@@ -89,7 +89,7 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
 
 
 def check_runnable(view: ApiObject) -> Iterator[Cause]:
-    """Yields the errors that prevent a kubelet from running a pod, or the pods of a workload."""
+    """Yield the errors that prevent a kubelet from running a pod, or the pods of a workload."""
     match view:
         case Pod():
             yield from check_runnable_spec("spec", view.spec)

@@ -45,7 +45,7 @@ _MESSAGE_BYTES_MAX: Final = 32 * 1024
 
 
 def _check_counts(type_name: str, new: Json) -> Causes:
-    """Yields the errors of the counts in a status of type `type_name`.
+    """Yield the errors of the counts in a status of type `type_name`.
 
     An example of a type is `apps.v1.DeploymentStatus`.
     """
@@ -53,7 +53,7 @@ def _check_counts(type_name: str, new: Json) -> Causes:
 
 
 def check_replica_set_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of the status of a ReplicaSet or ReplicationController."""
+    """Yield the errors of the status of a ReplicaSet or ReplicationController."""
     yield from _check_counts("apps.v1.ReplicaSetStatus", new)
     yield from _check_share(new, "fullyLabeledReplicas", "replicas", REPLICAS)
     yield from _check_share(new, "readyReplicas", "replicas", REPLICAS)
@@ -62,7 +62,7 @@ def check_replica_set_status(_: Json, new: Json) -> Causes:
 
 
 def check_deployment_status(old: Json, new: Json) -> Causes:
-    """Yields the errors of a Deployment's status."""
+    """Yield the errors of a Deployment's status."""
     yield from _check_counts("apps.v1.DeploymentStatus", new)
     yield from _check_share(new, "updatedReplicas", "replicas", REPLICAS)
     yield from _check_share(new, "readyReplicas", "replicas", REPLICAS)
@@ -72,7 +72,7 @@ def check_deployment_status(old: Json, new: Json) -> Causes:
 
 
 def check_stateful_set_status(old: Json, new: Json) -> Causes:
-    """Yields the errors of a StatefulSet's status."""
+    """Yield the errors of a StatefulSet's status."""
     yield from _check_counts("apps.v1.StatefulSetStatus", new)
     yield from _check_share(new, "readyReplicas", "replicas", REPLICAS)
     yield from _check_share(new, "currentReplicas", "replicas", REPLICAS)
@@ -83,39 +83,39 @@ def check_stateful_set_status(old: Json, new: Json) -> Causes:
 
 
 def check_daemon_set_status(old: Json, new: Json) -> Causes:
-    """Yields the errors of a DaemonSet's status."""
+    """Yield the errors of a DaemonSet's status."""
     yield from _check_counts("apps.v1.DaemonSetStatus", new)
     yield from _check_collisions(old, new)
 
 
 def check_disruption_budget_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of a PodDisruptionBudget's status."""
+    """Yield the errors of a PodDisruptionBudget's status."""
     conditions = (new.get("status") or {}).get("conditions") or ()
     yield from _check_conditions("status.conditions", conditions)
     yield from _check_counts("policy.v1.PodDisruptionBudgetStatus", new)
 
 
 def check_autoscaler_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of a HorizontalPodAutoscaler's status."""
+    """Yield the errors of a HorizontalPodAutoscaler's status."""
     yield from _check_counts("autoscaling.v2.HorizontalPodAutoscalerStatus", new)
 
 
 def _check_share(new: Json, name: str, total: str, why: str) -> Causes:
-    """Yields an error if the count `name` exceeds the count `total`; `why` is its message."""
+    """Yield an error if the count `name` exceeds the count `total`; `why` is the message."""
     status = new.get("status") or {}
     if (status.get(name) or 0) > (status.get(total) or 0):
         yield invalid(f"status.{name}", status.get(name) or 0, why)
 
 
 def _check_collisions(old: Json, new: Json) -> Causes:
-    """Yields an error if collisionCount decreases."""
+    """Yield an error if collisionCount decreases."""
     had, has = ((obj.get("status") or {}).get("collisionCount") for obj in (old, new))
     if had is not None and (has is None or has < had):
         yield invalid("status.collisionCount", has or 0, "cannot be decremented")
 
 
 def check_service_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of a Service's status; only LoadBalancers have ingress addresses."""
+    """Yield the errors of a Service's status; only LoadBalancers have ingress addresses."""
     ingress = (new["status"].get("loadBalancer") or {}).get("ingress") or ()
     if ingress and new["spec"].get("type") != "LoadBalancer":
         why = "may only be used when `spec.type` is 'LoadBalancer'"
@@ -124,7 +124,7 @@ def check_service_status(_: Json, new: Json) -> Causes:
 
 
 def check_ingress_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of the addresses in an Ingress's status."""
+    """Yield the errors of the addresses in an Ingress's status."""
     balanced = new["status"].get("loadBalancer") or {}
     yield from _check_addresses("status.loadBalancer.ingress", balanced.get("ingress") or ())
 
@@ -142,7 +142,7 @@ def _check_addresses(field: str, addresses: Iterable[Json]) -> Causes:
 
 
 def check_namespace_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of a Namespace's phase, which follows from its deletion timestamp."""
+    """Yield the errors of a Namespace's phase, which follows from its deletion timestamp."""
     phase = new["status"].get("phase") or ""
     is_ending = new["metadata"].get("deletionTimestamp") is not None
     only, when = ("Terminating", "not empty") if is_ending else ("Active", "empty")
@@ -152,19 +152,19 @@ def check_namespace_status(_: Json, new: Json) -> Causes:
 
 
 def check_quota_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of the amounts in a ResourceQuota's status."""
+    """Yield the errors of the amounts in a ResourceQuota's status."""
     yield from check_limits("status.hard", new["status"].get("hard") or {})
     yield from check_limits("status.used", new["status"].get("used") or {})
 
 
 def check_claim_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of the capacity in a PersistentVolumeClaim's status."""
+    """Yield the errors of the capacity in a PersistentVolumeClaim's status."""
     for name, text in (new["status"].get("capacity") or {}).items():
         yield from check_quantity(f"status.capacity[{name}]", name, text)
 
 
 def check_node_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of the addresses in a Node's status."""
+    """Yield the errors of the addresses in a Node's status."""
     addresses = new["status"].get("addresses") or []
     for index in sorted(repeated_indexes(addresses)):
         address = addresses[index]
@@ -173,7 +173,7 @@ def check_node_status(_: Json, new: Json) -> Causes:
 
 
 def _check_conditions(field: str, conditions: Iterable[Json]) -> Causes:
-    """Yields the errors of a list of metav1.Conditions."""
+    """Yield the errors of a list of metav1.Conditions."""
     # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateConditions
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
@@ -206,7 +206,7 @@ def _check_condition(at: str, condition: Json) -> Causes:
 
 
 def check_flow_status(_: Json, new: Json) -> Causes:
-    """Yields the errors of a FlowSchema's conditions, which must have unique types."""
+    """Yield the errors of a FlowSchema's conditions, which must have unique types."""
     # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
     seen: set[str] = set()
     for index, condition in enumerate(new["status"].get("conditions") or ()):

@@ -1,8 +1,8 @@
 """Validators, which a store calls before it writes an object.
 
-`ApiValidator` is an API server's. `SimulationValidator` asks for less, see `simulation`. Both
-raise ApiError that names the object and all fields that are wrong: 400 for a field of the wrong
-type, otherwise 422.
+`ApiValidator` is for API servers; `SimulationValidator` checks less (see `simulation`). Both raise
+an ApiError that names the object and all invalid fields: 400 for a field of the wrong type,
+otherwise 422.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go
 """
@@ -42,21 +42,21 @@ class Validator(Protocol):
     """The checks of a store before a write; every method raises ApiError."""
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
-        """Refuse a new object, which has its defaults."""
+        """Refuse an invalid new object, which has its defaults."""
         ...
 
     def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
-        """Refuse `new`, which has its defaults and is to replace `old`."""
+        """Refuse an invalid `new`, which has its defaults and is to replace `old`."""
         ...
 
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse `new`, which is `old` with another status."""
+        """Refuse an invalid `new`, which is `old` with another status."""
         ...
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj`, into whose status `fields` were merged."""
+        """Refuse `obj` if the `fields` that were merged into its status are invalid."""
         ...
 
 
@@ -64,7 +64,7 @@ class ApiValidator:
     """Applies every rule of an API server. Objects are in stored form, in which nulls may occur."""
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
-        """Refuse a new object, which has its defaults. Raises ApiError."""
+        """Refuse an invalid new object, which has its defaults. Raises ApiError."""
         view = _decoded(kind, obj, decode_stored)
         causes = [*bounded(_metadata_as_new(kind, rules, obj, view))]
         if rules.new is not None:
@@ -72,12 +72,16 @@ class ApiValidator:
         _refuse(kind, obj, [*causes, *_custom(kind, obj, None)])
 
     def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
-        """Refuse `new`, which has its defaults and is to replace `old`. Raises ApiError."""
+        """Refuse an invalid `new`, which has its defaults and is to replace `old`.
+
+        Raises ApiError.
+        """
         view = _decoded(kind, new, decode_stored)
         check = rules.changed or rules.new
         fields = [*bounded(check(new, view) if check else ()), *_custom(kind, new, old)]
         if fields:
-            # Loaded snapshots may lack what a new object needs; an update may leave that so.
+            # Objects of loaded snapshots may lack what a new object needs; an update need not add
+            # it.
             lacked = set(_lacking(_decoded(kind, old, decode_stored)))
             fields = [cause for cause in fields if cause not in lacked]
         kept = list(check_metadata_update(rules, old, new))
@@ -91,9 +95,9 @@ class ApiValidator:
     def validate_part(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, causes: Causes
     ) -> None:
-        """Refuse `new`, which differs from `old` in one subresource; `causes` are about that.
+        """Refuse an invalid `new`, which differs from `old` in one subresource.
 
-        Raises ApiError.
+        `causes` are the errors of that subresource. Raises ApiError.
         """
         view = _decoded(kind, new, decode_stored)
         kept = check_metadata_update(rules, old, new)
@@ -103,7 +107,10 @@ class ApiValidator:
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse `new`, which is `old` with another status and metadata. Raises ApiError."""
+        """Refuse an invalid `new`, which is `old` with another status and metadata.
+
+        Raises ApiError.
+        """
         kept = check_metadata_update(rules, old, new)
         if kind.custom is not None:
             _refuse(kind, new, chain(kept, kind.custom.causes(new, old)))
@@ -113,18 +120,18 @@ class ApiValidator:
         _refuse(kind, new, chain(kept, form, check(old, new) if check else ()))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj`, into whose status `fields` were merged. Raises ApiError."""
+        """Refuse `obj` if the `fields` merged into its status are invalid. Raises ApiError."""
         _validate_status(kind, obj, fields, decode_stored)
 
 
 class SimulationValidator:
-    """Applies the rules that decisions depend on. Objects have no nulls.
+    """Applies the rules on which decisions depend. Objects have no nulls.
 
     Containers need neither names nor images, because dumps and scenarios may lack them.
     """
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
-        """Refuse a new object, which has its defaults. Raises ApiError."""
+        """Refuse an invalid new object, which has its defaults. Raises ApiError."""
         view = _decoded(kind, obj, decode)
         causes = [*bounded(_stored_metadata(rules, view))]
         causes += bounded(simulation.check_stored(obj, view))
@@ -132,7 +139,10 @@ class SimulationValidator:
         _refuse(kind, obj, causes)
 
     def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
-        """Refuse `new`, which has its defaults and is to replace `old`. Raises ApiError."""
+        """Refuse an invalid `new`, which has its defaults and is to replace `old`.
+
+        Raises ApiError.
+        """
         view = _decoded(kind, new, decode)
         meta = list(_stored_metadata(rules, view))
         causes = [*bounded(simulation.check_stored(new, view)), *_custom(kind, new, old)]
@@ -149,17 +159,17 @@ class SimulationValidator:
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse `new`, which is `old` with another status. Raises ApiError."""
+        """Refuse an invalid `new`, which is `old` with another status. Raises ApiError."""
         del rules, old, subresource
         self.validate_status(kind, new, new.get("status", {}))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj`, into whose status `fields` were merged. Raises ApiError."""
+        """Refuse `obj` if the `fields` merged into its status are invalid. Raises ApiError."""
         _validate_status(kind, obj, fields, decode)
 
 
 def defaulted(kind: Kind, obj: Json) -> Json:
-    """Returns `obj`, JSON without nulls, with the defaults that simulations need.
+    """Return `obj`, JSON without nulls, with the defaults that simulations need.
 
     Raises ApiError 400 for a field of the wrong type.
     """
@@ -167,10 +177,10 @@ def defaulted(kind: Kind, obj: Json) -> Json:
 
 
 def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
-    """Returns `obj`, JSON without nulls from a snapshot, with the defaults that simulations need.
+    """Return `obj`, JSON without nulls from a snapshot, with the defaults that simulations need.
 
-    Refuses only what no controller could work with: it was accepted by some API server. Raises
-    ApiError.
+    Refuses only objects with which controllers could not work, because an API server has accepted
+    them. Raises ApiError.
     """
     obj, view = _defaulted(kind, obj)
     _refuse(kind, obj, stored_problems(rules, obj, view))
@@ -178,18 +188,18 @@ def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
 
 
 def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yields the errors of an object of a snapshot, which has its defaults, and its `view`."""
+    """Yield the errors of a snapshot's object, which has its defaults and the typed `view`."""
     yield from _stored_metadata(rules, view)
     yield from simulation.check_stored(obj, view)
 
 
 def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
-    """Returns `obj` with its defaults, which need fields of the right types, and its view."""
+    """Return `obj` with its defaults (they need fields of the right types), and its view."""
     view = _decoded(kind, obj, decode)
     try:
         made = with_defaults(kind, obj)
     except QuantityError:
-        return obj, view  # validation names the field
+        return obj, view  # Validation names the field.
     return made, view if made is obj else _decoded(kind, made, decode)
 
 
@@ -203,7 +213,7 @@ def _metadata_as_new(kind: Kind, rules: KindRules, obj: Json, view: ApiObject) -
 
 
 def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cause]:
-    """Yields the errors of changes from `old` to `new`."""
+    """Yield the errors of changes from `old` to `new`."""
     schema = schema_of(kind.stored_as, kind.kind)
     if rules.has_immutable_fields and schema is not None:
         yield from check_immutable(schema.long_name, old, new)
@@ -217,13 +227,13 @@ def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:
-    """Yields the errors that only a new object can have."""
+    """Yield the errors that only a new object can have."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 
 
 def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
-    """Yields the errors of a custom resource according to its definition."""
+    """Yield the errors of a custom resource according to its definition."""
     if kind.custom is not None:
         yield from bounded(kind.custom.causes(obj, old))
 
@@ -236,7 +246,7 @@ def _validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: 
 
 
 def _status_form(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> list[Cause]:
-    """Returns the errors of the form of a status into which `fields` were merged."""
+    """Return the errors of the form of a status into which `fields` were merged."""
     if kind is POD:
         wrong = list(check_pod_status(obj["spec"], fields))
         if not wrong and not fields.keys() <= CHECKED_FIELDS:

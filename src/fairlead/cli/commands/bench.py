@@ -71,7 +71,7 @@ def bench(
 
 
 def _known(given: str, names: Sequence[str]) -> str:
-    """Returns a text with all `names`, and the one nearest to `given` as a suggestion."""
+    """Return a text with all `names`, and the one nearest to `given` as a suggestion."""
     nearest = difflib.get_close_matches(given, names, n=1, cutoff=NEAREST_CUTOFF)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     return f"{hint}known: {', '.join(names)}"

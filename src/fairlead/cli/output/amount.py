@@ -10,7 +10,7 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Returns `amount` of `resource` (cpu in milli, sizes in bytes) with about three digits."""
+    """Return `amount` of `resource` (cpu in milli, sizes in bytes) with about three digits."""
     match unit_of(resource):
         case "milli":
             return f"{amount / 1000:,.0f}" if amount >= 100_000 else f"{amount / 1000:,.3g}"
@@ -21,7 +21,7 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def percent_text(part: int, whole: int) -> str:
-    """Returns `part` as a percentage of `whole`; "" if `whole` is 0."""
+    """Return `part` as a percentage of `whole`; "" if `whole` is 0."""
     return f"{100 * part / whole:.1f}%" if whole else ""
 
 

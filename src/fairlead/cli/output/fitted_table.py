@@ -141,7 +141,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def elided(text: str, width: int) -> str:
-    """Returns `text`, with an ellipsis in its middle if it is wider than `width`.
+    """Return `text`, with an ellipsis in its middle if it is wider than `width`.
 
     Example: deploy/payments/checkout-api in 16 columns is deploy/…kout-api.
     """

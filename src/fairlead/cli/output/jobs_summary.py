@@ -61,7 +61,7 @@ def _share(queue: QueueStood | None) -> str:
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
-    """Returns e.g. `4 cpu, 8.0Gi memory`, without zeros; names are cut to the part after `/`."""
+    """Return e.g. `4 cpu, 8.0Gi memory`, without zeros; names are cut to the part after `/`."""
     parts = (
         f"{amount_text(resource, amount)} {resource.rpartition('/')[2]}"
         for resource, amount in amounts.items()

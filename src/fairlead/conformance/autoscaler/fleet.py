@@ -161,7 +161,7 @@ class Fleet:
         self.deleted_ids: set[str] = set()
 
     def node_groups(self) -> Sequence[FleetGroup]:
-        """Returns all groups, in the provider's order."""
+        """Return all groups, in the provider's order."""
         return list(self.groups.values())
 
     def node_group_for(self, provider_id: str) -> FleetGroup | None:
@@ -178,7 +178,7 @@ class Fleet:
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:
-        """Returns the price of `pod`, computed from its requested cores and memory."""
+        """Return the price of `pod`, computed from its requested cores and memory."""
         wanted = pod_requests(pod)
         cores = wanted.get("cpu", 0) / 1000.0
         return cores * _CORE_PRICE + wanted.get("memory", 0) / (1 << 30) * _GIB_PRICE

@@ -16,7 +16,7 @@ _TOLERANCE: Final = 1e-6
 
 
 def compare_line(line: Json, found: Json) -> Mismatch | None:
-    """Returns the first mismatch with the recorded outcome; None if any alternative matches."""
+    """Return the first mismatch with the recorded outcome; None if any alternative matches."""
     mismatch = _mismatch(line["expect"], found)
     if mismatch is None or line.get("stable", True):
         return mismatch
@@ -32,7 +32,7 @@ def _mismatch(expected: Json, found: Json) -> Mismatch | None:
 
 
 def _ordered(value: Any) -> Any:
-    """Returns `value` with NodeClaims sorted by their pods."""
+    """Return `value` with NodeClaims sorted by their pods."""
     if isinstance(value, dict):
         ordered = {key: _ordered(item) for key, item in value.items()}
         for key in ("newNodeClaims", "replacements"):

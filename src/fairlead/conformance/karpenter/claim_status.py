@@ -45,7 +45,7 @@ def _shown(scene: Scene, claim: NodeClaim) -> Json:
 
 
 def decide_static(case: Json) -> Json:
-    """Returns the NodeClaims that each static NodePool creates and deletes."""
+    """Return the NodeClaims that each static NodePool creates and deletes."""
     scene = Scene(case)
     found: Json = {}
     for name, pool in scene.cluster.node_pools.items():

@@ -26,7 +26,7 @@ def shown_text(text: str) -> str:
 
 
 def shown_claim(request: NodeClaimRequest) -> Json:
-    """Returns every field that the recordings have for a NodeClaim to be created."""
+    """Return every field that the recordings have for a NodeClaim to be created."""
     spec = request.pool.spec.template.spec
     found: Json = {
         "nodePool": request.pool.name,

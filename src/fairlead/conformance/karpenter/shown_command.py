@@ -9,7 +9,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionC
 
 
 def shown_command(command: DisruptionCommand) -> Json:
-    """Returns `command` in the format of the recordings."""
+    """Return `command` in the format of the recordings."""
     found: Json = {
         "candidates": sorted(one.name for one in command.candidates),
         "decision": command.decision,

@@ -75,7 +75,7 @@ def _on_node(session: Session, status: TaskStatus) -> dict[str, str]:
 
 
 def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
-    """Returns the queues' shares as proportion computes them; `released` count as allocated."""
+    """Return the queues' shares as proportion computes them; `released` count as allocated."""
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):
             return {

@@ -25,7 +25,7 @@ _LABEL_SIGNS: Final = frozenset("=!()")
 
 
 def deschedule(found: Iterable[Manifest], text: str, namespace: str) -> tuple[Manifest, ...]:
-    """Returns `found`, in which the running pods that `text` selects are pending.
+    """Return `found`, in which the running pods that `text` selects are pending.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. Raises InputError if
     no running pod is selected.

@@ -25,7 +25,7 @@ _REQUIRED: Final = (("PrioritySort", 0), ("DefaultBinder", 0))
 
 
 def read_adviser(config: str | None, plugins: UserPlugins, snapshot: str | None) -> ExtenderBackend:
-    """Returns an adviser with the plugins of `config` and `plugins` and the objects of `snapshot`.
+    """Return an adviser with the plugins of `config` and `plugins` and the objects of `snapshot`.
 
     Without both, it runs the default plugins. Raises InputError.
     """

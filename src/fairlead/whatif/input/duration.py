@@ -11,7 +11,7 @@ LONGEST_NS: Final = 10 * 365 * 24 * 3600 * NANOSECONDS_PER_SECOND
 
 
 def read_duration(value: str | float) -> DurationNs:
-    """Returns `value` in nanoseconds; a number means seconds.
+    """Return `value` in nanoseconds; a number means seconds.
 
     Raises ValueError if it is not a duration, is negative, or is longer than ten years.
     """
@@ -29,7 +29,7 @@ def read_duration(value: str | float) -> DurationNs:
 
 
 def for_readers(duration: DurationNs) -> str:
-    """Returns `duration` as text in at most two units: `1h02m`, `6m05s`, `2.5s`."""
+    """Return `duration` as text in at most two units: `1h02m`, `6m05s`, `2.5s`."""
     if duration < 60 * NANOSECONDS_PER_SECOND:
         return f"{round(duration / NANOSECONDS_PER_SECOND, 3):g}s"
     minutes, rest = divmod(round(duration / NANOSECONDS_PER_SECOND), 60)

@@ -404,7 +404,7 @@ def _recovered_after(
 
 
 def moves_within(outcome: RunOutcome) -> list[Move]:
-    """Returns the pods that a run displaced and placed on another node, sorted by name."""
+    """Return the pods that a run displaced and placed on another node, sorted by name."""
     moves: dict[str, Move] = {}
     for one in (*outcome.preempted, *outcome.evicted):
         end = outcome.pods.get(one.pod.key)

@@ -75,7 +75,7 @@ class PlanAnswer:
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Returns `count` with its noun: 1 pod, 2,000 pods."""
+    """Return `count` with its noun: 1 pod, 2,000 pods."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 

@@ -24,7 +24,7 @@ def finite(value: Any) -> Any:
 
 
 def figures(row: Mapping[str, Any] | None) -> Json:
-    """Returns `row` with each number passed through `finite`."""
+    """Return `row` with each number passed through `finite`."""
     return {name: finite(value) for name, value in (row or {}).items()}
 
 

@@ -73,7 +73,7 @@ def embedded_json(page: Json) -> str:
 
 
 def content_security_policy(style: str, scripts: tuple[str, ...]) -> str:
-    """Returns a Content-Security-Policy that allows only these inline texts and data: images."""
+    """Return a Content-Security-Policy that allows only these inline texts and data: images."""
     return "; ".join(
         (
             "default-src 'none'",

@@ -17,7 +17,7 @@ _HOUR: Final = seconds(3600)
 
 
 def queues(jobs: JobsOutcome) -> list[Json]:
-    """Returns each queue at the end, in the order of `jobs`."""
+    """Return each queue at the end, in the order of `jobs`."""
     return [_queue(queue) for queue in jobs.queues]
 
 

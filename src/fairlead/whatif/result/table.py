@@ -90,7 +90,7 @@ TABLES: Final = (
 
 
 def cell_text(value: Any) -> str:
-    """Returns the text of a table cell for `value` of a result; "" for null."""
+    """Return the text of a table cell for `value` of a result; "" for null."""
     match value:
         case None:
             return ""

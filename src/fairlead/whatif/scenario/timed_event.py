@@ -263,7 +263,7 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
 
 
 def _copy(original: Manifest, number: int, count: int) -> Manifest:
-    """Returns a copy of `original` with `number` appended to its name."""
+    """Return a copy of `original` with `number` appended to its name."""
     name = f"{original.ref.name}-{number:0{len(str(count - 1))}}"
     value: Json = {**original.value, "metadata": {**original.value["metadata"], "name": name}}
     return manifests([Document(original.source, value)], original.ref.namespace)[0]

@@ -37,7 +37,7 @@ class Address:
         return tuple(dict.fromkeys((*LOOPBACK, self.host))) if self.is_loopback else ()
 
     def __str__(self) -> str:
-        """Returns `host:port` as in a URL, with brackets around an IPv6 host."""
+        """Return `host:port` as in a URL, with brackets around an IPv6 host."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def open(self) -> socket.socket:

@@ -244,7 +244,7 @@ def _metrics(config: EngineConfig) -> SchedulerMetrics:
 
 
 def config_in(release: Release, config: EngineConfig) -> EngineConfig:
-    """Returns `config` with the rules of `release`."""
+    """Return `config` with the rules of `release`."""
     if release == CURRENT:
         return config
     lifecycle = replace(

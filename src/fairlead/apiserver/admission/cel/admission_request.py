@@ -24,7 +24,7 @@ _OPTIONS: Final = {
 
 
 def converted_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
-    """Returns the object in the version of `matched`; None for DELETE."""
+    """Return the object in the version of `matched`; None for DELETE."""
     return (
         None
         if attributes.operation is Operation.DELETE
@@ -33,7 +33,7 @@ def converted_object(attributes: AdmissionAttributes, matched: Kind) -> Json | N
 
 
 def converted_old_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
-    """Returns the stored object in the version of `matched`; None for CREATE."""
+    """Return the stored object in the version of `matched`; None for CREATE."""
     before = attributes.obj if attributes.operation is Operation.DELETE else attributes.old
     return None if before is None else _converted(attributes, matched, before)
 
@@ -48,7 +48,7 @@ def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Jso
 
 
 def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
-    """Returns the AdmissionRequest without objects and uid, for a rule that matched `matched`."""
+    """Return the AdmissionRequest without objects and uid, for a rule that matched `matched`."""
     write, subresource = attributes.write, attributes.subresource
     request: Json = {
         "kind": _kind(matched, subresource),
@@ -72,7 +72,7 @@ def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
 
 
 def namespace_of(attributes: AdmissionAttributes, storage: Storage) -> Json | None:
-    """Returns the namespace of the object; None if it is cluster-scoped."""
+    """Return the namespace of the object; None if it is cluster-scoped."""
     if attributes.kind is NAMESPACE or not attributes.kind.namespaced:
         return None
     return storage.find(NAMESPACE, "", attributes.namespace)

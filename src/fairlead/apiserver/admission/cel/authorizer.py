@@ -56,7 +56,7 @@ class AuthorizerDecision:
 def authorizer_variables(
     request: Json, requester: RequesterAuthorizer | None
 ) -> dict[str, AuthorizerCheck]:
-    """Returns the CEL variables `authorizer` and `authorizer.requestResource` of a request."""
+    """Return the CEL variables `authorizer` and `authorizer.requestResource` of a request."""
     resource = request["requestResource"]
     attributes = {
         "group": resource["group"],
@@ -73,7 +73,7 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """Returns a function that sets the attribute `key` of a check."""
+    """Return a function that sets the attribute `key` of a check."""
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 

@@ -113,7 +113,7 @@ class ExpressionContext:
         return ""
 
     def _all_variables(self) -> dict[str, Any]:
-        """Returns all variables, with the policy variables evaluated so far."""
+        """Return all variables, with the policy variables evaluated so far."""
         if self._activation is None:
             values = {name: one.value for name, one in self._values.items() if not one.problem}
             self._activation = {
@@ -149,7 +149,7 @@ def _environment() -> CelEnvironment:
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """Returns the program of `expression`. Raises ValueError with the compiler's message."""
+    """Return the program of `expression`. Raises ValueError with the compiler's message."""
     try:
         return _environment().program(expression)
     except ExpressionError as cause:

@@ -33,7 +33,7 @@ class CertificateSigningRequests:
     """Sets the requester of CertificateSigningRequests, and checks who approves and signs them."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Returns the request with its requester's identity. Raises ApiError 403."""
+        """Return the request with its requester's identity. Raises ApiError 403."""
         kind, obj = attributes.kind, attributes.obj
         if kind.resource != RESOURCE:
             return obj
@@ -53,7 +53,7 @@ class CertificateSigningRequests:
 
 
 def _required_verb(subresource: str, old: Json, new: Json) -> str:
-    """Returns the permission that an update needs; "" if none."""
+    """Return the permission that an update needs; "" if none."""
     if subresource == "approval":
         return "approve"
     before, after = old.get("status") or {}, new.get("status") or {}
@@ -62,7 +62,7 @@ def _required_verb(subresource: str, old: Json, new: Json) -> str:
 
 
 def _with_requester(user: User, spec: Json) -> Json:
-    """Returns `spec` with the identity of the requesting user."""
+    """Return `spec` with the identity of the requesting user."""
     kept = {key: value for key, value in spec.items() if key not in _REQUESTER_FIELDS}
     requester: dict[str, Any] = {
         "username": user.name,
@@ -81,7 +81,7 @@ def _refuse_system_masters(kind: Kind, obj: Json) -> None:
 
 
 def _organizations(spec: Json) -> tuple[str, ...]:
-    """Returns the organizations in the requested subject; none if it cannot be parsed."""
+    """Return the organizations in the requested subject; none if it cannot be parsed."""
     try:
         request = x509.load_pem_x509_csr(base64.b64decode(spec.get("request", "")))
         organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)

@@ -11,7 +11,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
-    """Returns the name of the default class, which one of `annotations` marks; "" for none.
+    """Return the name of the default class, which one of `annotations` marks; "" for none.
 
     Of several default classes, the newest is used; of equally new ones, the first by name.
     """

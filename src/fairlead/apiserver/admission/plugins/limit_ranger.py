@@ -67,7 +67,7 @@ def _is_limited(attributes: AdmissionAttributes) -> bool:
 
 
 def _with_item_defaults(item: Json) -> Json:
-    """Returns a LimitRange item with the defaults that follow from its other fields."""
+    """Return a LimitRange item with the defaults that follow from its other fields."""
     if item.get("type") != CONTAINER:
         return item
     default = {**(item.get("max") or {}), **(item.get("default") or {})}
@@ -122,7 +122,7 @@ def _problems(kind: Kind, obj: Json, limits: list[Json]) -> Iterator[str]:
 
 
 def _resources_to_check(kind: Kind, obj: Json, item_type: str) -> Iterable[_Resources]:
-    """Returns the resources in `obj` that an item of this type applies to."""
+    """Return the resources in `obj` that an item of this type applies to."""
     spec = obj["spec"]
     match item_type:
         case "Container" if kind is POD:

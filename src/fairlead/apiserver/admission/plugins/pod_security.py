@@ -37,7 +37,7 @@ class _Level:
     version: str
 
     def __str__(self) -> str:
-        """Returns the level as messages quote it."""
+        """Return the level as messages quote it."""
         return f'PodSecurity "{self.name}:{self.version}"'
 
 

@@ -89,7 +89,7 @@ def _context(holder: Json) -> Json:
 
 
 def _names(containers: Sequence[Json]) -> str:
-    """Returns the quoted names of containers, such as `containers "a", "b"`."""
+    """Return the quoted names of containers, such as `containers "a", "b"`."""
     quoted = ", ".join(f'"{container.get("name", "")}"' for container in containers)
     return f"container{'s' if len(containers) > 1 else ''} {quoted}" if containers else ""
 
@@ -273,6 +273,6 @@ CHECKS: Final = {"privileged": (), "baseline": BASELINE, "restricted": RESTRICTE
 
 
 def violations(level: str, spec: Json) -> list[tuple[str, str]]:
-    """Returns the reasons and details of a pod spec's violations of a level."""
+    """Return the reasons and details of a pod spec's violations of a level."""
     found = ((check.reason, check.violation(spec)) for check in CHECKS.get(level, ()))
     return [(reason, details) for reason, details in found if details]

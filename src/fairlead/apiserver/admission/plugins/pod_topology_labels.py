@@ -41,7 +41,7 @@ class PodTopologyLabels:
 
 
 def _topology(storage: Storage, name: str) -> Json:
-    """Returns the topology labels of a node; none if it does not exist."""
+    """Return the topology labels of a node; none if it does not exist."""
     node = storage.find(NODE, "", name) or {"metadata": {}}
     labels = node["metadata"].get("labels") or {}
     return {key: labels[key] for key in LABELS if key in labels}

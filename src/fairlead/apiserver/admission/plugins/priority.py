@@ -64,7 +64,7 @@ def _with_priority(operation: Operation, pod: Json, storage: Storage, old: Json)
 
 
 def _without_preemption_policy(pod: Json) -> Json:
-    """Returns `pod` without spec.preemptionPolicy.
+    """Return `pod` without spec.preemptionPolicy.
 
     upstream: v1.19 pkg/api/pod/util.go: dropDisabledFields
     """
@@ -73,7 +73,7 @@ def _without_preemption_policy(pod: Json) -> Json:
 
 
 def _resolved(pod: Json, storage: Storage) -> Json:
-    """Returns the pod's spec with the priority and preemption policy of its class."""
+    """Return the pod's spec with the priority and preemption policy of its class."""
     spec = pod.get("spec", {})
     priority_class = _priority_class(pod, spec, storage)
     priority = priority_class.get("value", DEFAULT_PRIORITY)
@@ -99,7 +99,7 @@ def _resolved(pod: Json, storage: Storage) -> Json:
 
 
 def _priority_class(pod: Json, spec: Json, storage: Storage) -> Json:
-    """Returns the class that `spec` names, else the default class, else an empty one."""
+    """Return the class that `spec` names, else the default class, else an empty one."""
     name = spec.get("priorityClassName")
     if not name:
         return _default_class(storage)
@@ -110,7 +110,7 @@ def _priority_class(pod: Json, spec: Json, storage: Storage) -> Json:
 
 
 def _default_class(storage: Storage) -> Json:
-    """Returns the default class; of several, the one with the lowest value."""
+    """Return the default class; of several, the one with the lowest value."""
     defaults = [obj for obj in storage.unsorted(PRIORITY_CLASS) if obj.get("globalDefault")]
     return min(defaults, key=_value_and_name, default={})
 

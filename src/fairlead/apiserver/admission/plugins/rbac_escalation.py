@@ -108,7 +108,7 @@ class _Grantor:
         return self.rights.verdict(request).allowed
 
     def _lacks(self, rules_granted: Sequence[Json], namespace: str) -> list[Json]:
-        """Returns the rules that the user's permissions do not cover."""
+        """Return the rules that the user's permissions do not cover."""
         return uncovered_rules(self.rights.rules_for(self.user, namespace), rules_granted)
 
     def _require(self, kind: Kind, obj: Json, rules_granted: Sequence[Json]) -> None:

@@ -75,7 +75,7 @@ def _check_overhead(pod: Json, runtime_class: Json | None) -> None:
 
 
 def _amounts(resources: Json) -> dict[str, Any]:
-    """Returns parsed quantities; a malformed quantity stays text, for validation to refuse."""
+    """Return parsed quantities; a malformed quantity stays text, for validation to refuse."""
     made: dict[str, Any] = {}
     for name, text in resources.items():
         try:
@@ -86,7 +86,7 @@ def _amounts(resources: Json) -> dict[str, Any]:
 
 
 def _with_scheduling(pod: Json, scheduling: Json) -> Json:
-    """Returns the pod's node selector and tolerations, merged with the RuntimeClass's."""
+    """Return the pod's node selector and tolerations, merged with the RuntimeClass's."""
     spec = pod["spec"]
     node_selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
@@ -103,7 +103,7 @@ def _with_scheduling(pod: Json, scheduling: Json) -> Json:
 
 
 def _merged_tolerations(tolerations: list[Json]) -> list[Json]:
-    """Returns the tolerations that no other toleration covers."""
+    """Return the tolerations that no other toleration covers."""
     merged: list[Json] = []
     for index, one in enumerate(tolerations):
         later = (other for other in tolerations[index + 1 :] if other != one)

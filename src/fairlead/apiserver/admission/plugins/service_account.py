@@ -75,7 +75,7 @@ class ServiceAccount:
         return found
 
     def _with_token(self, spec: Json) -> Json:
-        """Returns `spec` with the token mounted, from an existing volume if there is one."""
+        """Return `spec` with the token mounted, from an existing volume if there is one."""
         volumes = spec.get("volumes") or []
         names = (volume.get("name", "") for volume in volumes)
         volume = next((name for name in names if name.startswith(VOLUME_PREFIX)), "")
@@ -114,7 +114,7 @@ def _refused(pod: Json, problem: str) -> ApiError:
 
 
 def _with_account(spec: Json) -> Json:
-    """Returns `spec` with serviceAccountName, and the deprecated field serviceAccount."""
+    """Return `spec` with serviceAccountName, and the deprecated field serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
     return {**spec, "serviceAccountName": name, "serviceAccount": name}
 
@@ -170,7 +170,7 @@ def _secret_reference_problem(spec: Json, account: Json) -> str:
 
 
 def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
-    """Yields the secrets in volumes and containers, each with a description of the reference."""
+    """Yield the secrets in volumes and containers, each with a description of the reference."""
     for volume in spec.get("volumes") or ():
         if volume.get("secret") is not None:
             yield "volume with", volume["secret"].get("secretName", "")
@@ -185,7 +185,7 @@ def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
 
 
 def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
-    """Yields the variables that come from secrets, and the secrets; "" for all keys of one."""
+    """Yield the variables that come from secrets, and the secrets; "" for all keys of one."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
@@ -196,7 +196,7 @@ def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
 
 
 def _referenced_secrets(spec: Json) -> Iterator[str]:
-    """Yields all secrets that a pod refers to in any way."""
+    """Yield all secrets that a pod refers to in any way."""
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name") or "?"
     for _, secret in _mounted_secrets(spec):

@@ -90,7 +90,7 @@ def _spec(obj: Json | None) -> Json:
 
 
 def _resource(reference: Json | None, storage: Storage) -> dict[str, str]:
-    """Returns the resource of a paramKind, for an access check; `*` for an unknown kind."""
+    """Return the resource of a paramKind, for an access check; `*` for an unknown kind."""
     if not reference:
         return {"group": _ALL, "version": _ALL, "resource": _ALL}
     group, _, version = reference.get("apiVersion", "").rpartition("/")
@@ -113,6 +113,6 @@ def _refuse(attributes: AdmissionAttributes, field: str, why: str) -> None:
 
 
 def _go_user(user: User) -> str:
-    """Returns a user as Go prints upstream's struct."""
+    """Return a user as Go prints upstream's struct."""
     extra = " ".join(f"{key}:[{' '.join(user.extra[key])}]" for key in sorted(user.extra))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

@@ -56,7 +56,7 @@ class PolicyMatch:
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """Yields the policies that apply to the request, sorted by name."""
+    """Yield the policies that apply to the request, sorted by name."""
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):
         by_policy.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -74,7 +74,7 @@ def policy_matches(
 def expression_context(
     match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
 ) -> ExpressionContext:
-    """Returns the context in which a policy's expressions are evaluated."""
+    """Return the context in which a policy's expressions are evaluated."""
     variables_of_request = {**cel_variables(attributes, match.kind, storage), "params": params}
     variables = match.policy["spec"].get("variables") or ()
     return ExpressionContext(variables_of_request, variables)
@@ -114,7 +114,7 @@ def _binding_matches(
 def _matched_kind(
     resources: Json, attributes: AdmissionAttributes, storage: Storage
 ) -> Kind | None:
-    """Returns the kind that `resources` match, with exclusions; None if they do not match."""
+    """Return the kind that `resources` match, with exclusions; None if they do not match."""
     if not matches_selectors(resources, attributes, storage):
         return None
     is_exact = resources.get("matchPolicy") == EXACT
@@ -126,7 +126,7 @@ def _matched_kind(
 
 
 def param_kind(reference: Json, storage: Storage) -> Kind | None:
-    """Returns the kind that a policy's paramKind names; None if there is no such kind."""
+    """Return the kind that a policy's paramKind names; None if there is no such kind."""
     type_text = (reference.get("apiVersion", ""), reference.get("kind", ""))
     for kind in KINDS:
         if (kind.api_version, kind.kind) == type_text and not kind.is_custom:
@@ -139,7 +139,7 @@ def param_kind(reference: Json, storage: Storage) -> Kind | None:
 
 
 def _type_text(reference: Json) -> str:
-    """Returns the text `group/version, Kind=X` for a paramKind."""
+    """Return the text `group/version, Kind=X` for a paramKind."""
     version = reference.get("apiVersion", "")
     return f"{version if '/' in version else f'/{version}'}, Kind={reference.get('kind', '')}"
 
@@ -147,7 +147,7 @@ def _type_text(reference: Json) -> str:
 def _selected_params(
     kind: Kind | None, reference: Json | None, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[Json | None]:
-    """Yields the parameters that a paramRef selects. Raises ValueError."""
+    """Yield the parameters that a paramRef selects. Raises ValueError."""
     if kind is None or not reference:
         yield None
         return

@@ -54,7 +54,7 @@ class MutatingAdmissionPolicy:
     """The admission plugin `MutatingAdmissionPolicy`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Returns the object after all policies in order of their names. Raises ApiError 403."""
+        """Return the object after all policies in order of their names. Raises ApiError 403."""
         is_part = bool(attributes.subresource)
         if attributes.write.user is None or is_exempt(attributes.kind) or is_part:
             return attributes.obj
@@ -81,7 +81,7 @@ def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) ->
 
 
 def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage) -> Json:
-    """Returns the object after one policy. Raises ApiError 403 for failures not ignored."""
+    """Return the object after one policy. Raises ApiError 403 for failures not ignored."""
     if match.problem:
         return _fail_or_ignore(match, match.problem, attributes)
     obj = attributes.obj
@@ -97,7 +97,7 @@ def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: 
 def _apply_mutations(
     match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
 ) -> Json:
-    """Returns the object after all mutations, with one of the policy's parameters."""
+    """Return the object after all mutations, with one of the policy's parameters."""
     spec = match.policy["spec"]
     context = expression_context(match, attributes, params, storage)
     try:
@@ -119,7 +119,7 @@ def _apply_mutations(
 
 
 def _mutate(mutation: Json, kind: Kind, obj: Json, context: ExpressionContext) -> Json:
-    """Returns the object after one mutation. Raises ValueError with the reason of a failure."""
+    """Return the object after one mutation. Raises ValueError with the reason of a failure."""
     is_patch = mutation.get("patchType") == _JSON_PATCH
     patch = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
     expression = patch.get("expression", "")
@@ -162,7 +162,7 @@ def _apply_configuration(kind: Kind, obj: Json, configuration: Any) -> Json:
 
 
 def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    """Yields the paths at which `value` would replace an atomic list, map or struct."""
+    """Yield the paths at which `value` would replace an atomic list, map or struct."""
     if not isinstance(value, dict | list):
         return
     if schema.topology is ElementRelationship.ATOMIC and path:

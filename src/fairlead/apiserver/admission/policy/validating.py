@@ -84,7 +84,7 @@ class ValidatingAdmissionPolicy:
 def _denials(
     match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[_Denial]:
-    """Yields the denials of one policy; issues its warnings and annotations."""
+    """Yield the denials of one policy; issues its warnings and annotations."""
     if match.problem:
         if not match.ignores_failure:
             yield _Denial(match, _Decision(match.problem))

@@ -19,35 +19,35 @@ _ZERO: Final = Quantity(nano=0)
 
 
 def amounts(texts: Mapping[str, Any] | None) -> Amounts:
-    """Returns the parsed quantities of a resource list."""
+    """Return the parsed quantities of a resource list."""
     return {name: parse_quantity(text) for name, text in (texts or {}).items()}
 
 
 def add(one: Amounts, other: Amounts) -> Amounts:
-    """Returns the sum by resource, each in the format of its first operand."""
+    """Return the sum by resource, each in the format of its first operand."""
     names = (*one, *(name for name in other if name not in one))
     return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
 def subtract(one: Amounts, other: Amounts) -> Amounts:
-    """Returns the difference by resource, which may be negative."""
+    """Return the difference by resource, which may be negative."""
     negative = {name: Quantity(nano=-a.nano, format=a.format) for name, a in other.items()}
     return add(one, negative)
 
 
 def maximum(one: Amounts, other: Amounts) -> Amounts:
-    """Returns the maximum by resource."""
+    """Return the maximum by resource."""
     names = (*one, *(name for name in other if name not in one))
     return {name: max(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
 def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
-    """Returns a text such as `cpu=1,memory=2Gi`, sorted by name."""
+    """Return a text such as `cpu=1,memory=2Gi`, sorted by name."""
     return ",".join(f"{name}={canonical(amounts_[name])}" for name in sorted(names))
 
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
-    """Returns the total of a pod's containers, or its pod-level resources, plus overhead."""
+    """Return the total of a pod's containers, or its pod-level resources, plus overhead."""
     containers = _containers_total(spec.get("containers") or (), of)
     sidecars: Amounts = {}
     peak: Amounts = {}

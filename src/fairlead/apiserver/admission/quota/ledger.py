@@ -45,7 +45,7 @@ class _Ledger:
             self.total = add(subtract(self.total, before), after)
 
     def status(self) -> Json:
-        """Returns the quota's status."""
+        """Return the quota's status."""
         zero = parse_quantity("0")
         used = {name: canonical(self.total.get(name, zero)) for name in self.hard}
         hard = {name: canonical(amount) for name, amount in amounts(self.hard).items()}
@@ -69,7 +69,7 @@ class QuotaLedgers:
         storage.subscribe(self._count)
 
     def status(self, namespace: str, name: str) -> Json | None:
-        """Returns `hard` and `used` of the quota's status; None if there is no such quota."""
+        """Return `hard` and `used` of the quota's status; None if there is no such quota."""
         quota = self._storage.find(RESOURCE_QUOTA, namespace, name)
         if quota is None:
             return None

@@ -131,7 +131,7 @@ class _Charge:
     storage: Storage
 
     def matched_quotas(self) -> list[_MatchedQuota]:
-        """Returns the quotas that limit the object, sorted by name."""
+        """Return the quotas that limit the object, sorted by name."""
         namespace = self.obj["metadata"].get("namespace", "")
         return list(self._matched(self.storage.items(RESOURCE_QUOTA, namespace)))
 
@@ -159,11 +159,11 @@ class _Charge:
                 raise _refused(self.kind, self.obj, why)
 
     def usage(self) -> Amounts:
-        """Returns the amounts that the object uses."""
+        """Return the amounts that the object uses."""
         return _positive(usage(self.kind, self.obj))
 
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
-        """Returns the increase over the old object.
+        """Return the increase over the old object.
 
         If the quota did not apply to the old object, this is the full usage.
         """
@@ -174,7 +174,7 @@ class _Charge:
         return _positive(subtract(delta, usage(self.kind, old)))
 
     def charged(self, quota_match: _MatchedQuota, cost: Amounts) -> Iterator[Json]:
-        """Yields the updated quota if the object uses it. Raises ApiError 403 if it is exceeded."""
+        """Yield the updated quota if the object uses it. Raises ApiError 403 if it is exceeded."""
         requested = {name: cost[name] for name in quota_match.names if name in cost}
         if not requested:
             return
@@ -233,7 +233,7 @@ def _has_scope(spec: Json, name: str) -> bool:
 
 
 def _text(scope: Json) -> str:
-    """Returns the requirement as Go prints it."""
+    """Return the requirement as Go prints it."""
     values = " ".join(scope.get("values") or ())
     return f"{{{scope['scopeName']} {scope['operator']} [{values}]}}"
 

@@ -33,7 +33,7 @@ _REQUIRED_BY_QUOTA: Final = frozenset(
 
 
 def usage(kind: Kind, obj: Json) -> Amounts:
-    """Returns the amounts that `obj` uses; a terminated pod uses only its count."""
+    """Return the amounts that `obj` uses; a terminated pod uses only its count."""
     used: Amounts = {f"count/{kind.resource}": _ONE}
     if kind is POD:
         return used | ({} if is_terminal(obj) else {"pods": _ONE} | _compute(effective_spec(obj)))
@@ -66,7 +66,7 @@ def is_counted(kind: Kind, resource: str) -> bool:
 
 
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
-    """Returns which containers lack `required` resources; "" if none.
+    """Return which containers lack `required` resources; "" if none.
 
     The text is such as `cpu for: a,b; memory for: a`.
     """
@@ -90,7 +90,7 @@ def is_in_scopes(kind: Kind, obj: Json, spec: Json) -> bool:
 
 
 def scope_requirements(spec: Json) -> Iterator[Json]:
-    """Yields the scope requirements of a quota, from `scopes` and `scopeSelector`."""
+    """Yield the scope requirements of a quota, from `scopes` and `scopeSelector`."""
     for name in spec.get("scopes") or ():
         yield {"scopeName": name, "operator": "Exists"}
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions", ())
@@ -152,7 +152,7 @@ _POD_SCOPES: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _compute(spec: Json) -> Amounts:
-    """Returns a pod's requests and limits under the names that quotas use."""
+    """Return a pod's requests and limits under the names that quotas use."""
     used: Amounts = {}
     for name, amount in pod_amounts(spec, "requests").items():
         if name in _COMPUTE or name.startswith(_HUGEPAGES):
@@ -219,7 +219,7 @@ _STATUSES: Final = (
 
 
 def effective_spec(pod: Json) -> Json:
-    """Returns the spec of `pod` with the resources that count."""
+    """Return the spec of `pod` with the resources that count."""
     spec: Json = pod["spec"]
     status = pod.get("status") or {}
     is_infeasible = _is_infeasible(status)
@@ -255,7 +255,7 @@ def _effective_container(container: Json, status: Json, *, is_infeasible: bool) 
 
 
 def _maximum(lists: Iterable[Json | None]) -> Json:
-    """Returns the maximum by resource."""
+    """Return the maximum by resource."""
     found: Json = {}
     for one in lists:
         for name, text in (one or {}).items():

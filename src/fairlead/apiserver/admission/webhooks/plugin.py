@@ -78,7 +78,7 @@ class MutatingAdmissionWebhook:
     """The admission plugin `MutatingAdmissionWebhook`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-        """Returns the object after all webhooks. Raises ApiError."""
+        """Return the object after all webhooks. Raises ApiError."""
         reinvocation = attributes.reinvocation
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
@@ -137,7 +137,7 @@ class ValidatingAdmissionWebhook:
 
 
 def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iterator[str]:
-    """Yields the names of the webhooks to call for the request, mutating ones first."""
+    """Yield the names of the webhooks to call for the request, mutating ones first."""
     if is_exempt(attributes.kind):
         return
     for kind in (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION):
@@ -151,7 +151,7 @@ def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iter
 
 
 def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
-    """Returns all webhooks of a kind of configuration in order, each with a unique key."""
+    """Return all webhooks of a kind of configuration in order, each with a unique key."""
     return [
         (webhook, f"{kind.kind}/{configuration['metadata']['name']}/{webhook['name']}")
         for configuration in storage.items(kind)
@@ -162,7 +162,7 @@ def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
 def _matching_hook(
     webhook: Json, key: str, attributes: AdmissionAttributes, storage: Storage, *, is_mutating: bool
 ) -> _Hook | None:
-    """Returns `webhook` if it applies to the request, else None. Raises ApiError 403."""
+    """Return `webhook` if it applies to the request, else None. Raises ApiError 403."""
     if not matches_selectors(webhook, attributes, storage):
         return None
     is_exact = webhook.get("matchPolicy") == EXACT
@@ -194,7 +194,7 @@ def _fails_match_conditions(
 
 
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """Returns the webhook's response; {} if the call failed and failures are ignored.
+    """Return the webhook's response; {} if the call failed and failures are ignored.
 
     Raises ApiError.
     """
@@ -219,7 +219,7 @@ def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> W
 
 
 def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """Returns the webhook's response. Raises ValueError if the call failed."""
+    """Return the webhook's response. Raises ValueError if the call failed."""
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = admission_review(attributes, hook.kind, hook.key, versions)
@@ -235,7 +235,7 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
 
 
 def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """Returns the URL of a webhook, and the failure to report if its Service does not exist."""
+    """Return the URL of a webhook, and the failure to report if its Service does not exist."""
     if config.get("url"):
         return str(config["url"]), None
     service = config.get("service") or {}
@@ -250,7 +250,7 @@ def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None
 
 
 def _call_failed(hook: _Hook, reason: str) -> ApiError:
-    """Returns the error 500 with which upstream reports a failed call."""
+    """Return the error 500 with which upstream reports a failed call."""
     # upstream: apimachinery/pkg/api/errors/errors.go:NewInternalError
     text = f'failed calling webhook "{hook.name}": {reason}'
     return _internal_error(text)
@@ -262,7 +262,7 @@ def _internal_error(text: str) -> ApiError:
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """Returns the refusal that the webhook's Status describes, with a code of at least 400."""
+    """Return the refusal that the webhook's Status describes, with a code of at least 400."""
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")
@@ -305,7 +305,7 @@ def _apply_patch(hook: _Hook, attributes: AdmissionAttributes, response: Json) -
 
 
 def _operations(patch: str) -> list[Any]:
-    """Returns the decoded operations of a JSON patch. Raises ValueError."""
+    """Return the decoded operations of a JSON patch. Raises ValueError."""
     operations = parse_json(base64.b64decode(patch, validate=True))
     if not isinstance(operations, list | None):
         raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004

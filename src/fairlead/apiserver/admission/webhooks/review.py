@@ -84,7 +84,7 @@ def admission_review(
 
 
 def verified_response(body: bytes, review: Json, uid: str, *, is_mutating: bool) -> Json:
-    """Returns the response in the answer to `review`. Raises ValueError if it is invalid."""
+    """Return the response in the answer to `review`. Raises ValueError if it is invalid."""
     answer = _decoded(body)
     response = answer.get("response")
     if not isinstance(response, dict):

@@ -54,7 +54,7 @@ class _StopEvaluationError(Exception):
 
 
 def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
-    """Yields the rules that `value` violates; `old` is ABSENT if there is no old value.
+    """Yield the rules that `value` violates; `old` is ABSENT if there is no old value.
 
     For an unchanged value and its parts, only transition rules are evaluated (ratcheting). After a
     rule that exceeds the cost limit, evaluation stops.
@@ -135,7 +135,7 @@ class _RuledValue:
 
 
 def _rule_causes(rule: Json, ruled: _RuledValue, budget: CostBudget) -> Iterator[Cause]:
-    """Yields the error if the value violates a rule, or the rule fails to evaluate."""
+    """Yield the error if the value violates a rule, or the rule fails to evaluate."""
     expression, schema, path = str(rule.get("rule", "")), ruled.schema, ruled.path
     if _OLD.search(expression) and not ruled.has_old and not rule.get("optionalOldSelf"):
         return
@@ -157,7 +157,7 @@ def _rule_causes(rule: Json, ruled: _RuledValue, budget: CostBudget) -> Iterator
 
 
 def _error_text(rule: Json, problem: str) -> str:
-    """Returns the message for a rule that failed to evaluate."""
+    """Return the message for a rule that failed to evaluate."""
     rule_text = str(rule.get("message") or rule.get("rule") or "").strip()
     if problem == CALL_LIMIT:
         explanation = (
@@ -185,7 +185,7 @@ def _message(rule: Json, ruled: _RuledValue, budget: CostBudget) -> str:
 def _message_expression_text(
     rule: Json, expression: str, ruled: _RuledValue, budget: CostBudget
 ) -> str:
-    """Returns the message of a messageExpression; "" if it has none."""
+    """Return the message of a messageExpression; "" if it has none."""
     try:
         evaluate = ruled.evaluate(rule, expression, budget)
     except (OutOfBudgetError, RuleError):
@@ -208,7 +208,7 @@ def _cause(rule: Json, value: Any, message: str, path: str) -> Cause:
 
 
 def _quoted_value(value: Any) -> str:
-    """Returns a scalar as an error quotes it; objects and lists are not quoted."""
+    """Return a scalar as an error quotes it; objects and lists are not quoted."""
     if isinstance(value, dict | list):
         return ""
     text = f'"{value}"' if isinstance(value, str) else str(value).lower()
@@ -216,7 +216,7 @@ def _quoted_value(value: Any) -> str:
 
 
 def _cel_value(schema: Structural, value: Any) -> Any:
-    """Returns `value` in CEL's form: field names escaped, numbers and strings with their types."""
+    """Return `value` in CEL's form: field names escaped, numbers and strings with their types."""
     if isinstance(value, dict):
         return dict(_cel_fields(schema, value))
     if isinstance(value, list) and schema.items is not None:
@@ -227,7 +227,7 @@ def _cel_value(schema: Structural, value: Any) -> Any:
 
 
 def _typed_string(format_: Any, text: str) -> Any:
-    """Returns a string as a value of its format.
+    """Return a string as a value of its format.
 
     upstream: apiserver/pkg/cel/common/values.go:UnstructuredToVal
     """
@@ -263,7 +263,7 @@ def _environment() -> CelEnvironment:
 
 @text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """Returns the program of an expression. Raises RuleError."""
+    """Return the program of an expression. Raises RuleError."""
     try:
         return _environment().program(expression)
     except ExpressionError as cause:

@@ -39,7 +39,7 @@ class ExpressionLengthBudget:
         self._budget = CostBudget(CHARACTERS_MAX)
 
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
-        """Yields the error of an expression over the limit, which upstream does not have."""
+        """Yield the error of an expression over the limit, which upstream does not have."""
         try:
             self._budget.take(len(expression) + _CHARACTERS_EACH)
         except OutOfBudgetError:
@@ -74,7 +74,7 @@ class RuleCostTotal:
             ]
 
     def total_causes(self, field: str) -> Iterator[Cause]:
-        """Yields the errors if the total of the schema at `field` exceeds the limit."""
+        """Yield the errors if the total of the schema at `field` exceeds the limit."""
         if self._total <= TOTAL_COST_MAX:
             return
         for _, expensive in self._most_expensive:
@@ -85,12 +85,12 @@ class RuleCostTotal:
 
 
 def multiplied_cost(cost: int, count: int) -> int:
-    """Returns the cost of `count` evaluations, bounded."""
+    """Return the cost of `count` evaluations, bounded."""
     return min(cost * count, ENDLESS)
 
 
 def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
-    """Returns the number of values below `cardinality` values of a schema; None if unbounded."""
+    """Return the number of values below `cardinality` values of a schema; None if unbounded."""
     if cardinality is None:
         return None
     match raw.get("type"):

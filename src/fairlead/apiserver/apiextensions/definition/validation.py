@@ -311,7 +311,7 @@ def column_causes(field: str, version: Json) -> Iterator[Cause]:
 
 
 def _path_causes(field: str, path: str, *roots: str) -> Iterator[Cause]:
-    """Yields an error unless `path` begins with a dot and, if given, with one of `roots`."""
+    """Yield an error unless `path` begins with a dot and, if given, with one of `roots`."""
     if not path.startswith("."):
         yield invalid(field, path, "must be a simple json path starting with .")
     elif roots and not path.startswith(tuple(f"{root}." for root in roots)):

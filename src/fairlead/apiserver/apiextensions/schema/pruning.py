@@ -32,7 +32,7 @@ _WITHOUT_EXPONENT: Final = 1e21
 
 
 def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -> Json:
-    """Returns `obj` as it is stored; `on_dropped` is called with the path of each dropped field.
+    """Return `obj` as it is stored; `on_dropped` is called with the path of each dropped field.
 
     Raises ApiError 413 if the defaults are too large.
     """
@@ -44,7 +44,7 @@ def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -
 
 
 def pruned_object(schema: Structural, obj: Json) -> Json:
-    """Returns a whole object without undeclared fields; defaults are not set."""
+    """Return a whole object without undeclared fields; defaults are not set."""
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
     result: Json = _pruned(schema, inner, FieldLocation(), _ignore)
     return {**{key: obj[key] for key in IDENTITY if key in obj}, **result}
@@ -55,12 +55,12 @@ def _ignore(_: FieldLocation) -> None:
 
 
 def pruned_value(schema: Structural, value: Any, on_dropped: OnDropped) -> Any:
-    """Returns `value` without undeclared fields, which are reported."""
+    """Return `value` without undeclared fields, which are reported."""
     return _pruned(schema, value, FieldLocation(), on_dropped)
 
 
 def _pruned(schema: Structural, value: Any, path: FieldLocation, on_dropped: OnDropped) -> Any:
-    """Returns `value` without undeclared fields and meaningless nulls."""
+    """Return `value` without undeclared fields and meaningless nulls."""
     if isinstance(value, dict):
         return _pruned_object(schema, value, path, on_dropped)
     if isinstance(value, list):
@@ -98,7 +98,7 @@ def _keeps_null(schema: Structural) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """Returns a number as upstream's encoder writes it: without a fraction if it is whole."""
+    """Return a number as upstream's encoder writes it: without a fraction if it is whole."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_MAX:
         return int(value)
     if isinstance(value, int) and value not in _INT64:
@@ -107,14 +107,14 @@ def _number(value: Any) -> Any:
 
 
 def _of_double(number: int) -> int | float:
-    """Returns an integer over 64 bits after conversion to float64 and back."""
+    """Return an integer over 64 bits after conversion to float64 and back."""
     # upstream: encoding/json encode.go:floatEncoder.encode
     nearest = float(number)
     return int(Decimal(repr(nearest))) if abs(nearest) < _WITHOUT_EXPONENT else nearest
 
 
 def defaulted(schema: Structural, value: Any) -> Any:
-    """Returns `value` with its schema's defaults. Raises ApiError 413 if they are too large."""
+    """Return `value` with its schema's defaults. Raises ApiError 413 if they are too large."""
     return _with_defaults(schema, value, CostBudget(FILLED_CHARACTERS_MAX))
 
 

@@ -17,7 +17,7 @@ ALL: Final = "*"
 
 
 def allows(rule: Json, attributes: AuthorizationAttributes) -> bool:
-    """Returns whether `rule` allows a request."""
+    """Return whether `rule` allows a request."""
     verbs = _values(rule, "verbs")
     if attributes.verb not in verbs and ALL not in verbs:
         return False
@@ -33,7 +33,7 @@ def allows(rule: Json, attributes: AuthorizationAttributes) -> bool:
 
 
 def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -> list[Json]:
-    """Returns the parts of `rules_wanted` that `rules_owned` do not cover, one permission each."""
+    """Return the parts of `rules_wanted` that `rules_owned` do not cover, one permission each."""
     return [
         part
         for rule in rules_wanted
@@ -57,7 +57,7 @@ def compact_rules(rules: Iterable[Json]) -> list[Json]:
 
 
 def rule_text(rule: Json) -> str:
-    """Returns `rule` as error messages show it.
+    """Return `rule` as error messages show it.
 
     Example: `{APIGroups:["apps"], Resources:["*"], Verbs:["get"]}`.
     """
@@ -77,7 +77,7 @@ _GO_NAMES: Final = {
 
 
 def _values(rule: Json, name: str) -> Sequence[str]:
-    """Returns the list field `name` of a rule; null counts as an empty list."""
+    """Return the list field `name` of a rule; null counts as an empty list."""
     found: Sequence[str] = rule.get(name) or ()
     return found
 

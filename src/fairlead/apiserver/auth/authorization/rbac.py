@@ -48,7 +48,7 @@ class _Grant:
     description: str
 
     def matching_subject(self, user: User) -> str:
-        """Returns the subject that matches the user, as in `User "bob"`; "" if none does."""
+        """Return the subject that matches the user, as in `User "bob"`; "" if none does."""
         for subject in self.subjects:
             if _is_subject(subject, user, self.namespace):
                 return _subject_text(subject, self.namespace)
@@ -70,14 +70,14 @@ class Rbac:
         storage.subscribe(self._changed)
 
     def __call__(self, attributes: AuthorizationAttributes) -> None:
-        """Returns if the request is allowed. Raises ApiError 403 otherwise."""
+        """Return if the request is allowed. Raises ApiError 403 otherwise."""
         attributes = _in_own_namespace(attributes)
         verdict = self.verdict(attributes)
         if not verdict.allowed:
             raise refusal(attributes, verdict.reason)
 
     def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
-        """Returns whether the request is allowed, and why."""
+        """Return whether the request is allowed, and why."""
         if SYSTEM_MASTERS in attributes.user.groups:
             return AccessDecision(allowed=True)
         reasons = []
@@ -92,11 +92,11 @@ class Rbac:
         return AccessDecision(allowed=False, reason="\n".join(filter(None, reasons)))
 
     def rules_for(self, user: User, namespace: str) -> list[Json]:
-        """Returns all rules that apply to the user in a namespace, or cluster-wide for ""."""
+        """Return all rules that apply to the user in a namespace, or cluster-wide for ""."""
         return [rule for grant, _ in self._granted(user, namespace) for rule in grant.rules]
 
     def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:
-        """Returns the rules of the role that a roleRef in `namespace` names; None if missing."""
+        """Return the rules of the role that a roleRef in `namespace` names; None if missing."""
         name = reference.get("name", "")
         if reference.get("kind") == ROLE.kind:
             role = self._storage.find(ROLE, namespace, name)
@@ -113,7 +113,7 @@ class Rbac:
                     yield grant, subject
 
     def _read(self) -> dict[str, list[_Grant]]:
-        """Returns the grants by namespace, cluster-wide ones under ""."""
+        """Return the grants by namespace, cluster-wide ones under ""."""
         if self._grants is None:
             self._grants = {}
             for kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
@@ -138,7 +138,7 @@ class Rbac:
 
 
 def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
-    """Returns ApiError 403: the user may not make this request; `reason` is added if not ""."""
+    """Return ApiError 403: the user may not make this request; `reason` is added if not ""."""
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
     user = f'User "{attributes.user.name}" cannot {attributes.verb}'
     explanation = f": {reason}" if reason else ""
@@ -163,7 +163,7 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 
 
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
-    """Returns `attributes`; a request for one Namespace gets its own name as the namespace."""
+    """Return `attributes`; a request for one Namespace gets its own name as the namespace."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
     if attributes.resource == "namespaces" and not attributes.group and is_one:
@@ -193,7 +193,7 @@ def _subject_text(subject: Json, namespace: str) -> str:
 
 
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
-    """Returns the rules of `role`, and of the roles that its aggregation rule selects, recursively.
+    """Return the rules of `role`, and of the roles that its aggregation rule selects, recursively.
 
     The aggregation controller writes them into the role; this function does not need it.
     """
@@ -217,7 +217,7 @@ def _role_name(role: Json) -> str:
 
 
 def _aggregated_roles(role: Json, storage: Storage) -> list[Json]:
-    """Returns the roles that the role's own aggregation rule selects, sorted by name."""
+    """Return the roles that the role's own aggregation rule selects, sorted by name."""
     selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
     if not selectors:
         return []

@@ -71,7 +71,7 @@ def list_page(
     predicate: SelectionPredicate,
     options: ListOptions,
 ) -> ListPage:
-    """Returns the page of objects that `options` request. Raises ApiError: 400, 410, 504."""
+    """Return the page of objects that `options` request. Raises ApiError: 400, 410, 504."""
     if options.continue_token:
         return _next_page(storage, kind, namespace, predicate, options)
     version = _requested_version(storage, options.version)
@@ -91,13 +91,13 @@ def list_page(
 
 
 def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]:
-    """Returns the objects of one namespace, or of all (""), ordered by their keys."""
+    """Return the objects of one namespace, or of all (""), ordered by their keys."""
     found = storage.stored_items(kind, namespace or None)
     return sorted(((_list_key(key, namespace), kept) for key, kept in found), key=itemgetter(0))
 
 
 def _requested_version(storage: Storage, text: str) -> int:
-    """Returns a list's resourceVersion, 0 if there is none. Raises ApiError 400, 504."""
+    """Return a list's resourceVersion, 0 if there is none. Raises ApiError 400, 504."""
     if not text:
         return 0
     problem = unsigned(text)
@@ -137,7 +137,7 @@ def _next_page(
 def _page(
     objects: list[ListEntry], predicate: SelectionPredicate, version: int, limit: int
 ) -> ListPage:
-    """Returns the first `limit` matches, with a continue token if any object follows them."""
+    """Return the first `limit` matches, with a continue token if any object follows them."""
     # upstream: apiserver/pkg/storage/cacher/cacher.go:GetList
     matches, end = _first_matches(objects, predicate, limit)
     if end == len(objects):
@@ -152,7 +152,7 @@ def _page(
 def _first_matches(
     objects: list[ListEntry], predicate: SelectionPredicate, limit: int
 ) -> tuple[list[ListEntry], int]:
-    """Returns the first `limit` matches (all if 0), and the index after the last examined one."""
+    """Return the first `limit` matches (all if 0), and the index after the last examined one."""
     if predicate.is_everything:
         end = min(limit, len(objects)) if limit > 0 else len(objects)
         return objects[:end], end
@@ -171,7 +171,7 @@ def _list_key(key: Key, namespace: str) -> str:
 
 
 def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[ListEntry]:
-    """Returns the objects as they were at `version`, by undoing later changes, newest first.
+    """Return the objects as they were at `version`, by undoing later changes, newest first.
 
     Raises ApiError 410 if the change log does not reach back that far.
     """
@@ -220,7 +220,7 @@ class Token:
 
 
 def encoded(token: Token) -> str:
-    """Returns the token as text for the client."""
+    """Return the token as text for the client."""
     text = msgspec.json.encode({"v": FORMAT, "rv": token.version, "start": token.start})
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
@@ -242,7 +242,7 @@ def decoded(text: str) -> Token:
 
 
 def _first_fault(text: str) -> int | None:
-    """Returns the offset of the first byte that is not base64, None if there is none."""
+    """Return the offset of the first byte that is not base64, None if there is none."""
     encoded_text = text.encode("latin-1", "replace").decode("latin-1")
     for at, mark in enumerate(encoded_text):
         if mark not in _ALPHABET and mark not in "\r\n":
@@ -252,7 +252,7 @@ def _first_fault(text: str) -> int | None:
 
 
 def _mistyped(content: Any) -> Iterator[str]:
-    """Yields the members with a wrong type; every member may be null."""
+    """Yield the members with a wrong type; every member may be null."""
     if content is None:
         return
     if not isinstance(content, dict):
@@ -288,11 +288,11 @@ def _checked(content: dict[str, Any]) -> Token:
 
 
 def _cleaned(key: str) -> str:
-    """Returns `key` as cleaned by Go's path.Clean; Python's normpath would keep a leading `//`."""
+    """Return `key` as cleaned by Go's path.Clean; Python's normpath would keep a leading `//`."""
     return normpath(key.replace("//", "/", 1)) if key.startswith("//") else normpath(key)
 
 
 def token_too_old(token: Token, why: str) -> ApiError:
-    """Returns ApiError 410 with a token that continues with the present objects."""
+    """Return ApiError 410 with a token that continues with the present objects."""
     fresh = encoded(Token(NOW, token.start))
     return ApiError("Expired", 410, why, continue_token=fresh)

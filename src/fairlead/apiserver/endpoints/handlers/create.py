@@ -38,7 +38,7 @@ def create(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _without_deletion_fields(obj: Json) -> Json:
-    """Returns `obj` without deletion fields, because a new object is never being deleted."""
+    """Return `obj` without deletion fields, because a new object is never being deleted."""
     # upstream: apiserver/pkg/registry/rest/meta.go:WipeObjectMetaSystemFields
     meta = obj["metadata"]
     if meta.keys().isdisjoint(_DELETION_FIELDS):

@@ -194,7 +194,7 @@ def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
 
 
 def _body_options(scope: RequestScope) -> Json:
-    """Returns the options in the body, whose apiVersion and kind may be missing."""
+    """Return the options in the body, whose apiVersion and kind may be missing."""
     request = scope.request
     content_type = request.headers.get("content-type", "")
     body = decoded(request.body, content_type, "", scope.deps.protobuf)

@@ -35,7 +35,7 @@ _MATCH: Final = "resourceVersionMatch"
 
 
 def is_true(request: Request, name: str) -> bool:
-    """Returns whether the boolean parameter `name` is given and is not `false` or `0`."""
+    """Return whether the boolean parameter `name` is given and is not `false` or `0`."""
     # upstream: apimachinery/pkg/runtime/converter.go:Convert_Slice_string_To_bool
     for key, value in request.query:
         if key == name:
@@ -44,7 +44,7 @@ def is_true(request: Request, name: str) -> bool:
 
 
 def integer(request: Request, name: str) -> int | None:
-    """Returns the integer parameter `name`, None if it is missing. Raises ApiError 400."""
+    """Return the integer parameter `name`, None if it is missing. Raises ApiError 400."""
     if not request.has(name):
         return None
     text = request.parameter(name)
@@ -57,13 +57,13 @@ def integer(request: Request, name: str) -> int | None:
 
 
 def unsigned(text: str) -> str:
-    """Returns why `text` is not a valid resourceVersion; "" if it is valid."""
+    """Return why `text` is not a valid resourceVersion; "" if it is valid."""
     problem = unsigned_problem(text)
     return problem and f"resourceVersion: Invalid value: {quoted(text)}: {problem}"
 
 
 def unsigned_problem(text: str) -> str:
-    """Returns why `text` is not an unsigned 64-bit integer; "" if it is one."""
+    """Return why `text` is not an unsigned 64-bit integer; "" if it is one."""
     why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
         if capped_integer(text, UNSIGNED_MAX + 1) <= UNSIGNED_MAX:
@@ -193,7 +193,7 @@ def write_options(request: Request, name: str) -> WriteOptions:
 
 
 def dry_run_causes(values: tuple[str, ...]) -> Iterator[Cause]:
-    """Yields the errors in the values of dryRun."""
+    """Yield the errors in the values of dryRun."""
     if values and any(value != "All" for value in values):
         yield not_supported("dryRun", list(values), ("All",))
 
@@ -252,7 +252,7 @@ def require_timeout(request: Request) -> None:
 
 
 def _duration_problem(text: str) -> str:
-    """Returns why `text` is not a duration, in Go's words."""
+    """Return why `text` is not a duration, in Go's words."""
     # upstream: time/format.go:ParseDuration
     at = 1 if text[:1] in ("+", "-") else 0
     while found := _DURATION_TERM.match(text, at):

@@ -67,7 +67,7 @@ def request_info_of(path: str) -> RequestInfo | None:
 
 @text_cache(maxsize=CACHE_SIZE)
 def ends_without_resource(path: str) -> bool:
-    """Returns whether `path` ends in `watch` or `proxy` without a resource."""
+    """Return whether `path` ends in `watch` or `proxy` without a resource."""
     # upstream: requestinfo.go:NewRequestInfo, specialVerbs
     parts = path[1:].rstrip("/").split("/")
     within = {"api": 2, "apis": 3}.get(parts[0])
@@ -75,7 +75,7 @@ def ends_without_resource(path: str) -> bool:
 
 
 def without_namespace(info: RequestInfo) -> RequestInfo:
-    """Returns `info` as storage needs it: there, a Namespace has no namespace.
+    """Return `info` as storage needs it: there, a Namespace has no namespace.
 
     For RBAC it has its own.
     """
@@ -83,7 +83,7 @@ def without_namespace(info: RequestInfo) -> RequestInfo:
 
 
 def verb_of(method: str, info: RequestInfo, *, is_watch: bool) -> str:
-    """Returns the RBAC verb, "" for unknown methods; `is_watch` is the `watch` parameter."""
+    """Return the RBAC verb, "" for unknown methods; `is_watch` is the `watch` parameter."""
     if info.is_watch:
         return "watch"
     if method in ("GET", "HEAD"):

@@ -74,13 +74,13 @@ class SelectionPredicate:
         return self.labels is None and not self.terms
 
     def selects(self, kept: StoredObject) -> bool:
-        """Returns whether a stored object, possibly still encoded, matches."""
+        """Return whether a stored object, possibly still encoded, matches."""
         if isinstance(kept, bytes) and not all(word in kept for word in self.words):
             return False
         return self.matches(value_of(kept))
 
     def matches(self, obj: Json) -> bool:
-        """Returns whether `obj` matches."""
+        """Return whether `obj` matches."""
         if self.labels is not None:
             carried: Mapping[str, str] = obj["metadata"].get("labels") or {}
             if not selector_matches(self.labels, carried):
@@ -102,7 +102,7 @@ def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[Fie
 
 @text_cache(maxsize=CACHE_SIZE)
 def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") -> SelectionPredicate:
-    """Returns the predicate for two selectors and, if not "", a name. Raises ApiError 400."""
+    """Return the predicate for two selectors and, if not "", a name. Raises ApiError 400."""
     wanted, terms = parsed_selectors(labels, fields)
     if name:
         terms = (FieldTerm(NAME, name, is_equal=True), *terms)
@@ -113,7 +113,7 @@ def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") ->
 
 
 def pinned_name(fields: str) -> str:
-    """Returns the metadata.name that a field selector requires.
+    """Return the metadata.name that a field selector requires.
 
     Returns "" if it requires none or is malformed.
     """
@@ -127,7 +127,7 @@ def pinned_name(fields: str) -> str:
 
 
 def _words(labels: LabelSelector, terms: tuple[FieldTerm, ...]) -> Iterator[bytes]:
-    """Yields texts that occur in the JSON of every matching object."""
+    """Yield texts that occur in the JSON of every matching object."""
     for key, value in labels.match_labels.items():
         yield from (_encode(key), _encode(value))
     for one in labels.match_expressions:
@@ -152,7 +152,7 @@ def _terms(text: str) -> tuple[FieldTerm, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """Returns the parts of `text` between commas that are not escaped by a backslash."""
+    """Return the parts of `text` between commas that are not escaped by a backslash."""
     parts, current, escaped = [], "", False
     for mark in text:
         if mark == "," and not escaped:
@@ -165,7 +165,7 @@ def _split(text: str) -> list[str]:
 
 
 def _unescaped(value: str) -> str:
-    """Returns `value` without escapes. Raises ApiError 400."""
+    """Return `value` without escapes. Raises ApiError 400."""
     # upstream: apimachinery/pkg/fields/selector.go:UnescapeValue
     text, escaped = "", False
     for mark in value:
@@ -184,7 +184,7 @@ def _unescaped(value: str) -> str:
 
 
 def _field_reader(kind: Kind, field: str) -> FieldReader:
-    """Returns a function that reads `field` as text. Raises ApiError 400 if not selectable."""
+    """Return a function that reads `field` as text. Raises ApiError 400 if not selectable."""
     if field == NAME or (field == NAMESPACE and not _is_named_only(kind)):
         return _metadata(field.removeprefix("metadata."))
     if kind.custom is not None:
@@ -201,7 +201,7 @@ def _field_reader(kind: Kind, field: str) -> FieldReader:
 
 
 def _is_named_only(kind: Kind) -> bool:
-    """Returns whether a cluster-scoped kind rejects metadata.namespace; other kinds accept it."""
+    """Return whether a cluster-scoped kind rejects metadata.namespace; other kinds accept it."""
     # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
     # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     is_custom = kind.custom is not None and not kind.namespaced
@@ -209,7 +209,7 @@ def _is_named_only(kind: Kind) -> bool:
 
 
 def _selectable(paths: tuple[str, ...], field: str) -> FieldReader:
-    """Returns a function that reads a selectable field of a custom resource."""
+    """Return a function that reads a selectable field of a custom resource."""
     # upstream: apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     if f".{field}" not in paths:
         raise bad_request(f"field label not supported: {field}")

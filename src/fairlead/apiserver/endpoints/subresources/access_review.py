@@ -63,7 +63,7 @@ def subject_access_review(scope: RequestScope) -> Response:
 
 
 def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
-    """Yields the errors of a LocalSubjectAccessReview about other namespaces or about paths."""
+    """Yield the errors of a LocalSubjectAccessReview about other namespaces or about paths."""
     about = spec.get("resourceAttributes")
     if about is not None and about.get("namespace", "") != namespace:
         field = "spec.resourceAttributes.namespace"
@@ -75,7 +75,7 @@ def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
 
 
 def self_subject_rules_review(scope: RequestScope) -> Response:
-    """Returns all rules that apply to the requester in a namespace."""
+    """Return all rules that apply to the requester in a namespace."""
     spec = object_member(posted_body(scope, scope.kind), "spec")
     namespace = spec.get("namespace", "")
     if not namespace:
@@ -90,7 +90,7 @@ def self_subject_rules_review(scope: RequestScope) -> Response:
 
 
 def self_subject_review(scope: RequestScope) -> Response:
-    """Returns the user info of the requester."""
+    """Return the user info of the requester."""
     posted_body(scope, scope.kind)
     meta = {"creationTimestamp": format_timestamp(scope.now)}
     status = {"userInfo": user_info(scope.request.user)}
@@ -115,7 +115,7 @@ def token_review(scope: RequestScope) -> Response:
 
 
 def user_info(user: User) -> Json:
-    """Returns `user` as a UserInfo object."""
+    """Return `user` as a UserInfo object."""
     shown: Json = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     if user.extra:
         shown["extra"] = {key: list(values) for key, values in user.extra.items()}
@@ -138,7 +138,7 @@ def _shown_paths(paths: Json) -> Json:
 
 
 def _named(body: Json, why: str) -> Iterator[Cause]:
-    """Yields an error if a review has metadata."""
+    """Yield an error if a review has metadata."""
     meta = object_member(body, "metadata")
     left = {key: value for key, value in meta.items() if value and key not in _IGNORED_METADATA}
     if left:
@@ -179,7 +179,7 @@ def _asked(spec: Json, user: User) -> AuthorizationAttributes:
 
 
 def _selector(about: Json) -> str:
-    """Returns the field selector of a collection request, as text."""
+    """Return the field selector of a collection request, as text."""
     # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
     field_selector = about.get("fieldSelector") or {}
     if about.get("verb") not in _COLLECTION_VERBS:

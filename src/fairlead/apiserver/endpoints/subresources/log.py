@@ -62,7 +62,7 @@ class LogOptions:
 
 
 def log(scope: RequestScope) -> Response | Watch:
-    """Returns the log of a container, or a watch that follows it. Raises ApiError."""
+    """Return the log of a container, or a watch that follows it. Raises ApiError."""
     scope.negotiate()
     pod = existing_object(scope)
     options = _options(scope)

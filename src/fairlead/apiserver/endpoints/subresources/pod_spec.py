@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.validator import ApiValidator
 
 
 def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
-    """Returns the pod; PUT and PATCH add ephemeral containers."""
+    """Return the pod; PUT and PATCH add ephemeral containers."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
@@ -38,7 +38,7 @@ def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def resize(scope: RequestScope) -> WebhookCalls[Response]:
-    """Returns the pod; PUT and PATCH change the resources of its containers."""
+    """Return the pod; PUT and PATCH change the resources of its containers."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))

@@ -30,7 +30,7 @@ def posted_body(scope: RequestScope, kind: Kind) -> Json:
 
 
 def object_member(body: Json, field: str) -> Json:
-    """Returns the object in `field`; {} if missing. Raises ApiError 400 for other types."""
+    """Return the object in `field`; {} if missing. Raises ApiError 400 for other types."""
     value: Any = body.get(field) or {}
     if not isinstance(value, dict):
         raise bad_request(f"{field} must be an object")
@@ -55,7 +55,7 @@ class SubresourceUpdate:
 def requested_update(
     scope: RequestScope, kind: Kind, view_of: Callable[[Json], Json]
 ) -> SubresourceUpdate:
-    """Returns the update that a PUT or PATCH makes to the view of the stored object.
+    """Return the update that a PUT or PATCH makes to the view of the stored object.
 
     `view_of` makes the view, which is of `kind`, from the object.
 
@@ -85,5 +85,5 @@ def requested_update(
 
 
 def whole_object(obj: Json) -> Json:
-    """Returns `obj`, as the view of subresources whose body is the object itself."""
+    """Return `obj`, as the view of subresources whose body is the object itself."""
     return obj

@@ -36,7 +36,7 @@ _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTime
 
 
 def scale(scope: RequestScope) -> WebhookCalls[Response]:
-    """Returns a Scale; PUT and PATCH change spec.replicas of the object."""
+    """Return a Scale; PUT and PATCH change spec.replicas of the object."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(scale_of(scope.kind, existing_object(scope)), kind=SCALE)

@@ -11,7 +11,7 @@ from fairlead.apiserver.request import Response
 
 
 def status(scope: RequestScope) -> WebhookCalls[Response]:
-    """Returns the object; PUT and PATCH change its status and some of its metadata."""
+    """Return the object; PUT and PATCH change its status and some of its metadata."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))

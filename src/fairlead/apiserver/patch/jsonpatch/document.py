@@ -41,7 +41,7 @@ class PartialObject:
         self.members = members
 
     def get(self, key: str) -> Any:
-        """Returns the member `key`; None if there is none."""
+        """Return the member `key`; None if there is none."""
         return self.members.get(key)
 
     def set(self, key: str, value: Any) -> None:
@@ -59,7 +59,7 @@ class PartialObject:
         del self.members[key]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Returns the member `key`, made partial. Raises OperationError if it is a scalar."""
+        """Return the member `key`, made partial. Raises OperationError if it is a scalar."""
         inner = self.members[key] = opened(self.members.get(key))
         return inner
 
@@ -74,7 +74,7 @@ class PartialArray:
         self.items = items
 
     def get(self, key: str) -> Any:
-        """Returns the item at an index."""
+        """Return the item at an index."""
         return self.items[self._index(key, len(self.items))]
 
     def set(self, key: str, value: Any) -> None:
@@ -91,7 +91,7 @@ class PartialArray:
         del self.items[self._index(key, len(self.items))]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Returns the item at an index, made partial."""
+        """Return the item at an index, made partial."""
         index = self._index(key, len(self.items))
         inner = self.items[index] = opened(self.items[index])
         return inner
@@ -105,7 +105,7 @@ class PartialArray:
 
 
 def opened(part: Any) -> PartialObject | PartialArray:
-    """Returns `part` made partial. Raises OperationError if it is not composite."""
+    """Return `part` made partial. Raises OperationError if it is not composite."""
     match _decoded(part):
         case PartialObject() | PartialArray() as one:
             return one
@@ -118,7 +118,7 @@ def opened(part: Any) -> PartialObject | PartialArray:
 
 
 def to_json(part: Any) -> Any:
-    """Returns a part as a JSON value; of members repeated in a JSON text, the last one counts."""
+    """Return a part as a JSON value; of members repeated in a JSON text, the last one counts."""
     match part:
         case PartialObject():
             return {key: to_json(value) for key, value in part.members.items()}
@@ -131,7 +131,7 @@ def to_json(part: Any) -> Any:
 
 
 def parts_equal(one: Any, other: Any) -> bool:
-    """Returns whether two parts are equal; scalars are equal if their JSON texts are equal."""
+    """Return whether two parts are equal; scalars are equal if their JSON texts are equal."""
     # upstream: patch.go:lazyNode.equal, which breaks down at a null in a list
     one, other = _members_or_items(one), _members_or_items(other)
     if isinstance(one, dict):
@@ -158,7 +158,7 @@ def _items_equal(one: Any, other: Any) -> bool:
 
 
 def _members_or_items(part: Any) -> Any:
-    """Returns the members or items of a composite part; every other part unchanged."""
+    """Return the members or items of a composite part; every other part unchanged."""
     match _decoded(part):
         case PartialObject() as one:
             return one.members
@@ -169,7 +169,7 @@ def _members_or_items(part: Any) -> Any:
 
 
 def _decoded(part: Any) -> Any:
-    """Returns `part`, with a JSON text of an object or list decoded by one level."""
+    """Return `part`, with a JSON text of an object or list decoded by one level."""
     if not isinstance(part, msgspec.Raw):
         return part
     text = bytes(part)

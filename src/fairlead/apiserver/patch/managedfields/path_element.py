@@ -49,17 +49,17 @@ class ItemKeyError(ValueError):
 
 
 def field_element(name: str) -> str:
-    """Returns the element of a field or a map key."""
+    """Return the element of a field or a map key."""
     return f"f:{name}"
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """Returns the element of the associative list item that has these keys."""
+    """Return the element of the associative list item that has these keys."""
     return f"k:{json_text({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
 
 
 def value_element(value: Any) -> str:
-    """Returns the element of the set item that has this value."""
+    """Return the element of the set item that has this value."""
     return f"v:{json_text(_canonical_number(value))}"
 
 
@@ -70,7 +70,7 @@ def _canonical_number(value: Any) -> Any:
 
 @text_cache(maxsize=CACHE_SIZE)
 def canonical_element(element: str) -> str:
-    """Returns a client's element in this server's notation; "" if its prefix is unknown.
+    """Return a client's element in this server's notation; "" if its prefix is unknown.
 
     Raises ValueError if it is not an element.
     """
@@ -137,7 +137,7 @@ def _comparable(value: Any) -> tuple[int, Any]:
 
 
 def element_text(element: str) -> str:
-    """Returns an element as errors show it: `.image`, `[name="c"]`, `[="x"]`, `[0]`."""
+    """Return an element as errors show it: `.image`, `[name="c"]`, `[="x"]`, `[0]`."""
     # upstream: element.go:PathElement.String
     prefix, rest = element[:2], element[2:]
     if prefix == "f:":
@@ -169,38 +169,38 @@ def _value_text(value: Any) -> str:
 
 
 def is_leaf(schema: Schema, value: Any) -> bool:
-    """Returns whether `value` is owned as a whole: atomic, a scalar, or of a wrong type."""
+    """Return whether `value` is owned as a whole: atomic, a scalar, or of a wrong type."""
     if schema.topology is ElementRelationship.ATOMIC or not is_composite(schema):
         return True
     return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
 
 
 def is_composite(schema: Schema) -> bool:
-    """Returns whether values of this type have elements."""
+    """Return whether values of this type have elements."""
     return schema.type in _COMPOSITE
 
 
 def inner_schema(schema: Schema, element: str) -> Schema:
-    """Returns the type of the value at `element`."""
+    """Return the type of the value at `element`."""
     if schema.type is Type.LIST:
         return schema.items or ANYTHING
     return member_schema(schema, element[2:])
 
 
 def member_schema(schema: Schema, key: str) -> Schema:
-    """Returns the type of a field, or of a map's value."""
+    """Return the type of a field, or of a map's value."""
     known = schema.fields.get(key)
     return known.schema if known else schema.items or ANYTHING
 
 
 def items_by_element(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:
-    """Yields the items of a set or associative list with their elements. Raises ItemKeyError."""
+    """Yield the items of a set or associative list with their elements. Raises ItemKeyError."""
     for item in value or ():
         yield item_element(schema, item), item
 
 
 def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yields the same as `items_by_element`, with "" for items without a usable key."""
+    """Yield the same as `items_by_element`, with "" for items without a usable key."""
     for item in value:
         try:
             yield item_element(schema, item), item
@@ -209,7 +209,7 @@ def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[s
 
 
 def item_element(schema: Schema, item: Any) -> str:
-    """Returns the element of a list item; missing keys have their defaults. Raises ItemKeyError.
+    """Return the element of a list item; missing keys have their defaults. Raises ItemKeyError.
 
     A Service port `{"port": 80}` has the element `k:{"port":80,"protocol":"TCP"}`.
     """
@@ -257,6 +257,6 @@ def _set_item_problem(item: Any) -> str:
 
 
 def _required_key_default(schema: Schema, key: str) -> Any:
-    """Returns the zero value of a key that Go always serializes (no omitempty); None otherwise."""
+    """Return the zero value of a key that Go always serializes (no omitempty); None otherwise."""
     known = schema.items.fields.get(key) if schema.items else None
     return zero_value(known.schema) if known and known.zero is Zero.EMIT else None

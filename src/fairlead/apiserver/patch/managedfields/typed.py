@@ -40,7 +40,7 @@ class _Duplicates(list[Any]):
 
 
 def field_set(schema: Schema, value: Any) -> FieldSet:
-    """Returns the fields in `value`: those that an applier of `value` claims to own.
+    """Return the fields in `value`: those that an applier of `value` claims to own.
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template:
     a struct (`spec`) is a member only through its fields, unless it is empty or null. Keys of maps
@@ -70,7 +70,7 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 
 
 def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
-    """Returns `fields` plus every struct field on the path to a member.
+    """Return `fields` plus every struct field on the path to a member.
 
     Map keys and list items on the path are not added: {.spec.template.labels["a"]} becomes {.spec,
     .spec.template, .spec.template.labels, .spec.template.labels["a"]}.
@@ -88,7 +88,7 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
 
 
 def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
-    """Returns `fields`, which an earlier schema recorded, in the form that `schema` requires.
+    """Return `fields`, which an earlier schema recorded, in the form that `schema` requires.
 
     If a value has become atomic, an owner of a part owns all of it: {.spec.selector["a"]} becomes
     {.spec.selector}. Returns the same object if nothing changes.
@@ -108,7 +108,7 @@ def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
 
 
 def _declared_schema(schema: Schema, element: str) -> Schema | None:
-    """Returns the type of the value at `element`; None if the schema does not declare one."""
+    """Return the type of the value at `element`; None if the schema does not declare one."""
     if element == SELF or (schema.type is Type.ANY and not schema.fields):
         return None
     if schema.type is Type.LIST:
@@ -135,7 +135,7 @@ class Comparison:
 
 
 def compare(schema: Schema, old: Any, new: Any) -> Comparison:
-    """Returns the fields in which `new` differs from `old`."""
+    """Return the fields in which `new` differs from `old`."""
     # upstream: typed/compare.go:compareWalker
     made = Comparison()
     made.added, made.modified, made.removed = _compare(schema, old, new)
@@ -192,13 +192,13 @@ def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _below(schema: Schema, value: Any) -> FieldSet:
-    """Returns the fields below `value`, without itself."""
+    """Return the fields below `value`, without itself."""
     found = presence_of(schema)(value)
     return {element: node for element, node in found.items() if element != SELF}
 
 
 def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yields the members of both values by path element, except for identical Python objects.
+    """Yield the members of both values by path element, except for identical Python objects.
 
     Patches share untouched parts with the original, so most members are skipped here without
     spelling out their elements.
@@ -216,14 +216,14 @@ def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any
 
 
 def _members(schema: Schema, value: Any) -> dict[str, Any]:
-    """Returns the members by key (object) or element (list); none if the type is wrong."""
+    """Return the members by key (object) or element (list); none if the type is wrong."""
     if schema.type is not Type.LIST:
         return value if isinstance(value, dict) else {}
     return _by_element(items_by_element(schema, value if isinstance(value, list) else []))
 
 
 def _by_element(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns the items by element; those with the same element are collected in `_Duplicates`."""
+    """Return the items by element; those with the same element are collected in `_Duplicates`."""
     made: dict[str, Any] = {}
     for element, item in items:
         if element not in made:
@@ -243,7 +243,7 @@ def _item_schema(schema: Schema) -> Schema:
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
-    """Returns `base` with the fields of `over`; fields that `over` does not mention stay."""
+    """Return `base` with the fields of `over`; fields that `over` does not mention stay."""
     # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:
         return over
@@ -275,7 +275,7 @@ Keyed = tuple[str, Any]
 
 
 def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
-    """Yields the items of both lists in merge order: element, item, and whether it is from `right`.
+    """Yield the items of both lists in merge order: element, item, and whether it is from `right`.
 
     Items of `right` keep their order. Items only in `left` keep their position relative to the
     items in both lists. An item in both lists is yielded once, from `right`.
@@ -319,7 +319,7 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
 
 
 def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
-    """Returns `value` without `fields`; a list or object that becomes empty becomes null."""
+    """Return `value` without `fields`; a list or object that becomes empty becomes null."""
     # upstream: remove.go:removingWalker
     if value is None or is_leaf(schema, value):
         is_atomic = schema.topology is ElementRelationship.ATOMIC or schema.type is Type.ANY

@@ -28,7 +28,7 @@ _FORMAT_NAMES: Final = {DELETE_FROM: "primitive list", SET_ORDER: "setElementOrd
 
 
 def target_list(key: str, prefix: str) -> str:
-    """Returns the name of the list to which the directive `key` refers. Raises ApiError 400."""
+    """Return the name of the list to which the directive `key` refers. Raises ApiError 400."""
     # upstream: patch.go:extractKey
     prefix_found, slash, name = key.partition("/")
     if not slash or prefix_found != prefix:
@@ -50,7 +50,7 @@ def drop_nulls(value: Any) -> None:
 
 
 def without_directives(value: Any) -> Any:
-    """Returns `value`, a part of a patch, without directives; REMOVED if it is a directive.
+    """Return `value`, a part of a patch, without directives; REMOVED if it is a directive.
 
     This part of the patch has no counterpart in the original.
 
@@ -73,38 +73,38 @@ def without_directives(value: Any) -> Any:
 
 
 def internal_error(message: str) -> ApiError:
-    """Returns ApiError 500 without a reason, as upstream answers most malformed patches."""
+    """Return ApiError 500 without a reason, as upstream answers most malformed patches."""
     return ApiError("", 500, message)
 
 
 def bad_format(what: str) -> ApiError:
-    """Returns ApiError 400: the value of a directive is malformed."""
+    """Return ApiError 400: the value of a directive is malformed."""
     return bad_request(f"invalid patch format of {what}")
 
 
 def wrong_argument(expected: str, value: Any) -> ApiError:
-    """Returns ApiError 500: a value has the wrong type for a directive."""
+    """Return ApiError 500: a value has the wrong type for a directive."""
     received = "%!s(<nil>)" if value is None else type_name(value)
     return internal_error(f"expected a {expected}, but received a {received}")
 
 
 def unknown_directive(value: Any, where: Json) -> ApiError:
-    """Returns ApiError 500: an unknown value of $patch."""
+    """Return ApiError 500: an unknown value of $patch."""
     return internal_error(f"unknown patch type: {format_s(value)} in map: {format_v(where)}")
 
 
 def missing_merge_key(item: Json, key: str) -> ApiError:
-    """Returns ApiError 500: a list item lacks the merge key."""
+    """Return ApiError 500: a list item lacks the merge key."""
     return internal_error(f"map: {format_v(item)} does not contain declared merge key: {key}")
 
 
 def panic_error() -> ApiError:
-    """Returns ApiError 422, for patches on which upstream's own code panics."""
+    """Return ApiError 422, for patches on which upstream's own code panics."""
     # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery answers with 500
     return unprocessable()
 
 
 def unprocessable() -> ApiError:
-    """Returns ApiError 422 with a message that does not name the cause, as upstream."""
+    """Return ApiError 422 with a message that does not name the cause, as upstream."""
     message = "the server rejected our request due to an error in our request"
     return ApiError("Invalid", 422, message, has_details=True)

@@ -56,7 +56,7 @@ def in_set_order(
 def split_by_patch(
     merged: list[Any], patch_order: list[Any], key: str
 ) -> tuple[list[Any], list[Any]]:
-    """Returns the items that are in the patch, and all others. Raises ApiError 500."""
+    """Return the items that are in the patch, and all others. Raises ApiError 500."""
     if not key:
         if any(isinstance(item, dict | list) for item in (*merged, *patch_order)):
             raise panic_error()
@@ -73,7 +73,7 @@ def split_by_patch(
 def _sorted_by_order(
     items: list[Any], order: list[Any], key: str, *, are_objects: bool
 ) -> list[Any]:
-    """Returns `items` in the order they have in `order`; delete directives go to the end."""
+    """Return `items` in the order they have in `order`; delete directives go to the end."""
     # upstream: patch.go:normalizeSliceOrder
     deletions = []
     if are_objects:
@@ -173,16 +173,16 @@ def require_keys(items: Iterable[Any], key: str) -> None:
 
 
 def is_delete_directive(item: Any) -> bool:
-    """Returns whether an item is `$patch: delete`."""
+    """Return whether an item is `$patch: delete`."""
     return isinstance(item, dict) and item.get(DIRECTIVE) == DELETE
 
 
 def _positions(items: list[Any], key: str) -> Positions:
-    """Returns the index at which each item first appears."""
+    """Return the index at which each item first appears."""
     return {_item_key(item, key): index for index, item in reversed(list(enumerate(items)))}
 
 
 def _item_key(item: Any, key: str) -> str | bytes:
-    """Returns the merge key's value of an object, or the scalar itself, in canonical form."""
+    """Return the merge key's value of an object, or the scalar itself, in canonical form."""
     value = item.get(key) if key and isinstance(item, dict) else item
     return canonical_key(value)

@@ -57,7 +57,7 @@ _POINTERS: Final = (Zero.KEEP, Zero.NULL)
 
 
 def apply_strategic_merge(schema: Schema, obj: Json, patch: Json) -> Json:
-    """Returns `obj`, of type `schema`, with `patch` applied. Raises ApiError 400, 422, 500.
+    """Return `obj`, of type `schema`, with `patch` applied. Raises ApiError 400, 422, 500.
 
     Executed directives are removed from `patch`, because errors about the result quote it.
     """
@@ -65,7 +65,7 @@ def apply_strategic_merge(schema: Schema, obj: Json, patch: Json) -> Json:
 
 
 def _merged(parent: Field, original: Json, patch: Json) -> Json:
-    """Returns `original`, the value of the field `parent`, with `patch` applied."""
+    """Return `original`, the value of the field `parent`, with `patch` applied."""
     # upstream: patch.go:mergeMap
     if DIRECTIVE in patch:
         return _follow_directive(patch)
@@ -80,7 +80,7 @@ def _merged(parent: Field, original: Json, patch: Json) -> Json:
 
 
 def _follow_directive(patch: Json) -> Json:
-    """Returns the result of a patch that has a `$patch` member."""
+    """Return the result of a patch that has a `$patch` member."""
     directive = patch[DIRECTIVE]
     if directive == REPLACE:
         del patch[DIRECTIVE]
@@ -91,7 +91,7 @@ def _follow_directive(patch: Json) -> Json:
 
 
 def _retain_keys(original: Json, patch: Json) -> Json:
-    """Returns the fields of `original` that $retainKeys lists."""
+    """Return the fields of `original` that $retainKeys lists."""
     retained = patch.pop(RETAIN_KEYS)
     if not isinstance(retained, list):
         raise bad_format("retainKeys")
@@ -136,7 +136,7 @@ def _merged_list(
 
 
 def _struct_field(parent: Field, key: str) -> Field:
-    """Returns the schema of a member of a struct. Raises ApiError 500."""
+    """Return the schema of a member of a struct. Raises ApiError 500."""
     # upstream: apimachinery/third_party/forked/golang/json/fields.go:LookupPatchMetadataForStruct
     schema = parent.schema
     if schema.type not in _STRUCTS:
@@ -154,13 +154,13 @@ def _struct_field(parent: Field, key: str) -> Field:
 
 
 def _case_insensitive_field(schema: Schema, key: str) -> Field | None:
-    """Returns the field whose name differs from `key` only in case."""
+    """Return the field whose name differs from `key` only in case."""
     same = (field for name, field in schema.fields.items() if name.lower() == key.lower())
     return next(same, None)
 
 
 def _slice_field(parent: Field, key: str) -> Field:
-    """Returns the schema of a list member. Raises ApiError 500."""
+    """Return the schema of a list member. Raises ApiError 500."""
     # upstream: patch/meta.go:LookupPatchMetadataForSlice
     field = _struct_field(parent, key)
     if field.schema.type is not Type.LIST and field.zero not in _POINTERS:
@@ -217,7 +217,7 @@ def merged_list(
     *,
     is_deletion: bool = False,
 ) -> list[Any]:
-    """Returns `original` merged with the items of `patch`; new items are at the front.
+    """Return `original` merged with the items of `patch`; new items are at the front.
 
     With `is_deletion`, removes the scalars in `patch` instead. Raises ApiError 422, 500.
     """
@@ -241,7 +241,7 @@ def merged_list(
 
 
 def require_same_type(original: list[Any], patch: list[Any]) -> bool:
-    """Returns whether items are objects. Raises ApiError 422, 500 unless all have one type."""
+    """Return whether items are objects. Raises ApiError 422, 500 unless all have one type."""
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)
     if not items:

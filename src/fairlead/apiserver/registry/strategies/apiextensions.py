@@ -57,7 +57,7 @@ def _conversion_causes(definition: Json) -> Iterator[Cause]:
 
 
 def _schemas(definition: Json) -> list[Any]:
-    """Returns the schemas of all versions; if unchanged, their rules are not validated again."""
+    """Return the schemas of all versions; if unchanged, their rules are not validated again."""
     return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 
 

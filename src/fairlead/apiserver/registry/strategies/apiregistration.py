@@ -29,7 +29,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 
 def check_api_service(obj: Json) -> Causes:
-    """Yields the errors of an APIService."""
+    """Yield the errors of an APIService."""
     spec = obj["spec"]
     group, version = spec.get("group", ""), spec.get("version", "")
     name = obj["metadata"].get("name", "")

@@ -43,7 +43,7 @@ _ORPHANED_PODS: Final = (
 
 
 def _new_job(job: Json, _: PreparationContext) -> Json:
-    """Returns `job` with generated labels and selector, unless it has `manualSelector`."""
+    """Return `job` with generated labels and selector, unless it has `manualSelector`."""
     # upstream: job/strategy.go:generateSelector
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
@@ -77,7 +77,7 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
 
 
 def _own_causes(job: Json) -> Causes:
-    """Yields the errors of the labels and selector that the server has added to `job`."""
+    """Yield the errors of the labels and selector that the server has added to `job`."""
     # upstream: pkg/apis/batch/validation/validation.go:validateGeneratedSelector
     spec = job["spec"]
     labels = spec["template"]["metadata"]["labels"]

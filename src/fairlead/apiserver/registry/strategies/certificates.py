@@ -54,7 +54,7 @@ _STATUSES: Final = ("False", "True", "Unknown")
 
 
 def check_request(obj: Json) -> Causes:
-    """Yields the errors of a CertificateSigningRequest."""
+    """Yield the errors of a CertificateSigningRequest."""
     spec = obj["spec"]
     problem = _csr_problem(spec.get("request") or "")
     if problem:
@@ -113,7 +113,7 @@ def _decoded(text: str) -> bytes:
 
 
 def check_signed(old: Json, new: Json) -> Causes:
-    """Yields the errors of a signer's update of the status from `old` to `new`."""
+    """Yield the errors of a signer's update of the status from `old` to `new`."""
     yield from _check_state(old, new)
     had, has = _rows(old), _rows(new)
     for verdict in _VERDICTS:
@@ -127,7 +127,7 @@ def check_signed(old: Json, new: Json) -> Causes:
 
 
 def check_decided(old: Json, new: Json) -> Causes:
-    """Yields the errors of an approval or denial, which changes `old` to `new`."""
+    """Yield the errors of an approval or denial, which changes `old` to `new`."""
     yield from _check_state(old, new)
 
 
@@ -204,7 +204,7 @@ _CONDITIONS: Final = "conditions"
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Returns `new` with the times of its conditions; verdicts cannot change."""
+    """Return `new` with the times of its conditions; verdicts cannot change."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
     for verdict in VERDICTS:
@@ -213,7 +213,7 @@ def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
 
 
 def _prepare_approval(old: Json, new: Json, timestamp: str) -> Json:
-    """Returns `new` with the status of `old`, except its conditions and their times."""
+    """Return `new` with the status of `old`, except its conditions and their times."""
     rows = _timed(_rows(old), _rows(new), timestamp)
     return {**new, "status": _with_rows(old.get("status") or {}, rows)}
 
@@ -228,7 +228,7 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """Returns `rows` with the existing verdicts of `before`, if both have the same number."""
+    """Return `rows` with the existing verdicts of `before`, if both have the same number."""
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
     if len(had) != sum(row.get("type") == verdict for row in rows):
@@ -238,7 +238,7 @@ def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[J
 
 
 def _timed(before: list[Json], rows: list[Json], timestamp: str) -> list[Json]:
-    """Returns `rows` with the times of their last update and transition."""
+    """Return `rows` with the times of their last update and transition."""
     # upstream: strategy.go:populateConditionTimestamps
     since: dict[tuple[str, str], str] = {}
     for row in before:

@@ -20,7 +20,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 
 def check_lease(obj: Json) -> Causes:
-    """Yields the errors of a Lease."""
+    """Yield the errors of a Lease."""
     yield from check_fields("spec", "coordination.v1.LeaseSpec", obj.get("spec") or {})
 
 

@@ -42,7 +42,7 @@ _NAMESPACE: Final = "each member of this list must be '*' or a DNS-1123 label; "
 
 
 def check_schema(obj: Json) -> Causes:
-    """Yields the errors of a FlowSchema."""
+    """Yield the errors of a FlowSchema."""
     spec = obj["spec"]
     precedence, field = spec.get("matchingPrecedence", 0), "spec.matchingPrecedence"
     if precedence <= 0:
@@ -174,7 +174,7 @@ def _check_path(field: str, path: str) -> Causes:
 
 
 def check_level(obj: Json) -> Causes:
-    """Yields the errors of a PriorityLevelConfiguration."""
+    """Yield the errors of a PriorityLevelConfiguration."""
     spec, name = obj["spec"], obj["metadata"].get("name")
     type_, limited = spec.get("type", ""), spec.get("limited")
     if (name == EXEMPT) != (type_ == "Exempt"):

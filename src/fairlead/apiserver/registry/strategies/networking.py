@@ -51,7 +51,7 @@ _TWO_FAMILIES: Final = (
 
 
 def check_ip_address(obj: Json) -> Causes:
-    """Yields the errors of an IPAddress, whose name must be the address in canonical form."""
+    """Yield the errors of an IPAddress, whose name must be the address in canonical form."""
     yield from check_strict_ip("metadata.name", obj["metadata"].get("name", ""))
     parent = (obj.get("spec") or {}).get("parentRef")
     if parent is None:
@@ -73,7 +73,7 @@ def _check_parent(field: str, parent: Json) -> Causes:
 
 
 def check_service_cidr(obj: Json) -> Causes:
-    """Yields the errors of a ServiceCIDR; it has one CIDR, or one of each IP family."""
+    """Yield the errors of a ServiceCIDR; it has one CIDR, or one of each IP family."""
     spec = obj.get("spec") or {}
     ranges = spec.get("cidrs") or []
     if not ranges:
@@ -88,7 +88,7 @@ def check_service_cidr(obj: Json) -> Causes:
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of an update that changes a CIDR, or adds more than one."""
+    """Yield the errors of an update that changes a CIDR, or adds more than one."""
     # upstream: validation.go:ValidateServiceCIDRUpdate
     had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
     if len(had) > len(has) or len(has) - len(had) > 1:
@@ -119,7 +119,7 @@ _WILDCARD_RULE: Final = (
 
 
 def check_new_ingress(ingress: Json) -> Causes:
-    """Yields the errors of a new Ingress; its class annotation and ingressClassName must match."""
+    """Yield the errors of a new Ingress; its class annotation and ingressClassName must match."""
     yield from check_ingress(ingress)
     named = (ingress["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
     wanted = ingress["spec"].get("ingressClassName")
@@ -129,7 +129,7 @@ def check_new_ingress(ingress: Json) -> Causes:
 
 
 def check_ingress(ingress: Json) -> Causes:
-    """Yields the errors of an Ingress."""
+    """Yield the errors of an Ingress."""
     spec = ingress["spec"]
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
@@ -234,7 +234,7 @@ def _check_reference(field: str, reference: Json) -> Causes:
 
 
 def check_ingress_class(ingress_class: Json) -> Causes:
-    """Yields the errors of an IngressClass."""
+    """Yield the errors of an IngressClass."""
     spec = ingress_class["spec"]
     controller = spec.get("controller", "")
     if len(controller) > CONTROLLER_LENGTH_MAX:
@@ -261,7 +261,7 @@ def _check_parameters(field: str, parameters: Json) -> Causes:
 
 
 def check_network_policy(policy: Json) -> Causes:
-    """Yields the errors of a NetworkPolicy."""
+    """Yield the errors of a NetworkPolicy."""
     spec = policy["spec"]
     yield from check_label_selector("spec.podSelector", label_selector(spec.get("podSelector")))
     for direction, peers in (("ingress", "from"), ("egress", "to")):

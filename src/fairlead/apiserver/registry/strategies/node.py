@@ -29,7 +29,7 @@ _TOLERATION: Final = ("key", "operator", "value", "effect")
 
 
 def check_runtime_class(obj: Json) -> Causes:
-    """Yields the errors of a RuntimeClass."""
+    """Yield the errors of a RuntimeClass."""
     for problem in dns_label_problems(obj["handler"]):
         yield invalid("handler", obj["handler"], problem)
     fixed = (obj.get("overhead") or {}).get("podFixed") or {}

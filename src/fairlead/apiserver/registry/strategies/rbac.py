@@ -29,12 +29,12 @@ SUBJECTS: Final = values_of("rbac.v1.Subject", "kind")
 
 
 def check_role(obj: Json) -> Causes:
-    """Yields the errors of a Role."""
+    """Yield the errors of a Role."""
     yield from _check_rules(obj, namespaced=True)
 
 
 def check_cluster_role(obj: Json) -> Causes:
-    """Yields the errors of a ClusterRole."""
+    """Yield the errors of a ClusterRole."""
     yield from _check_rules(obj, namespaced=False)
     field = "aggregationRule.clusterRoleSelectors"
     selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
@@ -66,12 +66,12 @@ def _check_rules(obj: Json, *, namespaced: bool) -> Causes:
 
 
 def check_role_binding(obj: Json) -> Causes:
-    """Yields the errors of a RoleBinding."""
+    """Yield the errors of a RoleBinding."""
     yield from _check_binding(obj, ("Role", "ClusterRole"), namespaced=True)
 
 
 def check_cluster_role_binding(obj: Json) -> Causes:
-    """Yields the errors of a ClusterRoleBinding."""
+    """Yield the errors of a ClusterRoleBinding."""
     yield from _check_binding(obj, ("ClusterRole",), namespaced=False)
 
 

@@ -24,7 +24,7 @@ from fairlead.apiserver.validation.scheduling import (
 
 
 def _never(_: Json, __: Json) -> bool:
-    """Returns False: the generation of a PriorityClass stays 1."""
+    """Return False: the generation of a PriorityClass stays 1."""
     return False
 
 

@@ -54,7 +54,7 @@ _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persisten
 
 
 def check_node(obj: Json) -> Causes:
-    """Yields the errors of a CSINode."""
+    """Yield the errors of a CSINode."""
     names: dict[str, None] = {}
     for index, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
         field = f"spec.drivers[{index}]"
@@ -81,7 +81,7 @@ def check_node(obj: Json) -> Causes:
 
 
 def check_driver(obj: Json) -> Causes:
-    """Yields the errors of a CSIDriver."""
+    """Yield the errors of a CSIDriver."""
     spec = obj.get("spec") or {}
     yield from check_fields("spec", "storage.v1.CSIDriverSpec", spec, "fsGroupPolicy")
     yield from _check_tokens("spec.tokenRequests", spec.get("tokenRequests") or [])
@@ -105,7 +105,7 @@ def _check_tokens(field: str, requests: list[Json]) -> Causes:
 
 
 def check_capacity(obj: Json) -> Causes:
-    """Yields the errors of a CSIStorageCapacity."""
+    """Yield the errors of a CSIStorageCapacity."""
     yield from check_label_selector("nodeTopology", label_selector(obj.get("nodeTopology")))
     yield from check_subdomain("storageClassName", obj.get("storageClassName", ""))
     if obj.get("capacity") is not None:
@@ -116,7 +116,7 @@ def check_capacity(obj: Json) -> Causes:
 
 
 def check_attributes_class(obj: Json) -> Causes:
-    """Yields the errors of a VolumeAttributesClass."""
+    """Yield the errors of a VolumeAttributesClass."""
     driver, parameters = obj.get("driverName", ""), obj.get("parameters") or {}
     if not driver:
         yield required("driverName")
@@ -128,7 +128,7 @@ def check_attributes_class(obj: Json) -> Causes:
 
 
 def check_attachment(obj: Json) -> Causes:
-    """Yields the errors of a VolumeAttachment, whether it is new or updated."""
+    """Yield the errors of a VolumeAttachment, whether it is new or updated."""
     spec = obj["spec"]
     source = spec.get("source") or {}
     yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")
@@ -146,7 +146,7 @@ def check_attachment(obj: Json) -> Causes:
 
 
 def check_new_attachment(obj: Json) -> Causes:
-    """Yields the errors of a VolumeAttachment that are checked only on create."""
+    """Yield the errors of a VolumeAttachment that are checked only on create."""
     yield from check_attachment(obj)
     yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
     named = (obj["spec"].get("source") or {}).get("persistentVolumeName")
@@ -155,7 +155,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to the drivers of a CSINode, except changes of allocatable."""
+    """Yield the errors of changes to the drivers of a CSINode, except changes of allocatable."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:

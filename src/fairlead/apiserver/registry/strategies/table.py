@@ -91,5 +91,5 @@ STRATEGIES: Final = StrategyTable()
 
 
 def strategy_of(kind: Kind) -> ResourceStrategy:
-    """Returns the strategy of a kind; `CUSTOM` or `DEFAULT` if it has none of its own."""
+    """Return the strategy of a kind; `CUSTOM` or `DEFAULT` if it has none of its own."""
     return STRATEGIES.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)

@@ -79,7 +79,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def template_warnings(prefix: str, template: Json) -> Warnings:
-    """Yields all warnings about a pod or a template at path `prefix`, in upstream's order."""
+    """Yield all warnings about a pod or a template at path `prefix`, in upstream's order."""
     spec = template.get("spec") or {}
     notes = (template.get("metadata") or {}).get("annotations") or {}
     field = f"{prefix}spec"
@@ -153,7 +153,7 @@ def _volume_warnings(field: str, volume: Json) -> Warnings:
 
 
 def old_volume(field: str, key: str) -> str:
-    """Returns the warning about a deprecated volume type, in a pod or a PersistentVolume."""
+    """Return the warning about a deprecated volume type, in a pod or a PersistentVolume."""
     name, deprecated, gone = OLD_VOLUMES[key]
     end = f", non-functional in {gone}" if gone else ""
     return f"{field}.{name}: deprecated in {deprecated}{end}"
@@ -218,7 +218,7 @@ def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
 
 
 def old_seccomp(prefix: str, key: str) -> str:
-    """Returns the warning about a seccomp annotation, which no longer has any effect."""
+    """Return the warning about a seccomp annotation, which no longer has any effect."""
     why = 'non-functional in v1.27+; use the \\"seccompProfile\\" field instead'
     return f"{prefix}metadata.annotations[{key}]: {why}"
 

@@ -20,7 +20,7 @@ _SURPRISING: Final = "which can result in surprising behavior; a DNS label is re
 
 
 def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Yields warnings about the pod template at the path `template`, unless spec is unchanged."""
+    """Yield warnings about the pod template at the path `template`, unless spec is unchanged."""
     if old is not None and old.get("spec") == new.get("spec"):
         return
     value: Any = new
@@ -31,7 +31,7 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 
 
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Yields `workload_warnings`, and warns about a new workload's name.
+    """Yield `workload_warnings`, and warns about a new workload's name.
 
     The names of its pods begin with the workload's name.
     """

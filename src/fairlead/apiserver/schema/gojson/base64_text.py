@@ -25,7 +25,7 @@ class IllegalBase64Error(ValueError):
 
 
 def canonical_base64(text: str) -> str:
-    """Returns `text`, decoded and encoded again. Raises IllegalBase64Error."""
+    """Return `text`, decoded and encoded again. Raises IllegalBase64Error."""
     plain = text.translate(_WITHOUT_LINE_ENDS) if "\n" in text or "\r" in text else text
     try:
         return base64.b64encode(base64.b64decode(plain, validate=True)).decode()
@@ -51,7 +51,7 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """Returns the offset of the error after the first padding character, with `missing` to come."""
+    """Return the offset of the error after the first padding character, with `missing` to come."""
     for _ in range(missing):
         at = _past_line_ends(text, at)
         if at == len(text):

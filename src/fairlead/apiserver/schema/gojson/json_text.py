@@ -55,7 +55,7 @@ class Repeating(dict[str, Any]):
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Returns the value; objects that repeat members are `Repeating`. Raises JsonError.
+    """Return the value; objects that repeat members are `Repeating`. Raises JsonError.
 
     Lone surrogates and invalid UTF-8 bytes become U+FFFD, so the value can be encoded again.
     Numbers beyond a double's range, and values nested beyond DEPTH_MAX, are refused.
@@ -83,7 +83,7 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_plain(text: bytes) -> Any:
-    """Returns the value of a compact text, which most clients send; NOT_PLAIN for other texts.
+    """Return the value of a compact text, which most clients send; NOT_PLAIN for other texts.
 
     A text is compact if encoding its value gives the same text again.
     """
@@ -157,7 +157,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def json_kind(value: Any) -> str:
-    """Returns the name that Go's decoder uses for the type of a JSON value other than null."""
+    """Return the name that Go's decoder uses for the type of a JSON value other than null."""
     match value:
         case bool():
             return "bool"

@@ -42,7 +42,7 @@ class InstantError(ValueError):
 
 
 def read_time(text: str) -> int:
-    """Returns `text`, a metav1.Time, in ns since 1970. Raises InstantError."""
+    """Return `text`, a metav1.Time, in ns since 1970. Raises InstantError."""
     try:
         return parse_timestamp(text)
     except ValueError:
@@ -50,7 +50,7 @@ def read_time(text: str) -> int:
 
 
 def read_micro_time(text: str) -> int:
-    """Returns `text`, a metav1.MicroTime with six decimals, in ns. Raises InstantError."""
+    """Return `text`, a metav1.MicroTime with six decimals, in ns. Raises InstantError."""
     if _USUAL_MICROS.fullmatch(text, _DATE_LENGTH):
         with suppress(ValueError):
             return parse_timestamp(text)
@@ -113,7 +113,7 @@ class _Reading:
         return f"{int(digits):06}"
 
     def _zone(self) -> int:
-        """Returns the zone offset in seconds east of UTC."""
+        """Return the zone offset in seconds east of UTC."""
         matched = _ZONE.match(self._rest)
         if matched is None:
             raise self._unlike("Z07:00")

@@ -58,7 +58,7 @@ resource.v1.DeviceClassConfiguration DeviceConfiguration of opaque
 
 
 def go_type(schema: Schema) -> str:
-    """Returns the Go type, such as `int32`, `[]v1.Container` or `map[string]string`."""
+    """Return the Go type, such as `int32`, `[]v1.Container` or `map[string]string`."""
     if schema.type is Type.OBJECT:
         return schema.short_name
     if schema.items is None:
@@ -68,7 +68,7 @@ def go_type(schema: Schema) -> str:
 
 
 def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
-    """Returns the Go type of a value in a field of `owner`, `depth` lists and maps below it.
+    """Return the Go type of a value in a field of `owner`, `depth` lists and maps below it.
 
     `schema` is the value's own.
     """
@@ -84,7 +84,7 @@ def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
 
 
 def embedded_in(owner: Schema, field: str) -> str:
-    """Returns the embedded struct that a field of `owner` belongs to; "" for its own fields."""
+    """Return the embedded struct that a field of `owner` belongs to; "" for its own fields."""
     for name, (is_of, fields) in _embedded().get(owner.long_name, {}).items():
         if (field in fields) is is_of:
             return name
@@ -93,7 +93,7 @@ def embedded_in(owner: Schema, field: str) -> str:
 
 @cache
 def _declared_types(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """Returns the named types of fields, by owner and field."""
+    """Return the named types of fields, by owner and field."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-types.txt")
     lines = (line.split() for line in path.read_text().splitlines())
     return {owner: dict(row.split("=") for row in rows) for owner, *rows in lines}
@@ -109,7 +109,7 @@ def _embedded() -> Mapping[str, Mapping[str, tuple[bool, frozenset[str]]]]:
 
 
 def go_kind(value: Any) -> str:
-    """Returns the Go kind of a decoded JSON value: `map`, `slice`, `string` or `int64`."""
+    """Return the Go kind of a decoded JSON value: `map`, `slice`, `string` or `int64`."""
     match value:
         case dict():
             return "map"

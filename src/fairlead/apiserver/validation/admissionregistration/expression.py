@@ -23,7 +23,8 @@ TEXT: Final = ("string",)
 TEXT_OR_NULL: Final = ("string", "null_type")
 OBJECT: Final = ("Object",)
 PATCH: Final = ("list(JSONPatch)",)
-CHARACTERS_MAX: Final = 200_000  # of all expressions of an object: reading takes time as well
+# A limit for all expressions of an object, because parsing takes time too.
+CHARACTERS_MAX: Final = 200_000
 _CHARACTERS_EACH: Final = 150
 _VARIABLES: Final = "kubernetes.variables"
 _TEXT_KEYS: Final = "map(string, string)"
@@ -87,10 +88,10 @@ _RIGHTS: Final = {
 
 @dataclass(slots=True)
 class ExpressionVariables:
-    """The variables that an object's expressions may refer to besides the request.
+    """The variables, besides the request, to which an object's expressions may refer.
 
-    `variables` are those that a policy has named so far, None where there are none to name;
-    `left` is how many characters may still be read.
+    `variables` are those that a policy has defined so far, None if the object cannot define
+    variables; `left` is how many more characters may be parsed.
     """
 
     has_params: bool = False
@@ -100,11 +101,11 @@ class ExpressionVariables:
     left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
 
     def without_rights(self) -> ExpressionVariables:
-        """Returns a copy of these variables without `authorizer`."""
+        """Return a copy of these variables without `authorizer`."""
         return replace(self, has_rights=False)
 
     def of_mutations(self) -> ExpressionVariables:
-        """Returns a copy of these variables for expressions that build objects or JSON patches."""
+        """Return a copy of these variables for expressions that build objects or JSON patches."""
         return replace(self, makes_objects=True)
 
 
@@ -114,7 +115,7 @@ def check_expression(
     wanted: tuple[str, ...] = (),
     known: ExpressionVariables | None = None,
 ) -> Causes:
-    """Yields the errors of `expression`; its type must be one of `wanted`, if any are given."""
+    """Yield the errors of `expression`; its type must be one of `wanted`, if any are given."""
     if not expression.strip():
         return
     problem, made = _judged(expression, known or ExpressionVariables())
@@ -126,7 +127,7 @@ def check_expression(
 
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
-    """Yields the errors of a variable, and adds it to `known` for later expressions."""
+    """Yield the errors of a variable, and adds it to `known` for later expressions."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)
@@ -135,7 +136,7 @@ def check_variable(field: str, name: str, expression: str, known: ExpressionVari
 
 
 def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
-    """Returns what is wrong with an expression ("" if nothing), and its type."""
+    """Return the problem of an expression ("" if there is none), and its type."""
     known.left[0] -= len(expression) + _CHARACTERS_EACH
     if known.left[0] < 0:
         return (
@@ -147,7 +148,7 @@ def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
 
 
 def _named(known: ExpressionVariables) -> tuple[tuple[str, CelType], ...]:
-    """Returns the variables that only some expressions may refer to."""
+    """Return the variables to which only some expressions may refer."""
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 

@@ -57,7 +57,7 @@ _BOTH: Final = (
 
 
 def check_policy(obj: Json) -> Causes:
-    """Yields the errors of a ValidatingAdmissionPolicy."""
+    """Yield the errors of a ValidatingAdmissionPolicy."""
     spec = obj["spec"]
     yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
@@ -95,7 +95,7 @@ def _check_variables(variables: list[Json], known: ExpressionVariables) -> Cause
 
 
 def check_mutating_policy(obj: Json) -> Causes:
-    """Yields the errors of a MutatingAdmissionPolicy."""
+    """Yield the errors of a MutatingAdmissionPolicy."""
     spec = obj["spec"]
     yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
@@ -140,7 +140,7 @@ def _check_mutation(field: str, mutation: Json, known: ExpressionVariables) -> C
 
 
 def check_mutating_bound(obj: Json) -> Causes:
-    """Yields the errors of a MutatingAdmissionPolicyBinding."""
+    """Yield the errors of a MutatingAdmissionPolicyBinding."""
     yield from _check_binding(obj["spec"])
 
 
@@ -227,7 +227,7 @@ def _check_validation(field: str, rule: Json, known: ExpressionVariables) -> Cau
 
 
 def check_bound(obj: Json) -> Causes:
-    """Yields the errors of a ValidatingAdmissionPolicyBinding."""
+    """Yield the errors of a ValidatingAdmissionPolicyBinding."""
     spec = obj["spec"]
     yield from _check_binding(spec)
     yield from _check_actions("spec.validationActions", spec.get("validationActions") or [])

@@ -42,7 +42,7 @@ REINVOCATIONS: Final = values_of(_WEBHOOK, "reinvocationPolicy")
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 REVIEWS: Final = ("v1", "v1beta1")
 CONDITIONS_MAX: Final = 64
-_URL: Final = re.compile(  # the parts of RFC 3986 that the rules distinguish
+_URL: Final = re.compile(  # The parts of RFC 3986 that the rules distinguish.
     r"(?:(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):)?"
     r"(?://(?:(?P<user>[^/?#@]*)@)?(?P<host>[^/?#@\s]*))?"
     r"(?P<path>(?:/|(?![^/]*:))[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
@@ -51,7 +51,7 @@ _FORM: Final = "; desired format: https://host[/path]"
 
 
 def check_webhooks(obj: Json) -> Causes:
-    """Yields the errors of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
+    """Yield the errors of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     names: dict[str, None] = {}
     for index, hook in enumerate(obj.get("webhooks") or ()):
         field = f"webhooks[{index}]"
@@ -79,7 +79,7 @@ def _check_webhook(field: str, hook: Json) -> Causes:
 
 
 def check_word(field: str, word: str | None, known: tuple[str, ...]) -> Causes:
-    """Yields an error if `word` is present and not one of `known`."""
+    """Yield an error if `word` is present and not one of `known`."""
     if word is not None and word not in known:
         yield not_supported(field, word, known)
 
@@ -98,7 +98,7 @@ def _check_full_name(field: str, name: str) -> Causes:
 
 
 def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
-    """Yields the errors of review versions, at least one of which must be supported.
+    """Yield the errors of review versions, at least one of which must be supported.
 
     The error for an empty list names the supported versions, unless it is `bare`.
     """
@@ -118,7 +118,7 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
 
 
 def check_rule(field: str, rule: Json) -> Causes:
-    """Yields the errors of a rule, which selects requests, for example by resource."""
+    """Yield the errors of a rule, which selects requests, for example by resource."""
     operations = rule.get("operations") or []
     where = f"{field}.operations"
     if not operations:
@@ -144,8 +144,8 @@ def check_rule(field: str, rule: Json) -> Causes:
 def _check_resources(field: str, resources: list[str]) -> Causes:
     if not resources:
         yield required(field)
-    whole: dict[str, None] = {}  # resources of which all parts are meant
-    everywhere: dict[str, None] = {}  # parts that are meant of all resources
+    whole: dict[str, None] = {}  # These resources stand for all of their subresources.
+    everywhere: dict[str, None] = {}  # These subresources stand for those of all resources.
     for index, text in enumerate(resources):
         if not text:
             yield required(f"{field}[{index}]")
@@ -175,7 +175,7 @@ def _check_wildcards(field: str, resources: list[str]) -> Causes:
 
 
 def check_client(field: str, client: Json) -> Causes:
-    """Yields the errors of a clientConfig, which has either a URL or a Service."""
+    """Yield the errors of a clientConfig, which has either a URL or a Service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")
@@ -204,7 +204,7 @@ def _check_url(field: str, text: str) -> Causes:
 
 
 def _not_url(text: str) -> str:
-    """Return why Go's net/url cannot parse a text, in its words."""
+    """Return why Go's net/url cannot parse a text, in Go's words."""
     if text.startswith(":"):
         why = "missing protocol scheme"
     elif "://" not in text:
@@ -215,7 +215,7 @@ def _not_url(text: str) -> str:
 
 
 def check_webhook_service(field: str, service: Json) -> Causes:
-    """Yields the errors of the reference to the Service that serves a webhook."""
+    """Yield the errors of the reference to the Service that serves a webhook."""
     reference = "admissionregistration.v1.ServiceReference"
     yield from check_fields(field, reference, service, "name", "namespace", "port")
     path, where = service.get("path") or "", f"{field}.path"
@@ -236,7 +236,7 @@ def check_webhook_service(field: str, service: Json) -> Causes:
 def check_conditions(
     field: str, conditions: list[Json], known: ExpressionVariables | None = None
 ) -> Causes:
-    """Yields the errors of matchConditions: named CEL expressions that must all be true."""
+    """Yield the errors of matchConditions: named CEL expressions that must all be true."""
     known = known or ExpressionVariables()
     if len(conditions) > CONDITIONS_MAX:
         yield too_many(field, len(conditions), CONDITIONS_MAX)

@@ -1,7 +1,7 @@
 """Deployments, ReplicaSets, StatefulSets, DaemonSets, their revisions, and ReplicationControllers.
 
-`check_deployment` and its siblings hold every rule of their kind, in upstream's order. The
-functions whose names contain `scheduled` hold the part that simulations use.
+`check_deployment` and its siblings apply every rule of their kind, in upstream's order. The
+functions with `scheduled` in their names apply the part that simulations use.
 
 upstream: pkg/apis/apps/validation/validation.go,
 pkg/apis/core/validation/validation.go:ValidateReplicationControllerSpec
@@ -67,7 +67,7 @@ _SHARES: Final = ("maxUnavailable", "maxSurge")
 
 
 def check_scheduled_workload(workload: Replicated) -> Causes:
-    """Yields the errors of the fields that scheduling reads of a stored workload.
+    """Yield the errors of a stored workload's fields that scheduling reads.
 
     The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet.
     """
@@ -77,7 +77,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """Yields the errors of a new workload that are not errors in a stored one."""
+    """Yield the errors of a new workload that are not errors in a stored one."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -85,9 +85,9 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_selector(workload: Replicated) -> Causes:
-    """Yields the errors of the selector, which must be valid, not empty, and match the template.
+    """Yield the errors of the selector, which must be valid, not empty, and match the template.
 
-    Upstream has four copies of this rule, each of which leaves out something else.
+    Upstream has four copies of this rule, and each leaves out a different part.
     """
     selector = workload.spec.selector
     if selector is None and not isinstance(workload, DaemonSet):
@@ -105,25 +105,25 @@ def _check_selector(workload: Replicated) -> Causes:
 
 
 def _pods_maker(workload: Replicated) -> str:
-    """Returns the kind that errors name: a Deployment's template is checked as a ReplicaSet's."""
+    """Return the kind that errors name; a Deployment's template is checked as a ReplicaSet's."""
     return "ReplicaSet" if isinstance(workload, Deployment) else type(workload).__name__
 
 
 def check_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yields the errors of the fields of a stored ReplicationController that scheduling reads."""
+    """Yield the errors of a stored ReplicationController's fields that scheduling reads."""
     yield from non_negative("spec.replicas", controller.spec.replicas)
     yield from check_labels("spec.selector", controller.spec.selector)
     yield from check_scheduled_template(controller.spec.template)
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yields the errors of a new ReplicationController that are not errors in a stored one."""
+    """Yield the errors of a new ReplicationController that are not errors in a stored one."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
 
 def _check_controller_selector(controller: ReplicationController) -> Causes:
-    """Yields the errors of the selector, which must match the template's labels.
+    """Yield the errors of the selector, which must match the template's labels.
 
     The default selector is the template's labels.
     """
@@ -141,14 +141,14 @@ def _check_controller_selector(controller: ReplicationController) -> Causes:
 
 
 def check_runnable_template(template: Json) -> Causes:
-    """Yields the errors of the template's fields that kubelets, but not scheduling, need."""
+    """Yield the errors of the template's fields that kubelets, but not scheduling, need."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_runnable_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def check_scheduled_template(template: Json) -> Causes:
-    """Yields the errors of the fields of a stored template that scheduling reads."""
+    """Yield the errors of a stored template's fields that scheduling reads."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         yield pod
@@ -158,14 +158,14 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """Yields the errors of a new template that are not errors in a stored one."""
+    """Yield the errors of a new template that are no errors in a stored one."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def _check_runs_for_ever(template: Json, kind: str) -> Causes:
-    """Yields an error if `restartPolicy` is not Always, or if activeDeadlineSeconds is set."""
+    """Yield an error if `restartPolicy` is not Always, or if activeDeadlineSeconds is set."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         return
@@ -178,7 +178,7 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 
 
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
-    """Yields an error if `selector` does not match `template`.
+    """Yield an error if `selector` does not match `template`.
 
     The controller of such a workload would create pods without end.
     """
@@ -193,7 +193,7 @@ def _template_labels(template: Json) -> dict[str, str]:
 
 
 def check_template(obj: Json) -> Causes:
-    """Yields the errors of the pod template of a workload of any kind."""
+    """Yield the errors of the pod template of a workload of any kind."""
     template = obj["spec"].get("template")
     if template is not None:
         yield from check_pod_template(_TEMPLATE, template)
@@ -206,7 +206,7 @@ def _check_shares(field: str, rolling: Json) -> Causes:
 
 
 def check_deployment(obj: Json, view: Deployment) -> Causes:
-    """Yields the errors of a Deployment."""
+    """Yield the errors of a Deployment."""
     spec = obj["spec"]
     yield from non_negative("spec.replicas", view.spec.replicas)
     yield from _check_selected_template(obj, view)
@@ -249,14 +249,14 @@ def _check_selected_template(obj: Json, view: Replicated) -> Causes:
 
 
 def check_replica_set(obj: Json, view: ReplicaSet) -> Causes:
-    """Yields the errors of a ReplicaSet."""
+    """Yield the errors of a ReplicaSet."""
     yield from non_negative("spec.replicas", view.spec.replicas)
     yield from check_fields("spec", "apps.v1.ReplicaSetSpec", obj["spec"], "minReadySeconds")
     yield from _check_selected_template(obj, view)
 
 
 def check_replication_controller(obj: Json, view: ReplicationController) -> Causes:
-    """Yields the errors of a ReplicationController."""
+    """Yield the errors of a ReplicationController."""
     kind_spec = "core.v1.ReplicationControllerSpec"
     yield from check_fields("spec", kind_spec, obj["spec"], "minReadySeconds")
     yield from check_labels("spec.selector", view.spec.selector)
@@ -266,7 +266,7 @@ def check_replication_controller(obj: Json, view: ReplicationController) -> Caus
 
 
 def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
-    """Yields the errors of a StatefulSet."""
+    """Yield the errors of a StatefulSet."""
     spec = obj["spec"]
     order = spec.get("podManagementPolicy", "")
     if order not in ("OrderedReady", "Parallel"):
@@ -307,7 +307,7 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
 
 
 def _check_partition(field: str, rolling: Json) -> Causes:
-    """Yields the errors of partition and maxUnavailable of a StatefulSet's rolling update."""
+    """Yield the errors of partition and maxUnavailable of a StatefulSet's rolling update."""
     strategy = "apps.v1.RollingUpdateStatefulSetStrategy"
     yield from check_fields(field, strategy, rolling, "partition")
     unavailable = rolling.get("maxUnavailable")
@@ -321,7 +321,7 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 
 
 def _check_claimed_template(spec: Json) -> Causes:
-    """Yields the errors of the template, with a volume added for each volumeClaimTemplate."""
+    """Yield the errors of the template, after adding a volume for each volumeClaimTemplate."""
     template = spec["template"]["spec"]
     claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]
     claimed = [{"name": name, "emptyDir": {}} for name in claims]
@@ -332,7 +332,7 @@ def _check_claimed_template(spec: Json) -> Causes:
 
 
 def check_stateful_set_update(old: Json, new: Json) -> Causes:
-    """Yields an error if any but the few mutable fields of a StatefulSet's spec have changed."""
+    """Yield an error if immutable fields of a StatefulSet's spec have changed."""
     before, after = (
         {key: value for key, value in obj["spec"].items() if key not in _CHANGEABLE}
         for obj in (old, new)
@@ -342,7 +342,7 @@ def check_stateful_set_update(old: Json, new: Json) -> Causes:
 
 
 def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
-    """Yields the errors of a DaemonSet."""
+    """Yield the errors of a DaemonSet."""
     spec = obj["spec"]
     yield from _check_selected_template(obj, view)
     yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "minReadySeconds")
@@ -360,7 +360,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
-    """Yields the errors of maxUnavailable and maxSurge; exactly one must be above zero."""
+    """Yield the errors of maxUnavailable and maxSurge; exactly one must be above zero."""
     yield from _check_shares(field, rolling)
     for key in _SHARES:
         if rolling.get(key) is not None:
@@ -374,14 +374,14 @@ def _check_replacement(field: str, rolling: Json) -> Causes:
 
 
 def check_revision(obj: Json) -> Causes:
-    """Yields the errors of a ControllerRevision."""
+    """Yield the errors of a ControllerRevision."""
     if obj.get("data") is None:
         yield required("data", "data is mandatory")
     yield from check_fields("", "apps.v1.ControllerRevision", obj, "revision")
 
 
 def check_revision_update(old: Json, new: Json) -> Causes:
-    """Yields an error if the data of a ControllerRevision have changed."""
+    """Yield an error if the data of a ControllerRevision have changed."""
     before, after = old.get("data"), new.get("data")
     if before == after and differs_as_text(before, after):
         yield invalid("data", after, IMMUTABLE)
@@ -389,5 +389,5 @@ def check_revision_update(old: Json, new: Json) -> Causes:
 
 
 def check_new_pod_template(obj: Json) -> Causes:
-    """Yields the errors of a new PodTemplate."""
+    """Yield the errors of a new PodTemplate."""
     yield from check_pod_template("template", obj["template"])

@@ -20,11 +20,11 @@ _TWO_PARTS: Final = (
 
 
 class IndexTextError(ValueError):
-    """A text that is no list of index intervals."""
+    """A text is not a list of index intervals."""
 
 
 def index_intervals(text: str, completions: int) -> list[Interval]:
-    """Returns the first and last index of each interval, ascending. Raises IndexTextError."""
+    """Return the first and last index of each interval, ascending. Raises IndexTextError."""
     made: list[Interval] = []
     for part in text.split(",") if text else ():
         low, high = _interval(part, completions)
@@ -35,7 +35,7 @@ def index_intervals(text: str, completions: int) -> list[Interval]:
 
 
 def shared_index(one: str, other: str, completions: int) -> int | None:
-    """Returns an index that both texts contain; malformed intervals are ignored."""
+    """Return an index that both texts contain; malformed intervals are ignored."""
     mine, theirs = _readable(one, completions), _readable(other, completions)
     left, right = next(mine, None), next(theirs, None)
     while left and right:

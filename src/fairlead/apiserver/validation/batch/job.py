@@ -59,7 +59,7 @@ _NOT_NEGATIVE: Final = (
 
 
 def check_job(obj: Json, _: Job) -> Causes:
-    """Yields the errors of a Job."""
+    """Yield the errors of a Job."""
     spec = obj["spec"]
     yield from check_job_spec("spec", spec)
     name, completions = obj["metadata"].get("name", ""), spec.get("completions") or 0
@@ -71,7 +71,7 @@ def check_job(obj: Json, _: Job) -> Causes:
 
 
 def check_scheduled_job(job: Job) -> Causes:
-    """Yields the errors of the fields of a stored Job that scheduling reads."""
+    """Yield the errors of a stored Job's fields that scheduling reads."""
     yield from non_negative("spec.parallelism", job.spec.parallelism)
     if job.spec.completions is not None:
         yield from non_negative("spec.completions", job.spec.completions)
@@ -81,7 +81,7 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """Yields the errors of a new Job that are not errors in a stored one.
+    """Yield the errors of a new Job that are not errors in a stored one.
 
     The selector is not checked: the server generates it.
     """
@@ -92,7 +92,7 @@ def check_new_scheduled_job(job: Job) -> Causes:
 
 
 def check_job_spec(field: str, spec: Json) -> Causes:
-    """Yields the errors of a Job's spec; `field` is its path."""
+    """Yield the errors of a Job's spec; `field` is its path."""
     yield from check_fields(field, "batch.v1.JobSpec", spec, *_NOT_NEGATIVE)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{field}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
@@ -162,9 +162,9 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 
 
 def check_new_cron_job(obj: Json) -> Causes:
-    """Yields the errors of a new CronJob.
+    """Yield the errors of a new CronJob.
 
-    Its name must leave room for the eleven characters that the names of its Jobs add.
+    Its name must be short enough that its Jobs can append eleven characters.
     """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
@@ -173,7 +173,7 @@ def check_new_cron_job(obj: Json) -> Causes:
 
 
 def check_cron_job(obj: Json) -> Causes:
-    """Yields the errors of a CronJob."""
+    """Yield the errors of a CronJob."""
     spec = obj["spec"]
     yield from _check_schedule("spec.schedule", spec.get("schedule", ""))
     yield from check_fields("spec", _CRON_JOB, spec, "startingDeadlineSeconds")
@@ -215,7 +215,7 @@ EXIT_CODES_MAX: Final = 255
 
 
 def check_failure_policy(field: str, spec: Json) -> Causes:
-    """Yields the errors of the podFailurePolicy of `spec`."""
+    """Yield the errors of the podFailurePolicy of `spec`."""
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
     if len(rules) > RULES_MAX:
         yield too_many(f"{field}.rules", len(rules), RULES_MAX)
@@ -243,7 +243,7 @@ def _check_action(field: str, action: str, spec: Json) -> Causes:
 
 
 def _quoted(words: tuple[str, ...]) -> str:
-    """Returns a list of texts as Go prints it."""
+    """Return a list of texts in Go's format."""
     return "[" + " ".join(f'"{word}"' for word in words) + "]"
 
 
@@ -291,12 +291,12 @@ def _check_conditions(field: str, conditions: list[Json]) -> Causes:
 
 
 def _bare(field: str, why: str) -> Cause:
-    """Returns a refusal that does not show the value."""
+    """Return a refusal that does not contain the value."""
     return Cause("FieldValueInvalid", f"Invalid value: {why}", field)
 
 
 def check_success_policy(field: str, spec: Json) -> Causes:
-    """Yields the errors of the successPolicy of `spec`."""
+    """Yield the errors of the successPolicy of `spec`."""
     policy = spec.get("successPolicy")
     if policy is None:
         return
@@ -304,7 +304,7 @@ def check_success_policy(field: str, spec: Json) -> Causes:
     if spec.get("completionMode") != "Indexed":
         shown = internal_of("batch.v1.SuccessPolicy", policy)
         for rule, given in zip(shown["Rules"] or (), rules, strict=False):
-            rule["SucceededIndexes"] = given.get("succeededIndexes")  # a pointer
+            rule["SucceededIndexes"] = given.get("succeededIndexes")  # The Go field is a pointer.
         yield invalid(field, shown, ONLY_INDEXED)
         return
     if not rules:
@@ -348,7 +348,7 @@ def _check_success(field: str, rule: Json, completions: int) -> Causes:
 # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
 
 IN_TANDEM: Final = "can only be modified in tandem with spec.parallelism"
-# Immutable fields of a Job's spec, and the types as which refusals print them.
+# The immutable fields of a Job's spec, and the type names with which refusals print them.
 _FIXED_OF_JOB: Final = (
     ("completionMode", ""),
     ("podFailurePolicy", "batch.v1.PodFailurePolicy"),
@@ -359,7 +359,7 @@ _FIXED_OF_JOB: Final = (
 
 
 def check_job_selector(spec: Json) -> Causes:
-    """Yields an error unless the selector exists and matches the template's labels."""
+    """Yield an error unless the selector exists and matches the template's labels."""
     selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
     if selector is None:
         yield required("spec.selector")
@@ -368,11 +368,11 @@ def check_job_selector(spec: Json) -> Causes:
 
 
 def check_job_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to immutable fields of a Job."""
+    """Yield the errors of changes to immutable fields of a Job."""
     # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
     before, after = old["spec"], new["spec"]
     wrong = list(check_job_selector(after))
-    yield from (*wrong, *wrong)  # upstream looks twice
+    yield from (*wrong, *wrong)  # Upstream checks this twice.
     yield from _check_completions(before, after)
     yield from check_unchanged("spec.selector", before.get("selector"), after.get("selector"))
     is_waiting = before.get("suspend") and "startTime" not in (old.get("status") or {})
@@ -395,7 +395,7 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _with_directions(was: Json, shall: Json) -> Json:
-    """Returns `was`, a suspended Job's template, with the scheduling directives of `shall`."""
+    """Return `was`, the template of a suspended Job, with the scheduling directives of `shall`."""
     # upstream: validation.go:validatePodTemplateUpdate
     spec, wanted = dict(was["spec"]), shall["spec"]
     for key in ("nodeSelector", "tolerations", "schedulingGates"):

@@ -1,6 +1,6 @@
 """Updates of a Job's status.
 
-Most rules apply only to what changes, so that a writer may leave an older fault in place.
+Most rules apply only to changed fields, so a writer need not correct an older error.
 
 upstream: pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate,
 pkg/registry/batch/job/strategy.go:getStatusValidationOptions
@@ -48,7 +48,7 @@ class _StatusChange:
         return self.is_finished != any(end in self.had for end in _ENDS)
 
     def changes(self, *names: str) -> bool:
-        """Return whether one of these fields or conditions differs from before."""
+        """Return whether one of these fields or conditions has changed."""
         return any(
             (name in self.had) != (name in self.has)
             if name[0].isupper()
@@ -58,7 +58,7 @@ class _StatusChange:
 
 
 def check_job_status(old: Json, new: Json) -> Causes:
-    """Yields the errors of a Job's status that changes from that of `old` to that of `new`."""
+    """Yield the errors of changing a Job's status from that of `old` to that of `new`."""
     change = _StatusChange(old, new)
     for name in _COUNTS:
         yield from non_negative(f"status.{name}", change.after.get(name) or 0)
@@ -73,12 +73,12 @@ def check_job_status(old: Json, new: Json) -> Causes:
 
 
 def _said(value: Any) -> Any:
-    """Returns `value`, but None for zero and empty lists or maps."""
+    """Return `value`, or None if it is zero or an empty list or map."""
     return None if value in (0, [], {}) else value
 
 
 def _truths(status: Json) -> list[str]:
-    """Returns the types of the conditions whose status is True."""
+    """Return the types of the conditions whose status is True."""
     conditions = status.get("conditions") or ()
     return [one.get("type", "") for one in conditions if one.get("status") == "True"]
 

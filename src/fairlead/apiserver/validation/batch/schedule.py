@@ -18,8 +18,8 @@ _MONTHS: Final = (
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _AMOUNT: Final = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
 _UNITS: Final = ("ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h")
-_NUMBER_MAX: Final = 1_000_000  # far beyond any field's bounds
-# Bounds of each field, and the names of its values.
+_NUMBER_MAX: Final = 1_000_000  # This is far beyond the bounds of any field.
+# The bounds of each field, and the names of its values.
 _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
     (0, 59, {}),
     (0, 23, {}),
@@ -30,7 +30,7 @@ _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
 
 
 def schedule_problem(text: str) -> str:
-    """Return why `text` is no cron expression; "" if it is one."""
+    """Return why `text` is not a cron expression; "" if it is one."""
     if text.startswith("@"):
         if text.startswith("@every "):
             problem = _duration_problem(text.removeprefix("@every "))
@@ -49,7 +49,7 @@ def schedule_problem(text: str) -> str:
 
 
 def _duration_problem(text: str) -> str:
-    """Return why `text` is no Go duration such as `1h30m`; "" if it is one."""
+    """Return why `text` is not a Go duration such as `1h30m`; "" if it is one."""
     # Go: time/format.go:ParseDuration
     amounts = text[1:] if text[:1] in ("-", "+") else text
     if amounts == "0":
@@ -67,7 +67,7 @@ def _duration_problem(text: str) -> str:
 
 
 def time_zone_problem(name: str) -> str:
-    """Return why `name` is no time zone; "" if it is one."""
+    """Return why `name` is not a time zone; "" if it is one."""
     # upstream: pkg/apis/batch/validation/validation.go:validateTimeZone
     if not name:
         return "timeZone must be nil or non-empty string"
@@ -77,15 +77,15 @@ def time_zone_problem(name: str) -> str:
         )
     try:
         ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder, say
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # For example, the name of a directory.
         return f"unknown time zone {name}"
     return ""
 
 
 def _range_problem(expression: str, least: int, most: int, names: dict[str, int]) -> str:
-    """Return why `expression` (`*`, `5`, `1-5`, `*/2`, `mon-fri/2`) is no range.
+    """Return why `expression` is not a range; "" if it is one.
 
-    "" if it is one.
+    Examples are `*`, `5`, `1-5`, `*/2` and `mon-fri/2`.
     """
     bounds, _, step_text = expression.partition("/")
     if expression.count("/") > 1:

@@ -26,7 +26,7 @@ _ACCOUNT: Final = "kubernetes.io/service-account.name"
 
 
 def check_config_map(obj: Json) -> Causes:
-    """Yields the errors of a new or changed ConfigMap."""
+    """Yield the errors of a new or changed ConfigMap."""
     texts, binaries = obj.get("data") or {}, obj.get("binaryData") or {}
     for key in texts:
         for problem in config_key_problems(key):
@@ -42,12 +42,12 @@ def check_config_map(obj: Json) -> Causes:
 
 
 def check_config_map_update(old: Json, new: Json) -> Causes:
-    """Yields errors if `old` is immutable and `new` is not, or has other data."""
+    """Yield errors if `old` is immutable and `new` is not, or has other data."""
     yield from _check_seal(old, new, ("data", "binaryData"))
 
 
 def check_secret(obj: Json) -> Causes:
-    """Yields the errors of a new or changed Secret."""
+    """Yield the errors of a new or changed Secret."""
     data = obj.get("data") or {}
     for key in data:
         for problem in config_key_problems(key):
@@ -73,7 +73,7 @@ def _check_secret_type(obj: Json, data: Json) -> Causes:
 
 
 def _check_json(field: str, content: bytes) -> Causes:
-    """Yields an error if `content` is not JSON; the error omits the content, which is secret."""
+    """Yield an error if `content` is not JSON; the error omits the content, which is secret."""
     try:
         parse_json(content)
     except JsonError as cause:
@@ -81,7 +81,7 @@ def _check_json(field: str, content: bytes) -> Causes:
 
 
 def check_secret_update(old: Json, new: Json) -> Causes:
-    """Yields errors if `old` is immutable and `new` is not, or has other data."""
+    """Yield errors if `old` is immutable and `new` is not, or has other data."""
     yield from _check_seal(old, new, ("data",))
 
 

@@ -37,7 +37,7 @@ _LISTS: Final = ("addresses", "notReadyAddresses")
 
 
 def check_endpoints(obj: Json) -> Causes:
-    """Yields the errors of an Endpoints object."""
+    """Yield the errors of an Endpoints object."""
     for index, subset in enumerate(obj.get("subsets") or ()):
         field = f"subsets[{index}]"
         if not any(subset.get(key) for key in _LISTS):
@@ -68,7 +68,7 @@ def _check_port(field: str, port: Json, *, is_only: bool) -> Causes:
 
 
 def check_endpoint_slice(obj: Json) -> Causes:
-    """Yields the errors of an EndpointSlice."""
+    """Yield the errors of an EndpointSlice."""
     type_ = obj.get("addressType", "")
     yield from check_fields("", "discovery.v1.EndpointSlice", obj, "addressType")
     yield from _check_slice_endpoints(type_, obj.get("endpoints") or [])
@@ -106,7 +106,7 @@ def _check_slice_address(field: str, type_: str, address: str) -> Causes:
 
 
 def _check_place(field: str, endpoint: Json) -> Causes:
-    """Yields the errors of an endpoint's node, topology, host name and zone hints."""
+    """Yield the errors of an endpoint's node, topology, host name and zone hints."""
     yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "nodeName")
     topology = endpoint.get("deprecatedTopology") or {}
     if len(topology) > TOPOLOGY_MAX:

@@ -1,4 +1,4 @@
-"""Environment variables of containers, and where their values come from.
+"""Environment variables of containers and the sources of their values.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateEnv, validateEnvVarValueFrom
 """
@@ -43,7 +43,7 @@ _CPU_DIVISORS: Final = ("1m", "1")
 _BYTE_DIVISORS: Final = (
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
 )  # fmt: skip
-# Names of resources in refusals of divisors.
+# The names of resources in refusals of divisors.
 _DIVIDED: Final = {
     "cpu": "cpu",
     "memory": "memory",
@@ -58,7 +58,7 @@ _NAME_RULE: Final = (
 
 
 def check_environment(field: str, variables: list[Json]) -> Causes:
-    """Yields the errors of a container's environment variables."""
+    """Yield the errors of a container's environment variables."""
     for index, variable in enumerate(variables):
         where = f"{field}[{index}]"
         name = variable.get("name", "")
@@ -97,7 +97,7 @@ def _check_source(field: str, variable: Json, source: Json) -> Causes:
 
 
 def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = FIELDS) -> Causes:
-    """Yields the errors of a fieldRef, a reference to a field of the pod itself."""
+    """Yield the errors of a fieldRef, a reference to a field of the pod itself."""
     path = reference.get("fieldPath", "")
     if not path:
         yield required(f"{field}.fieldPath")
@@ -112,7 +112,7 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
 
 
 def check_resource_reference(field: str, reference: Json, *, of_volume: bool) -> Causes:
-    """Yields the errors of a resourceFieldRef, a reference to a container's requests or limits."""
+    """Yield the errors of a resourceFieldRef, a reference to a container's requests or limits."""
     # upstream: validateContainerResourceFieldSelector there
     resource = reference.get("resource", "")
     if of_volume and not reference.get("containerName"):
@@ -157,7 +157,7 @@ def _check_key(field: str, reference: Json) -> Causes:
 
 
 def check_environment_sources(field: str, sources: list[Json]) -> Causes:
-    """Yields the errors of envFrom: ConfigMaps and Secrets whose keys become variables."""
+    """Yield the errors of envFrom: ConfigMaps and Secrets whose keys become variables."""
     for index, source in enumerate(sources):
         where = f"{field}[{index}]"
         if source.get("prefix"):
@@ -169,7 +169,7 @@ def check_environment_sources(field: str, sources: list[Json]) -> Causes:
                 yield required(f"{where}.{key}.name")
             else:
                 yield from check_subdomain(f"{where}.{key}.name", name)
-        if not stated:  # upstream does not say which
+        if not stated:  # Upstream's message does not say which.
             yield invalid(field, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(stated) > 1:
             yield invalid(field, "", "may not have more than one field specified at a time")

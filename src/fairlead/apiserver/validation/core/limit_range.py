@@ -24,7 +24,7 @@ _STORAGE: Final = "storage"
 
 
 def check_limit_range(obj: Json) -> Causes:
-    """Yields the errors of a new or changed LimitRange."""
+    """Yield the errors of a new or changed LimitRange."""
     seen: dict[str, None] = {}
     for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
         field = f"spec.limits[{index}]"
@@ -90,7 +90,7 @@ def _check_bounds(field: str, name: str, bounds: dict[str, Quantity | None]) -> 
             f"default request value {{}} is greater than default limit value {canonical(limit)}",
         )  # fmt: skip
     if limit and least and least > limit:
-        # upstream shows the other bound here
+        # Upstream shows the other bound here.
         yield invalid(
             f"{field}.default[{name}]",
             canonical(least),
@@ -124,7 +124,7 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """Yields an error if the defaults of `name` differ, and it cannot be over-committed."""
+    """Yield an error if the defaults of `name` differ although it cannot be over-committed."""
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:
         return

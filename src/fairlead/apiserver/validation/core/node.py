@@ -36,13 +36,13 @@ def _twice(field: str, taint: Taint) -> Cause:
 
 
 def check_node(obj: Json, view: Node) -> Causes:
-    """Yields the errors of a Node."""
+    """Yield the errors of a Node."""
     yield from check_scheduled_node(view)
     yield from _check_pod_ranges(obj["spec"].get("podCIDRs") or [])
 
 
 def check_scheduled_node(node: Node) -> Causes:
-    """Yields the errors of the fields of a Node that scheduling reads."""
+    """Yield the errors of the fields of a Node that scheduling reads."""
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(node.spec.taints):
         field = f"metadata.taints[{index}]"
@@ -72,7 +72,7 @@ def _check_pod_ranges(ranges: list[str]) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to immutable fields of a Node."""
+    """Yield the errors of changes to immutable fields of a Node."""
     had, wants = old["spec"].get("podCIDRs") or [], new["spec"].get("podCIDRs") or []
     changed = [one != other for one, other in zip(had, wants, strict=False)]
     why = 'node updates may not change podCIDR except from "" to valid'

@@ -39,7 +39,7 @@ NOT_A_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREA
 
 
 def quantity_or_none(text: QuantityText) -> Quantity | None:
-    """Returns `text` as a quantity; None if it is malformed, which is reported elsewhere."""
+    """Return `text` as a quantity; None if it is malformed, which another check reports."""
     try:
         return parse_quantity(text)
     except QuantityError:
@@ -47,13 +47,13 @@ def quantity_or_none(text: QuantityText) -> Quantity | None:
 
 
 def check_quantities(field: str, resources: ResourceList, *, child: str = "[{}]") -> Causes:
-    """Yields the errors of all amounts of a resource list; `child` formats a field's path."""
+    """Yield the errors of all amounts of a resource list; `child` formats a field's path."""
     for name, text in resources.items():
         yield from check_quantity(field + child.format(name), name, text)
 
 
 def check_quantity(field: str, resource: str, text: QuantityText) -> Causes:
-    """Yields the errors of `text`, an amount of `resource`."""
+    """Yield the errors of `text`, an amount of `resource`."""
     quantity = quantity_or_none(text)
     if quantity is None:
         yield invalid(field, str(text), NOT_A_QUANTITY)
@@ -64,7 +64,7 @@ def check_quantity(field: str, resource: str, text: QuantityText) -> Causes:
 
 
 def check_requirements(field: str, requirements: ResourceRequirements) -> Causes:
-    """Yields the errors of a container's requests and limits."""
+    """Yield the errors of a container's requests and limits."""
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
         for name, text in resources.items():
             path = f"{field}.{part}[{name}]"
@@ -80,7 +80,7 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
 
 
 def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
-    """Yields an error if a hugepage amount is not a multiple of the page size."""
+    """Yield an error if a hugepage amount is not a multiple of the page size."""
     # upstream: validateResourceQuantityHugePageValue there
     if not name.startswith(HUGEPAGES_PREFIX):
         return
@@ -94,7 +94,7 @@ def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
 
 
 def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """Yields the errors of pod-level requests and limits, which only some resources have."""
+    """Yield the errors of pod-level requests and limits, which only some resources have."""
     if requirements.claims:
         yield forbidden(f"{field}.claims", "claims cannot be set for Resources at pod-level")
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
@@ -110,7 +110,7 @@ def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirement
 
 
 def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """Yields the errors of pod-level amounts that contradict those of the containers.
+    """Yield the errors of pod-level amounts that contradict those of the containers.
 
     A pod-level request must cover the sum of the containers' requests, a pod-level limit the limit
     of each container.
@@ -120,7 +120,7 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
         alone = replace(spec, resources=None, overhead={})
         asked = pod_requests(Pod(spec=alone))
     except QuantityError:
-        return  # reported where it stands
+        return  # Another check reports this, with the field's own path.
     for name, amount in asked.items():
         request = quantity_or_none(requirements.requests.get(name, "0"))
         if request is None or not is_supported(name):
@@ -141,9 +141,9 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
 
 
 def check_within_limits(field: str, requirements: ResourceRequirements) -> Causes:
-    """Yields an error for a request above its limit.
+    """Yield an error for a request above its limit.
 
-    Where over-commitment is impossible, the limit is required and must equal the request.
+    For resources that cannot be over-committed, the limit is required and must equal the request.
     """
     for name, text in requirements.requests.items():
         limit_text = requirements.limits.get(name)
@@ -162,7 +162,7 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 
 def check_resource_name(field: str, name: str) -> Causes:
-    """Yields the errors of a resource name, wherever it is used."""
+    """Yield the errors of a resource name in any context."""
     # upstream: validateResourceName there
     problems = label_key_problems(name)
     for problem in problems:
@@ -173,7 +173,7 @@ def check_resource_name(field: str, name: str) -> Causes:
 
 
 def check_container_resource(field: str, name: str) -> Causes:
-    """Yields the errors of a resource name in a container's requests or limits."""
+    """Yield the errors of a resource name in a container's requests or limits."""
     yield from check_resource_name(field, name)
     if "/" not in name:
         if name not in STANDARD and not name.startswith(HUGEPAGES_PREFIX):

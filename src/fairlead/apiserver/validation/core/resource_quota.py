@@ -50,7 +50,7 @@ _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTermin
 
 
 def check_quota(obj: Json) -> Causes:
-    """Yields the errors of a new or changed ResourceQuota."""
+    """Yield the errors of a new or changed ResourceQuota."""
     spec = obj.get("spec") or {}
     yield from check_limits("spec.hard", spec.get("hard") or {})
     yield from _check_scopes(spec)
@@ -58,14 +58,14 @@ def check_quota(obj: Json) -> Causes:
 
 
 def check_limits(field: str, limits: Json) -> Causes:
-    """Yields the errors of the names and amounts of quota resources."""
+    """Yield the errors of the names and amounts of quota resources."""
     for name, text in limits.items():
         yield from _check_name(f"{field}[{name}]", name)
         yield from check_amount(f"{field}[{name}]", name, text)
 
 
 def check_quota_update(old: Json, new: Json) -> Causes:
-    """Yields an error if the scopes of a quota have changed."""
+    """Yield an error if the scopes of a quota have changed."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     had, wants = before.get("scopes") or [], after.get("scopes") or []
     if sorted(had) != sorted(wants):
@@ -73,7 +73,7 @@ def check_quota_update(old: Json, new: Json) -> Causes:
 
 
 def check_amount(field: str, name: str, text: str) -> Causes:
-    """Yields the errors of an amount of a quota resource."""
+    """Yield the errors of an amount of a quota resource."""
     quantity = parse_quantity(text)
     if quantity.nano < 0:
         yield invalid(field, canonical(quantity), "must be greater than or equal to 0")
@@ -112,7 +112,7 @@ def _check_scopes(spec: Json) -> Causes:
 
 
 def _beyond(scope: str, spec: Json) -> Iterator[str]:
-    """Yields the resources that a quota with this scope cannot limit."""
+    """Yield the resources that a quota with this scope cannot limit."""
     # upstream: IsResourceQuotaScopeValidForResource there
     match scope:
         case "BestEffort":

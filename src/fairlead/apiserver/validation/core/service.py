@@ -46,7 +46,7 @@ _OUTWARD: Final = ("NodePort", BALANCED)
 
 
 def check_service(obj: Json) -> Causes:
-    """Yields the errors of a new or changed Service."""
+    """Yield the errors of a new or changed Service."""
     spec = obj["spec"]
     ports = spec.get("ports") or []
     yield from _check_topology(obj["metadata"].get("annotations") or {})
@@ -75,7 +75,7 @@ def is_headless(spec: Json) -> bool:
 
 
 def _sent_ips(spec: Json) -> list[str]:
-    """Returns the cluster IPs, where a sole clusterIP counts as the first of clusterIPs."""
+    """Return the cluster IPs; a clusterIP without clusterIPs counts as their first."""
     # upstream: pkg/registry/core/service/strategy.go:NormalizeClusterIPs
     return spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
 
@@ -88,7 +88,7 @@ def _check_topology(annotations: Json) -> Causes:
 
 
 def _check_name(spec: Json) -> Causes:
-    """Yields the errors of an ExternalName service, which has a name and no addresses."""
+    """Yield the errors of an ExternalName service, which has a name and no addresses."""
     type_ = spec.get("type", "")
     if type_ in _OUTWARD and is_headless(spec):
         why = f"may not be set to 'None' for {type_} services"
@@ -143,7 +143,7 @@ def _check_affinity(spec: Json) -> Causes:
 
 
 def check_cluster_ips(spec: Json) -> Causes:
-    """Yields the errors of cluster IPs, IP families and the family policy."""
+    """Yield the errors of cluster IPs, IP families and the family policy."""
     # upstream: ValidateServiceClusterIPsRelatedFields there
     if spec.get("type") == EXTERNAL_NAME:
         return
@@ -216,7 +216,7 @@ def _check_repeated(ports: list[Json]) -> Causes:
 
 
 def _check_balancing(obj: Json, spec: Json, type_: str) -> Causes:
-    """Yields the errors of the fields that only LoadBalancer services may have."""
+    """Yield the errors of the fields that only LoadBalancer services may have."""
     yield from _check_source_ranges(obj, spec, type_)
     if spec.get("allocateLoadBalancerNodePorts") is not None and type_ != BALANCED:
         yield forbidden("spec.allocateLoadBalancerNodePorts", ONLY_BALANCED)
@@ -261,7 +261,7 @@ def _check_policies(spec: Json, type_: str) -> Causes:
 
 
 def check_service_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to immutable fields of a Service."""
+    """Yield the errors of changes to immutable fields of a Service."""
     before, after = old["spec"], new["spec"]
     if before.get("type") == "ExternalName" or after.get("type") == "ExternalName":
         return
@@ -279,6 +279,6 @@ def check_service_update(old: Json, new: Json) -> Causes:
 
 
 def _health_port(spec: Json) -> int | None:
-    """Returns the health check node port; None for services that have none."""
+    """Return the health check node port; None for services that have none."""
     is_asked = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
     return spec.get("healthCheckNodePort", 0) if is_asked else None

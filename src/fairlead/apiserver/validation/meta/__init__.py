@@ -1,1 +1,1 @@
-"""What all groups share: field errors, formats of single values, ObjectMeta, selectors."""
+"""The parts that all groups share: field errors, formats of values, ObjectMeta, selectors."""

@@ -1,4 +1,4 @@
-"""Diffs of two values as refusals of updates print them.
+"""Formats the differences of two values as refusals of updates print them.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/util/diff/diff.go:Diff
 """
@@ -15,11 +15,11 @@ from fairlead.apiserver.schema.gojson.internal_type import as_internal
 from fairlead.apiserver.schema.model import Schema, schemas
 
 _CONTEXT_LINES = 3
-_BYTES_MAX = 128 << 10  # a comparison's time grows with their square
+_BYTES_MAX = 128 << 10  # The time of a comparison grows with the square of their number.
 
 
 def internal_of(definition: str, value: Any) -> Any:
-    """Returns `value`, of type `definition`, as upstream's internal type prints it.
+    """Return `value`, of type `definition`, as upstream's internal type prints it.
 
     An example of a type is `core.v1.PodSpec`.
     """
@@ -27,11 +27,11 @@ def internal_of(definition: str, value: Any) -> Any:
 
 
 def change_text(before: Any, after: Any) -> str:
-    """Returns a unified diff of the JSON of both values, without the header."""
+    """Return a unified diff of the JSON of both values, without the header."""
     if max(len(encode(before)), len(encode(after))) > _BYTES_MAX:
         return "(more than a refusal can show)"
     lines = list(unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))
-    return "".join(lines[2:])  # without the names of files
+    return "".join(lines[2:])  # The header with file names is left out.
 
 
 def _lines(value: Any) -> list[str]:

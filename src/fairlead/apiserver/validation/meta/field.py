@@ -14,12 +14,12 @@ from fairlead.apiserver.json_equality import canonical_key
 
 Causes = Iterable[Cause]
 
-CHARACTERS_MAX: Final = 4 << 20  # somewhat more than a request may have
+CHARACTERS_MAX: Final = 4 << 20  # Somewhat more than a request may contain.
 CAUSE_CHARACTERS_MIN: Final = 100
 
 
 def bounded(causes: Causes) -> Iterator[Cause]:
-    """Yields the first of `causes`, up to a total length.
+    """Yield the first of `causes`, up to a total length.
 
     Each cause repeats the path of its field, so the complete text could grow with the square of
     the request.
@@ -33,39 +33,39 @@ def bounded(causes: Causes) -> Iterator[Cause]:
 
 
 def invalid(field: str, value: Any, why: str = "") -> Cause:
-    """Returns the error for a value that breaks a rule."""
+    """Return the error for a value that breaks a rule."""
     return Cause("FieldValueInvalid", field_problem.invalid(value, why), field)
 
 
 def required(field: str, why: str = "") -> Cause:
-    """Returns the error for a missing value."""
+    """Return the error for a missing value."""
     return Cause("FieldValueRequired", field_problem.required(why), field)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
-    """Returns the error for a value that is not one of `supported`."""
+    """Return the error for a value that is not one of `supported`."""
     message = field_problem.not_supported(value, supported)
     return Cause("FieldValueNotSupported", message, field)
 
 
 def duplicate(field: str, value: Any) -> Cause:
-    """Returns the error for a value that occurs more than once."""
+    """Return the error for a value that occurs more than once."""
     return Cause("FieldValueDuplicate", field_problem.duplicate(value), field)
 
 
 def forbidden(field: str, why: str) -> Cause:
-    """Returns the error for a value that is not allowed here."""
+    """Return the error for a value that is not allowed here."""
     return Cause("FieldValueForbidden", field_problem.forbidden(why), field)
 
 
 def non_negative(field: str, value: int) -> Causes:
-    """Yields an error if `value` is negative."""
+    """Yield an error if `value` is negative."""
     if value < 0:
         yield invalid(field, value, "must be greater than or equal to 0")
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """Returns the indexes of JSON values that equal an earlier one; takes linear time."""
+    """Return the indexes of JSON values that equal an earlier one; takes linear time."""
     indexes: list[int] = []
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):

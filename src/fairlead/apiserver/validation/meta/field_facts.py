@@ -1,7 +1,7 @@
 """Checks single fields by their facts, in upstream's words for built-in types.
 
-A group's code names the fields where upstream looks at them, because kubectl prints causes in
-that order; the facts themselves are rows of `schema/data/facts`.
+A group's code calls these checks in the order in which upstream checks the fields, because kubectl
+prints causes in that order. The facts are rows of `schema/data/facts`.
 
 upstream: apimachinery/pkg/api/validate/{enum,limits,required}.go
 """
@@ -47,7 +47,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {
 
 
 def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
-    """Yields the errors of single fields of `obj`, in the order of `names`.
+    """Yield the errors of single fields of `obj`, in the order of `names`.
 
     `obj`, at path `field`, is of type `type_name`, such as `core.v1.Container`. Without `names`,
     all fields that have facts are checked, in the order of those. Raises KeyError for a name
@@ -59,7 +59,7 @@ def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
 
 
 def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
-    """Yields the errors of `value`, the value of the field at path `field`."""
+    """Yield the errors of `value`, the value of the field at path `field`."""
     if facts.is_zero and value is None:
         value = 0
     if value is None or (value == "" and not facts.checks_empty):
@@ -79,7 +79,7 @@ def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
 
 
 def check_immutable(type_name: str, old: Json, new: Json) -> Causes:
-    """Yields an error for each immutable field that differs between `old` and `new`.
+    """Yield an error for each immutable field that differs between `old` and `new`.
 
     Both are objects of type `type_name`.
     """

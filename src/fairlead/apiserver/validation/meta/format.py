@@ -117,29 +117,29 @@ def _too_long(text: str, bytes_max: int) -> tuple[str, ...]:
 
 
 def too_long(field: str, bytes_max: int) -> Cause:
-    """Returns the error for a value that is too long."""
+    """Return the error for a value that is too long."""
     return Cause("FieldValueTooLong", f"Too long: may not be more than {bytes_max} bytes", field)
 
 
 def not_found(field: str, value: str) -> Cause:
-    """Returns the error for a reference to something that does not exist."""
+    """Return the error for a reference to something that does not exist."""
     return Cause("FieldValueNotFound", f'Not found: "{value}"', field)
 
 
 def check_one_of(field: str, value: str, known: Iterable[str]) -> Causes:
-    """Yields an error if `value` is not one of `known`."""
+    """Yield an error if `value` is not one of `known`."""
     if value not in known:
         yield not_supported(field, value, known)
 
 
 def check_at_least(field: str, value: int | None, least: int) -> Causes:
-    """Yields an error if `value` is present and less than `least`."""
+    """Yield an error if `value` is present and less than `least`."""
     if value is not None and value < least:
         yield invalid(field, value, f"must be greater than or equal to {least}")
 
 
 def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
-    """Yields an error if an immutable field differs; an absent value equals an empty list or map.
+    """Yield an error if an immutable field differs; an absent value equals an empty list or map.
 
     `shape` names the type of an object, or of a list's items, that upstream prints as a Go struct.
     """
@@ -154,14 +154,14 @@ def _is_none(value: Any) -> bool:
 
 
 def shown_as(shape: str, value: Any) -> Any:
-    """Returns `value`, or the items of a list, as upstream's internal type `shape` prints it."""
+    """Return `value`, or the items of a list, as upstream's internal type `shape` prints it."""
     if isinstance(value, list):
         return [internal_of(shape, item) for item in value]
     return internal_of(shape, value)
 
 
 def check_port_number(field: str, number: int) -> Causes:
-    """Yields the errors of a port number."""
+    """Yield the errors of a port number."""
     if not 1 <= number <= PORT_MAX:
         yield invalid(field, number, f"must be between 1 and {PORT_MAX}, inclusive")
 
@@ -184,7 +184,7 @@ def port_name_problems(name: str) -> tuple[str, ...]:
 
 
 def check_port(field: str, port: int | str) -> Causes:
-    """Yields the errors of a port's number or name."""
+    """Yield the errors of a port's number or name."""
     if isinstance(port, int):
         yield from check_port_number(field, port)
     else:
@@ -214,14 +214,14 @@ def config_key_problems(key: str) -> tuple[str, ...]:
 
 
 def label_selector(selector: Json | None) -> LabelSelector | None:
-    """Returns the typed view of a label selector; None for None."""
+    """Return the typed view of a label selector; None for None."""
     if selector is None:
         return None
     return decode_as(ReplicaSet, {"spec": {"selector": selector}}).spec.selector
 
 
 def node_selector(selector: Json) -> NodeSelector:
-    """Returns the typed view of a node selector."""
+    """Return the typed view of a node selector."""
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     selector = {"nodeSelectorTerms": selector.get("nodeSelectorTerms") or []}
     spec = {"affinity": {"nodeAffinity": {required: selector}}}
@@ -236,7 +236,7 @@ def node_selector(selector: Json) -> NodeSelector:
 
 
 def check_share(field: str, amount: int | str) -> Causes:
-    """Yields the errors of a non-negative number or a percentage."""
+    """Yield the errors of a non-negative number or a percentage."""
     if isinstance(amount, int):
         yield from check_at_least(field, amount, 0)
     elif not _PERCENT.fullmatch(amount):
@@ -244,7 +244,7 @@ def check_share(field: str, amount: int | str) -> Causes:
 
 
 def check_not_beyond_all(field: str, amount: int | str) -> Causes:
-    """Yields an error for a percentage above 100%."""
+    """Yield an error for a percentage above 100%."""
     if (
         isinstance(amount, str)
         and _PERCENT.fullmatch(amount)
@@ -259,31 +259,31 @@ def is_nothing(amount: int | str | None) -> bool:
 
 
 def check_subdomain(field: str, text: str) -> Causes:
-    """Yields the errors of a DNS subdomain."""
+    """Yield the errors of a DNS subdomain."""
     for problem in dns_subdomain_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_dns_label(field: str, text: str) -> Causes:
-    """Yields the errors of a DNS label."""
+    """Yield the errors of a DNS label."""
     for problem in dns_label_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_qualified_name(field: str, text: str) -> Causes:
-    """Yields the errors of a qualified name, such as a label key."""
+    """Yield the errors of a qualified name, such as a label key."""
     for problem in label_key_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_label_value(field: str, text: str) -> Causes:
-    """Yields the errors of a label value."""
+    """Yield the errors of a label value."""
     for problem in label_value_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_domain_name(field: str, text: str) -> Causes:
-    """Yields the errors of a fully qualified domain name."""
+    """Yield the errors of a fully qualified domain name."""
     # upstream: apimachinery/pkg/util/validation/validation.go:IsFullyQualifiedDomainName
     if not text:
         yield required(field)
@@ -303,7 +303,7 @@ def check_domain_name(field: str, text: str) -> Causes:
 
 
 def check_not_special(field: str, text: str) -> Causes:
-    """Yields the errors of an IP address: malformed, loopback, link-local or unspecified."""
+    """Yield the errors of an IP address: malformed, loopback, link-local or unspecified."""
     # upstream: pkg/apis/core/validation/validation.go:ValidateEndpointIP
     try:
         address = ipaddress.ip_address(text)
@@ -316,12 +316,12 @@ def check_not_special(field: str, text: str) -> Causes:
 
 
 def too_many(field: str, count: int, most: int) -> Cause:
-    """Returns the error for a list that has too many items."""
+    """Return the error for a list that has too many items."""
     return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)
 
 
 def check_domain_path(field: str, path: str) -> Causes:
-    """Yields the errors of a domain-prefixed path such as `acme.io/foo`."""
+    """Yield the errors of a domain-prefixed path such as `acme.io/foo`."""
     # upstream: apimachinery/pkg/util/validation/validation.go:IsDomainPrefixedPath
     host, _, rest = path.partition("/")
     if not path:
@@ -336,13 +336,13 @@ def check_domain_path(field: str, path: str) -> Causes:
 
 
 def check_backsteps(field: str, path: str) -> Causes:
-    """Yields an error if `path` contains `..`."""
+    """Yield an error if `path` contains `..`."""
     if ".." in path.split("/"):
         yield invalid(field, path, "must not contain '..'")
 
 
 def check_local_path(field: str, path: str) -> Causes:
-    """Yields an error if `path` is absolute or contains `..`."""
+    """Yield an error if `path` is absolute or contains `..`."""
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from check_backsteps(field, path)

@@ -1,7 +1,8 @@
 """IP addresses and CIDRs, in legacy and canonical form.
 
-Legacy fields refuse with a reason of its own what only Go's old parser accepts: leading zeros,
-IPv4-mapped IPv6 addresses, CIDRs with host bits. Newer fields also require the canonical form.
+Legacy fields refuse with a reason of their own the forms that only Go's old parser accepts: leading
+zeros, IPv4-mapped IPv6 addresses, CIDRs with host bits. Newer fields also require the canonical
+form.
 
 upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
 """
@@ -69,14 +70,14 @@ class ParsedCIDR:
 
     @property
     def begins_within(self) -> bool:
-        """Whether host bits are set."""
+        """Return whether host bits are set."""
         network = ip_network((self.first.address, self.bits), strict=False)
         return network.network_address != self.first.address
 
 
 def parse_ip(text: str) -> ParsedIP | None:
-    """Returns `text` as Go's old parser reads it; None if it is no address."""
-    if "%" in text:  # a zone
+    """Return `text` as Go's old parser reads it; None if it is not an address."""
+    if "%" in text:  # The address has a zone.
         return None
     if _IPV4.fullmatch(text):
         plain = _OCTET.sub("", text)
@@ -86,7 +87,7 @@ def parse_ip(text: str) -> ParsedIP | None:
 
 
 def parse_cidr(text: str) -> ParsedCIDR | None:
-    """Returns `text` as Go's old parser reads it; None if it is no CIDR."""
+    """Return `text` as Go's old parser reads it; None if it is not a CIDR."""
     address, slash, mask = text.partition("/")
     first = parse_ip(address) if slash else None
     if first is None or not _NUMBER.fullmatch(mask):
@@ -103,7 +104,7 @@ def is_ip(text: str) -> bool:
 
 
 def check_ip(field: str, text: str) -> Causes:
-    """Yields the errors of an IPv4 or IPv6 address."""
+    """Yield the errors of an IPv4 or IPv6 address."""
     # upstream: ip.go:IsValidIPForLegacyField
     found = parse_ip(text)
     if found is None:
@@ -115,7 +116,7 @@ def check_ip(field: str, text: str) -> Causes:
 
 
 def check_strict_ip(field: str, text: str) -> Causes:
-    """Yields the errors of an IP address, which must be in canonical form."""
+    """Yield the errors of an IP address, which must be in canonical form."""
     # upstream: ip.go:IsValidIP
     problems = tuple(check_ip(field, text))
     yield from problems
@@ -125,7 +126,7 @@ def check_strict_ip(field: str, text: str) -> Causes:
 
 
 def check_cidr(field: str, text: str) -> Causes:
-    """Yields the errors of a CIDR."""
+    """Yield the errors of a CIDR."""
     # upstream: ip.go:IsValidCIDRForLegacyField
     found = parse_cidr(text)
     if found is None:
@@ -139,7 +140,7 @@ def check_cidr(field: str, text: str) -> Causes:
 
 
 def check_strict_cidr(field: str, text: str) -> Causes:
-    """Yields the errors of a CIDR, which must be in canonical form."""
+    """Yield the errors of a CIDR, which must be in canonical form."""
     # upstream: ip.go:IsValidCIDR
     problems = tuple(check_cidr(field, text))
     yield from problems

@@ -1,7 +1,7 @@
 """KindRules: how objects of one kind are validated; part of the kind's strategy.
 
-What holds for a new object, what for a changed one, how an update may differ from what was there,
-and what a status must keep to. `validator` applies them.
+It has the rules of new objects, of changed objects, of differences between an old object and its
+update, and of statuses. `validator` applies them.
 
 upstream: Validate, ValidateUpdate and the status strategies of pkg/registry/*/*/strategy.go
 """
@@ -26,22 +26,23 @@ CheckUpdate = Callable[[Json, Json], Causes]
 class KindRules:
     """The rules of one kind; checks take the object's JSON and its typed view.
 
-    A kind without rules has only those that all kinds share.
+    By default there are only the rules that all kinds share.
     """
 
     # --- metadata ----------------------------------------------------------------------------
 
-    # The problems of a name. upstream: ValidateObjectMeta's nameFn
+    # Returns the problems of a name (upstream: ValidateObjectMeta's nameFn).
     name: NameRule = path_segment_problems
     # Whether finalizers need not be qualified names.
     accepts_any_finalizer: bool = False
-    # How often an update validates metadata as that of a new object, and compares it with the old.
+    # How often an update validates metadata like that of a new object, besides comparing it with
+    # the old.
     metadata_validations: int = 1
     metadata_comparisons: int = 2
 
     # --- the object --------------------------------------------------------------------------
 
-    # What holds for new objects, and for what an update leads to (the same unless stated).
+    # The rules of new objects, and of the results of updates (the same unless stated).
     new: CheckWithView | None = None
     changed: CheckWithView | None = None
     # Compares the old object with the new one.
@@ -56,15 +57,15 @@ class KindRules:
 
     # --- subresources ------------------------------------------------------------------------
 
-    # What an update by way of a subresource may lead to.
+    # The rules of the result of an update through a subresource.
     subresources: Mapping[str, CheckUpdate] = field(default_factory=dict)
 
 
 def json_check(check: Check) -> CheckWithView:
-    """Returns a check for `KindRules` that ignores the typed view."""
+    """Return a check for `KindRules` that ignores the typed view."""
     return lambda obj, _: check(obj)
 
 
 def view_check(check: Callable[[Any], Causes]) -> CheckWithView:
-    """Returns a check for `KindRules` that uses only the typed view."""
+    """Return a check for `KindRules` that uses only the typed view."""
     return lambda _, view: check(view)

@@ -23,7 +23,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 
 def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
-    """Yields the errors of an object's name, namespace, labels and timestamps."""
+    """Yield the errors of an object's name, namespace, labels and timestamps."""
     if not meta.name:
         yield required("metadata.name", "name or generateName is required")
     else:
@@ -38,14 +38,14 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """Yields the errors of a stored object's owner references, which must have uids."""
+    """Yield the errors of a stored object's owner references, which must have uids."""
     for owner in meta.owner_references:
         if not owner.uid:
             yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
-    """Yields the errors of label keys and values; `field` is the path of the map."""
+    """Yield the errors of label keys and values; `field` is the path of the map."""
     for key, value in labels.items():
         for problem in label_key_problems(key):
             yield invalid(field, key, problem)
@@ -54,7 +54,7 @@ def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
 
 
 def check_timestamp(field: str, text: str) -> Causes:
-    """Yields the errors of a timestamp, if there is one."""
+    """Yield the errors of a timestamp, if there is one."""
     if text:
         try:
             parse_timestamp(text)
@@ -65,11 +65,11 @@ def check_timestamp(field: str, text: str) -> Causes:
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
-_IMMUTABLE_KEYS: Final = ("name", "namespace", "uid")  # the server sets the others itself
+_IMMUTABLE_KEYS: Final = ("name", "namespace", "uid")  # The server sets the others itself.
 
 
 def check_generate_name(rules: KindRules, meta: Json) -> Causes:
-    """Yields the errors of generateName."""
+    """Yield the errors of generateName."""
     beginning = meta.get("generateName", "")
     if beginning:
         # upstream: apimachinery/pkg/api/validation/generic.go:maskTrailingDash, which takes two
@@ -80,13 +80,13 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
 
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
-    """Yields the errors of the generation, for kinds whose generation clients may set."""
-    if not kind.has_generation:  # the server counts those of the others itself
+    """Yield the errors of the generation, for kinds whose generation clients may set."""
+    if not kind.has_generation:  # The server counts the generations of other kinds itself.
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
 
 def check_rest(rules: KindRules, meta: Json) -> Causes:
-    """Yields the errors of a new object's annotations, owners and finalizers."""
+    """Yield the errors of a new object's annotations, owners and finalizers."""
     finalizers = meta.get("finalizers") or []
     yield from _check_details(meta)
     yield from _check_finalizers(finalizers)
@@ -114,7 +114,7 @@ def _check_finalizers(finalizers: list[str]) -> Causes:
 
 
 def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
-    """Yields the errors of a Namespace's spec.finalizers.
+    """Yield the errors of a Namespace's spec.finalizers.
 
     Like upstream's, they do not say which of the finalizers is wrong.
     """
@@ -127,7 +127,10 @@ def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
 
 
 def check_annotation_keys(field: str, annotations: Json) -> Causes:
-    """Yields the errors of annotation keys and of their total size; `field` is the map's path."""
+    """Yield the errors of annotation keys and of the annotations' total size.
+
+    `field` is the map's path.
+    """
     size = 0
     for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())
@@ -167,7 +170,7 @@ def _check_owner(field: str, owner: Json) -> Causes:
 
 
 def check_metadata_update(rules: KindRules, old: Json, new: Json) -> Causes:
-    """Yields the errors of an update of metadata, whose name, namespace and uid are immutable.
+    """Yield the errors of an update of metadata, whose name, namespace and uid are immutable.
 
     Like upstream's, most errors are yielded twice.
     """

@@ -25,7 +25,7 @@ UNKNOWN_OPERATOR: Final = "not a valid selector operator"
 
 
 def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
-    """Yields the errors of a label selector."""
+    """Yield the errors of a label selector."""
     if selector is None:
         return
     yield from check_labels(f"{field}.matchLabels", selector.match_labels)
@@ -35,7 +35,7 @@ def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
 
 
 def check_node_selector(field: str, selector: NodeSelector) -> Causes:
-    """Yields the errors of a node selector."""
+    """Yield the errors of a node selector."""
     terms = f"{field}.nodeSelectorTerms"
     if not selector.node_selector_terms:
         yield required(terms, "must have at least one node selector term")
@@ -44,7 +44,7 @@ def check_node_selector(field: str, selector: NodeSelector) -> Causes:
 
 
 def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
-    """Yields the errors of a node selector term; unless `strict`, label values are not checked."""
+    """Yield the errors of a node selector term; unless `strict`, label values are not checked."""
     for index, requirement in enumerate(term.match_expressions):
         at = f"{field}.matchExpressions[{index}]"
         yield from _check_requirement(at, requirement, may_compare=True, strict=strict)
@@ -59,7 +59,7 @@ def _check_requirement(
     may_compare: bool,
     strict: bool = True,
 ) -> Causes:
-    """Yields the errors of a requirement on labels; `may_compare` allows Gt and Lt."""
+    """Yield the errors of a requirement on labels; `may_compare` allows Gt and Lt."""
     match requirement.operator:
         case "In" | "NotIn":
             if not requirement.values:
@@ -83,7 +83,7 @@ def _check_requirement(
 
 
 def _check_node_field(field: str, requirement: NodeSelectorRequirement) -> Causes:
-    """Yields the errors of a requirement on metadata.name, the only selectable field of a Node."""
+    """Yield the errors of a requirement on metadata.name, the only selectable field of a Node."""
     match requirement.operator:
         case "In" | "NotIn":
             if len(requirement.values) != 1:

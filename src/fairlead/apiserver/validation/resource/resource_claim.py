@@ -48,12 +48,12 @@ _REFERENCE: Final = (
 
 
 def check_claim(obj: Json) -> Causes:
-    """Yields the errors of a ResourceClaim."""
+    """Yield the errors of a ResourceClaim."""
     yield from _check_devices("spec.devices", obj["spec"]["devices"])
 
 
 def check_claim_template(obj: Json) -> Causes:
-    """Yields the errors of a ResourceClaimTemplate."""
+    """Yield the errors of a ResourceClaimTemplate."""
     yield from _check_devices("spec.spec.devices", obj["spec"]["spec"]["devices"])
 
 
@@ -74,7 +74,7 @@ def _check_devices(field: str, devices: Json) -> Causes:
 
 
 def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Causes]) -> Causes:
-    """Yields the errors of all items of a list, which must have unique names."""
+    """Yield the errors of all items of a list, which must have unique names."""
     names = [one.get("name", "") for one in items]
     again = repeated_indexes(names)
     for index, (name, one) in enumerate(zip(names, items, strict=True)):
@@ -86,7 +86,7 @@ def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Cau
 
 
 def known_requests(requests: list[Json]) -> set[str]:
-    """Returns the names of all requests and subrequests of a claim."""
+    """Return the names of all requests and subrequests of a claim."""
     known = set()
     for request in requests:
         name = request.get("name", "")
@@ -141,7 +141,7 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
 
 
 def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
-    """Yields the errors of a reference, which must be one of the `known` requests."""
+    """Yield the errors of a reference, which must be one of the `known` requests."""
     parts = name.split("/")
     if len(parts) > 2:
         yield invalid(field, name, _REFERENCE)
@@ -185,7 +185,7 @@ def _check_config(field: str, config: Json) -> Causes:
 
 
 def check_class(obj: Json) -> Causes:
-    """Yields the errors of a DeviceClass."""
+    """Yield the errors of a DeviceClass."""
     spec = obj["spec"]
     yield from check_selectors("spec.selectors", spec.get("selectors") or [])
     for index, config in enumerate(spec.get("config") or ()):
@@ -208,7 +208,7 @@ _LATE: Final = (
 
 
 def check_claim_status(old: Json, new: Json) -> Causes:
-    """Yields the errors of a ResourceClaim's status that changes from `old` to `new`."""
+    """Yield the errors of a ResourceClaim's status that changes from `old` to `new`."""
     before, after = old.get("status") or {}, new.get("status") or {}
     reserved = after.get("reservedFor") or []
     yield from _check_users(reserved)
@@ -265,7 +265,7 @@ COST_MAX: Final = 1_000_000
 
 
 def check_selectors(field: str, selectors: list[Json]) -> Causes:
-    """Yields the errors of the device selectors of a request or class."""
+    """Yield the errors of the device selectors of a request or class."""
     for index, selector in enumerate(selectors):
         where = f"{field}[{index}].cel"
         if selector.get("cel") is None:

@@ -51,7 +51,7 @@ _VERSION: Final = re.compile(
 
 
 def check_slice(obj: Json) -> Causes:
-    """Yields the errors of a ResourceSlice."""
+    """Yield the errors of a ResourceSlice."""
     spec = obj["spec"]
     yield from check_driver("spec.driver", spec.get("driver", ""))
     yield from _check_pool("spec.pool", spec.get("pool") or {})
@@ -68,7 +68,7 @@ def check_slice(obj: Json) -> Causes:
 
 
 def check_driver(field: str, name: str) -> Causes:
-    """Yields the errors of the name of a DRA driver."""
+    """Yield the errors of the name of a DRA driver."""
     if not name:
         yield required(field)
         return
@@ -78,7 +78,7 @@ def check_driver(field: str, name: str) -> Causes:
 
 
 def check_pool_name(field: str, name: str) -> Causes:
-    """Yields the errors of the name of a device pool."""
+    """Yield the errors of the name of a device pool."""
     if not name:
         yield required(field)
         return
@@ -95,7 +95,7 @@ def _check_pool(field: str, pool: Json) -> Causes:
 
 
 def _check_place(spec: Json) -> Causes:
-    """Yields the errors of the fields that say from which nodes the devices are available."""
+    """Yield the errors of the fields that say from which nodes the devices are available."""
     if spec.get("nodeName"):
         yield from check_subdomain("spec.nodeName", spec["nodeName"])
     selector = spec.get("nodeSelector")
@@ -135,7 +135,7 @@ def _check_device(field: str, device: Json) -> Causes:
 
 
 def check_label(field: str, name: str) -> Causes:
-    """Yields the errors of a required DNS label."""
+    """Yield the errors of a required DNS label."""
     if not name:
         yield required(field)
     else:
@@ -143,7 +143,7 @@ def check_label(field: str, name: str) -> Causes:
 
 
 def check_trait_name(field: str, name: str) -> Causes:
-    """Yields the errors of the name of an attribute or of a capacity."""
+    """Yield the errors of the name of an attribute or of a capacity."""
     domain, slash, short = name.rpartition("/")
     if not name:
         yield required(field, "name required")

@@ -142,7 +142,7 @@ def _karpenter(options: RunOptions, change: ClusterChange) -> KarpenterInput | N
 
 
 def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:
-    """Returns the change that the options describe."""
+    """Return the change that the options describe."""
     return ClusterChange(**vars(options), failures=Failures(**vars(failures)))
 
 

@@ -63,7 +63,7 @@ class Agreement:
     holds: Callable[[str], bool] = lambda _: True
 
     def mismatch(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
-        """Returns the first mismatch in the order of the recording; None if there is none."""
+        """Return the first mismatch in the order of the recording; None if there is none."""
         match recorded:
             case {"$omitted": _}:
                 return None

@@ -81,7 +81,7 @@ def _lines(text: str, recorded: str) -> list[str]:
 
 
 def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
-    """Returns `others` in the order of the matching `lines`; None if they do not match.
+    """Return `others` in the order of the matching `lines`; None if they do not match.
 
     Without `any_line` only lines with generated names may move.
     """

@@ -57,7 +57,7 @@ def without_generated(recorded: str, found: str) -> tuple[str, str]:
 
 
 def with_nodes_of(recorded: str, found: str) -> str:
-    """Returns `recorded` with the node names of `found`, if both have equally many."""
+    """Return `recorded` with the node names of `found`, if both have equally many."""
     places = PLACE.findall(found)
     if len(places) != len(PLACE.findall(recorded)):
         return recorded
@@ -77,7 +77,7 @@ def same_typed_errors(recorded: str, found: str) -> bool:
 
 
 def with_generated_values_of(recorded: Json, found: Json) -> Json:
-    """Returns `recorded` with the generated name and the versions of `found`."""
+    """Return `recorded` with the generated name and the versions of `found`."""
     before = (recorded.get("details") or {}).get("name", "")
     after = (found.get("details") or {}).get("name", "")
     text = json.dumps(recorded)

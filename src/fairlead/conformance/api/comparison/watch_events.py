@@ -18,7 +18,7 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
-    """Returns the first mismatch between a watch's events and the recorded ones; None if equal."""
+    """Return the first mismatch between a watch's events and the recorded ones; None if equal."""
     if recorded.get("end") == "server-closed" and not found.ended:
         return Mismatch("end", "server-closed", "open")
     expected = [_event(entry["event"]) for entry in recorded.get("events", ())]
@@ -35,7 +35,7 @@ def _event(shown: Json) -> Json:
 def _of_events(
     recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
 ) -> Mismatch | None:
-    """Returns the first mismatch, comparing each object's events in the order of the recording."""
+    """Return the first mismatch, comparing each object's events in the order of the recording."""
     expected, shown = _by_object(recorded), _by_object(found)
     for key, events in expected.items():
         same = (name for name in shown if agreement.bindings.matches(key, name))

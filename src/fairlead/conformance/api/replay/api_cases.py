@@ -56,7 +56,7 @@ class ApiCases:
         return found[0] if found else None
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """Returns the mismatches on the first server; none if a later server gives no mismatch."""
+        """Return the mismatches on the first server; none if a later server gives no mismatch."""
         first: list[Mismatch] = []
         for server in self.servers(line):
             for _ in range(1 + _is_second_attempt(line)):

@@ -30,7 +30,7 @@ _NEVER: Final = "needs to be unset"
 
 
 def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
-    """Yields the errors of a core/v1 event, or of an updated events.k8s.io/v1 event.
+    """Yield the errors of a core/v1 event, or of an updated events.k8s.io/v1 event.
 
     `controller` is the name of the field that identifies the reporting controller.
     """
@@ -41,7 +41,7 @@ def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
 
 
 def check_new_event(obj: Json) -> Causes:
-    """Yields the errors of a new events.k8s.io/v1 event, converted to core/v1."""
+    """Yield the errors of a new events.k8s.io/v1 event, converted to core/v1."""
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))
         yield required("eventTime")
@@ -61,7 +61,7 @@ def check_new_event(obj: Json) -> Causes:
 
 
 def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
-    """Yields an error unless the event is in the namespace of its object.
+    """Yield an error unless the event is in the namespace of its object.
 
     An event of a cluster-scoped object must be in one of the namespaces `for_cluster`.
     """

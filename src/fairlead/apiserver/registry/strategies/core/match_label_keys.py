@@ -19,7 +19,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_label_keys(pod: Json) -> Json:
-    """Returns `pod` with the label keys of affinity terms and spread constraints merged in."""
+    """Return `pod` with the label keys of affinity terms and spread constraints merged in."""
     spec = pod["spec"]
     affinity, constraints = spec.get("affinity"), spec.get("topologySpreadConstraints")
     if not affinity and not constraints:
@@ -58,7 +58,7 @@ def _terms(terms: Json, merged: Callable[[Json], Json]) -> Json:
 
 
 def _merged(term: Json, labels: Json) -> Json:
-    """Returns `term` with its label keys as requirements.
+    """Return `term` with its label keys as requirements.
 
     `term` is an affinity term or a spread constraint.
     """

@@ -21,7 +21,7 @@ from fairlead.apiserver.validation.status import check_namespace_status
 
 
 def check_namespace(obj: Json) -> Causes:
-    """Yields the errors of a Namespace."""
+    """Yield the errors of a Namespace."""
     yield from check_finalizer_names("spec.finalizers", (obj.get("spec") or {}).get("finalizers"))
 
 
@@ -37,7 +37,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
-    """Returns `namespace` in phase Terminating; None if it has no content finalizer."""
+    """Return `namespace` in phase Terminating; None if it has no content finalizer."""
     # upstream: storage.go:Delete
     if not has_content_finalizers(namespace):
         return None

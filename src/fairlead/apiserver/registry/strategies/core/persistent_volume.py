@@ -35,7 +35,7 @@ def _prepare_for_create(volume: Json, _: PreparationContext) -> Json:
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Returns `new` with the time of its last phase transition."""
+    """Return `new` with the time of its last phase transition."""
     # upstream: PrepareForUpdate of persistentvolumeStatusStrategy
     before, after = old.get("status") or {}, new.get("status") or {}
     key = "lastPhaseTransitionTime"

@@ -42,7 +42,7 @@ _ADDRESSED: Final = (
 
 
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """Returns an updated service that keeps its addresses, unless its new type needs none."""
+    """Return an updated service that keeps its addresses, unless its new type needs none."""
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}
     if spec.get("type") == EXTERNAL_NAME:
@@ -65,7 +65,7 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
-    """Returns `spec` without unchanged fields that the new type does not use."""
+    """Return `spec` without unchanged fields that the new type does not use."""
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
         key
@@ -82,7 +82,7 @@ def _without_useless(before: Json, spec: Json) -> Json:
 
 
 def _status_of(service: Json) -> Json:
-    """Returns a service's status; only the type LoadBalancer keeps load balancer ingress."""
+    """Return a service's status; only the type LoadBalancer keeps load balancer ingress."""
     status: Json = service.get("status") or {}
     return status if _is_balanced(service["spec"]) else {**status, "loadBalancer": {}}
 
@@ -100,7 +100,7 @@ def _is_reachable(spec: Json) -> bool:
 
 
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
-    """Returns the ports.
+    """Return the ports.
 
     A port without a nodePort keeps that of the previous port with the same name.
     """

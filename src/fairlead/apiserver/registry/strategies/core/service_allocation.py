@@ -40,7 +40,7 @@ ON_NODES: Final = ("NodePort", "LoadBalancer")
 
 
 def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """Returns a new service with its addresses; a dry run allocates nothing.
+    """Return a new service with its addresses; a dry run allocates nothing.
 
     Raises ApiError 422 for an address that is not available.
     """
@@ -77,7 +77,7 @@ def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -
 def addressed(
     service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
-    """Returns `service` with its addresses. Raises ApiError 422, 500.
+    """Return `service` with its addresses. Raises ApiError 422, 500.
 
     `before` is the previous spec of the service.
     """
@@ -97,7 +97,7 @@ def addressed(
 
 
 def _families(service: Json, before: Json) -> Json:
-    """Returns the IP families and the IP family policy of a service."""
+    """Return the IP families and the IP family policy of a service."""
     # upstream: alloc.go:initIPFamilyFields
     spec = service["spec"]
     sent = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
@@ -146,7 +146,7 @@ def has_health_check(spec: Json) -> bool:
 
 
 def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
-    """Returns the health check node port of a service. Raises ApiError 500."""
+    """Return the health check node port of a service. Raises ApiError 500."""
     taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
     number = int(spec.get("healthCheckNodePort") or 0)
     if not number:
@@ -159,13 +159,13 @@ def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
 
 
 def _wanted(spec: Json) -> str:
-    """Returns the requested cluster IP, "" for any address."""
+    """Return the requested cluster IP, "" for any address."""
     found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
     return found
 
 
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
-    """Returns the address of a service; a dry run allocates none. Raises ApiError 422, 500."""
+    """Return the address of a service; a dry run allocates none. Raises ApiError 422, 500."""
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
@@ -214,7 +214,7 @@ def _free_address(storage: Storage, uid: str | None) -> str:
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:
-    """Returns the node ports of services with these specs."""
+    """Return the node ports of services with these specs."""
     taken = set()
     for spec in specs:
         taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
@@ -223,7 +223,7 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 
 
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
-    """Returns the ports with their node ports; protocols of one port number share a node port.
+    """Return the ports with their node ports; protocols of one port number share a node port.
 
     New node ports are taken from `free`.
     """
@@ -256,7 +256,7 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
 
 
 def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
-    """Yields the ports of `free` that are not in `taken`. Raises ApiError 500 when none is left."""
+    """Yield the ports of `free` that are not in `taken`. Raises ApiError 500 when none is left."""
     yield from (number for number in free if number not in taken)
     text = f"failed to allocate a {what}: range is full"
     raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
@@ -274,11 +274,11 @@ def _wrong_port(number: int, taken: set[Any]) -> str:
 
 
 def refused_service(service: Json, cause: Cause) -> ApiError:
-    """Returns ApiError 422 for a service whose addresses are refused."""
+    """Return ApiError 422 for a service whose addresses are refused."""
     meta = service["metadata"]
     return invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), (cause,))
 
 
 def without(value: Json, *names: str) -> Json:
-    """Returns `value` without these fields."""
+    """Return `value` without these fields."""
     return {key: item for key, item in value.items() if key not in names}

@@ -31,7 +31,7 @@ _OFFSET_DIVISOR: Final = 16
 
 
 def ranges(storage: Storage) -> list[IPv4Network]:
-    """Returns the ranges to allocate from, at least one."""
+    """Return the ranges to allocate from, at least one."""
     known = sorted(storage.unsorted(SERVICE_CIDR), key=_sort_key)
     return _networks(filter(_is_ready, known)) or _networks(known) or [NETWORK]
 
@@ -49,7 +49,7 @@ def holds(network: IPv4Network, address: IPv4Address) -> bool:
 
 
 def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
-    """Returns all addresses taken by IPAddresses or by Services other than `uid`."""
+    """Return all addresses taken by IPAddresses or by Services other than `uid`."""
     taken = {name for (_, name), _ in storage.stored_items(IP_ADDRESS)}
     for service in storage.unsorted(SERVICE):
         if service["metadata"].get("uid") != uid:
@@ -58,14 +58,14 @@ def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
 
 
 def addresses_of(service: Json) -> set[str]:
-    """Returns the cluster IPs of a Service."""
+    """Return the cluster IPs of a Service."""
     spec = service.get("spec") or {}
     found = {spec.get("clusterIP"), *(spec.get("clusterIPs") or ())}
     return {text for text in found if text and text != "None"}
 
 
 def free_address(networks: list[IPv4Network], taken: set[str]) -> str:
-    """Returns a free address; "" if there is none."""
+    """Return a free address; "" if there is none."""
     for network in networks:
         for candidate in _candidates(network):
             if str(candidate) not in taken:
@@ -81,7 +81,7 @@ def _candidates(network: IPv4Network) -> Iterator[IPv4Address]:
 
 
 def _range_offset(network: IPv4Network) -> int:
-    """Returns the number of addresses reserved for Services that request one."""
+    """Return the number of addresses reserved for Services that request one."""
     # upstream: ipallocator.go:calculateRangeOffset
     if network.num_addresses <= _OFFSET_MIN:
         return 0

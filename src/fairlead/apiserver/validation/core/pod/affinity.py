@@ -24,7 +24,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_affinity(field: str, affinity: Affinity | None) -> Causes:
-    """Yields the errors of the whole of spec.affinity."""
+    """Yield all errors of spec.affinity."""
     if affinity is None:
         return
     if affinity.node_affinity:
@@ -77,7 +77,7 @@ def _check_term(field: str, term: PodAffinityTerm) -> Causes:
 
 
 def _check_keys(field: str, term: PodAffinityTerm) -> Causes:
-    """Yields the errors of matchLabelKeys and mismatchLabelKeys."""
+    """Yield the errors of matchLabelKeys and mismatchLabelKeys."""
     # upstream: validateMatchLabelKeysAndMismatchLabelKeys there
     for name, keys in (
         ("matchLabelKeys", term.match_label_keys),

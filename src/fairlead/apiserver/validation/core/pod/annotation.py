@@ -23,7 +23,7 @@ _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def check_annotations(field: str, pod: Json) -> Causes:
-    """Yields the errors of the annotations of a pod or pod template; `field` is their path."""
+    """Yield the errors of the annotations of a pod or pod template; `field` is their path."""
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
     spec = pod["spec"]
     if MIRROR in annotations and not spec.get("nodeName"):

@@ -1,8 +1,7 @@
 """Containers of pods.
 
-`check_containers` and `check_init_containers` hold all rules of a new container, in upstream's
-order. `check_scheduled_containers` holds those on which placement depends; a simulation asks for
-no more.
+`check_containers` and `check_init_containers` apply all rules of a new container, in upstream's
+order. `check_scheduled_containers` applies only those on which placement depends, for simulations.
 
 upstream: pkg/apis/core/validation/validation.go:validateContainerCommon, validateContainers,
 validateInitContainers, validateContainerPorts
@@ -70,7 +69,7 @@ def check_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """Yields all errors of a pod's main containers; `names` collects the names in use."""
+    """Yield all errors of a pod's main containers; `names` collects the names in use."""
     if not containers:
         yield required(field)
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
@@ -92,7 +91,7 @@ def check_init_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """Yields all errors of init containers; those with restartPolicy Always are sidecars."""
+    """Yield all errors of init containers; those with restartPolicy Always are sidecars."""
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
         where = f"{field}[{index}]"
         yield from _check_name_and_image(where, view)
@@ -109,7 +108,7 @@ def check_init_containers(
 
 
 def check_container(field: str, container: Json, view: Container | None, pod: PodContext) -> Causes:
-    """Yields the errors that containers of every kind can have; ephemeral ones have no `view`."""
+    """Yield the errors that all kinds of containers can have; ephemeral ones have no `view`."""
     yield from check_fields(field, "core.v1.Container", container, "terminationMessagePolicy")
     yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
     for index, port in enumerate(view.ports if view else ()):
@@ -154,7 +153,7 @@ def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Ca
 
 
 def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
-    """Yields the errors of the names of the pod's resource claims that a container uses."""
+    """Yield the errors of the names by which a container refers to the pod's resource claims."""
     # upstream: validateResourceClaimNames there
     seen: Counter[str] = Counter()
     shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
@@ -178,9 +177,9 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
 
 
 def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
-    """Yields the errors of a container's use of a whole claim, or of one of its requests.
+    """Yield the errors of a container's use of a whole claim, or of one of its requests.
 
-    `seen` counts the uses so far under `name`, `name/request`, and all requests under `name/`.
+    `seen` counts earlier uses, by `name`, by `name/request`, and for all requests by `name/`.
     """
     key = f"{name}/{request}" if request else name
     if request:
@@ -211,7 +210,7 @@ def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes
 
 
 def _check_restart(field: str, container: Json) -> Causes:
-    """Yields the errors of the restart policy of a single container."""
+    """Yield the errors of the restart policy of a single container."""
     yield from _check_restart_policy(field, container.get("restartPolicy") or "")
     rules = container.get("restartPolicyRules") or []
     if rules and container.get("restartPolicy") is None:
@@ -232,7 +231,7 @@ def _check_restart(field: str, container: Json) -> Causes:
 def check_scheduled_containers(
     field: str, containers: Sequence[Container], *, host_network: bool
 ) -> Causes:
-    """Yields the errors of the ports, resources and restart policies that scheduling reads."""
+    """Yield the errors of the ports, resources and restart policies that scheduling reads."""
     for index, container in enumerate(containers):
         where = f"{field}[{index}]"
         for number, port in enumerate(container.ports):
@@ -243,7 +242,7 @@ def check_scheduled_containers(
 
 
 def check_names(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:
-    """Yields the errors of the names that containers have; `names` collects the names in use."""
+    """Yield the errors of the containers' names; `names` collects the names in use."""
     for index, container in enumerate(containers):
         yield from _check_unused_name(f"{field}[{index}]", container, names)
         for problem in dns_label_problems(container.name) if container.name else ():
@@ -251,7 +250,7 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Yields the errors of names and images, without which a kubelet cannot start a container."""
+    """Yield the errors of names and images, which a kubelet needs to start a container."""
     for index, container in enumerate(containers):
         if not container.name:
             yield required(f"{field}[{index}].name")
@@ -317,7 +316,7 @@ _HEADER_RULE: Final = (
 
 
 def check_probes(field: str, container: Json, grace_period_s: int | None) -> Causes:
-    """Yields the errors of all hooks and probes of a container."""
+    """Yield the errors of all hooks and probes of a container."""
     lifecycle = container.get("lifecycle") or {}
     for key in HOOKS:
         if lifecycle.get(key) is not None:
@@ -342,7 +341,7 @@ def _check_probe(field: str, probe: Json) -> Causes:
 def _check_handler(
     field: str, handler: Json, known: tuple[str, ...], grace_period_s: int | None
 ) -> Causes:
-    """Yields the errors of a probe's or hook's handler, which has exactly one action."""
+    """Yield the errors of a probe's or hook's handler, which has exactly one action."""
     stated = [key for key in known if handler.get(key) is not None]
     for key in stated[:1]:
         yield from _check_action(f"{field}.{key}", key, handler[key], grace_period_s)

@@ -30,7 +30,7 @@ SPEC_KIB_MAX: Final = 64
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_FORM: Final = rf"({_SEGMENT}[\./])*{_SEGMENT}"
 _SYSCTL: Final = re.compile(_SYSCTL_FORM)
-# Sysctls of namespaces that a pod may share with its host.
+# Sysctls of namespaces, which a pod may set unless it shares them with its host.
 _HOST_SYSCTLS: Final = (
     ("hostNetwork", ("net.", "net/")),
     ("hostIPC", ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")),
@@ -60,7 +60,7 @@ _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def check_container_security(field: str, context: Json, *, host_users: bool) -> Causes:
-    """Yields the errors of a container's securityContext."""
+    """Yield the errors of a container's securityContext."""
     names = ("runAsUser", "runAsGroup", "procMount")
     yield from check_fields(field, "core.v1.SecurityContext", context, *names)
     mount = context.get("procMount")
@@ -88,7 +88,7 @@ def _shown(key: str) -> str:
 
 
 def check_pod_security(field: str, spec: Json) -> Causes:
-    """Yields the errors of a pod's securityContext."""
+    """Yield the errors of a pod's securityContext."""
     context = spec.get("securityContext") or {}
     yield from check_fields(field, _CONTEXT_OF_POD, context, "fsGroup", "runAsUser", "runAsGroup")
     for index, group in enumerate(context.get("supplementalGroups") or ()):
@@ -186,7 +186,7 @@ def _check_windows(field: str, options: Json | None) -> Causes:
 
 
 def check_system(field: str, spec: Json) -> Causes:
-    """Yields an error for each field of `spec` that the OS in spec.os.name does not support."""
+    """Yield an error for each field of `spec` that the OS in spec.os.name does not support."""
     match (spec.get("os") or {}).get("name"):
         case "linux":
             yield from _check_linux(field, spec)

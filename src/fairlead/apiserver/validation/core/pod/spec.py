@@ -1,9 +1,9 @@
 """Specs of pods and pod templates.
 
-`check_pod_spec` holds every rule of a new spec, in upstream's order. The other entry points are
-parts of it: `check_scheduled_spec` is what placement depends on and holds for stored pods too,
-`check_new_scheduled_spec` holds for new pods only, and `check_runnable_spec` is what a kubelet
-needs. Simulations use only these parts, because a scheduling scenario may leave out images.
+`check_pod_spec` applies every rule of a new spec, in upstream's order. The other functions apply
+parts of it, for simulations: `check_scheduled_spec` the rules on which placement depends, for new
+and stored pods; `check_new_scheduled_spec` those for new pods only; `check_runnable_spec` those
+that a kubelet needs. A scheduling scenario may leave out images, for example.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """
@@ -67,7 +67,7 @@ SEARCHES_MAX: Final = 32
 SEARCH_TEXT_MAX: Final = 2048
 _POD_SPEC: Final = "core.v1.PodSpec"
 _LISTS: Final = ("containers", "initContainers")
-# In upstream's spelling.
+# These are in upstream's spelling.
 _HOST_SPACES: Final = (
     ("hostNetwork", "hostNetwork"),
     ("hostPID", "HostPID"),
@@ -89,7 +89,7 @@ _SEARCH_RULE: Final = (
 
 
 def check_new_pod(pod: Json, view: Pod) -> Causes:
-    """Yields the errors of a new pod."""
+    """Yield the errors of a new pod."""
     spec = pod["spec"]
     yield from check_annotations("metadata.annotations", pod)
     yield from check_pod_spec("spec", spec, view.spec, pod["metadata"].get("name", ""))
@@ -105,20 +105,20 @@ def check_new_pod(pod: Json, view: Pod) -> Causes:
 
 
 def check_scheduled_pod(pod: Pod) -> Causes:
-    """Yields the errors of the fields of a stored pod that scheduling reads."""
+    """Yield the errors of a stored pod's fields that scheduling reads."""
     yield from check_scheduled_spec("spec", pod.spec)
     yield from check_timestamp("status.startTime", pod.status.start_time)
 
 
 def check_changed_pod(pod: Pod) -> Causes:
-    """Yields the errors of an updated pod, without comparing it to the previous one."""
+    """Yield the errors of an updated pod, without comparing it to the previous one."""
     yield from check_scheduled_pod(pod)
     yield from check_new_scheduled_spec("spec", pod.spec)
     yield from check_runnable_spec("spec", pod.spec)
 
 
 def check_template(field: str, template: Json) -> Causes:
-    """Yields the errors of a pod template; `field` is its path."""
+    """Yield the errors of a pod template; `field` is its path."""
     view = template_view(field, template)
     if isinstance(view, Cause):
         yield view
@@ -134,11 +134,11 @@ def check_template(field: str, template: Json) -> Causes:
 
 
 def template_view(field: str, template: Json) -> Pod | Cause:
-    """Returns the pod that a template describes, or why it describes none."""
+    """Return the pod that a template describes, or why it describes none."""
     try:
         return decode_as(Pod, template)
     except DecodeError:
-        pass  # most templates have no nulls, and looking for them costs more than decoding
+        pass  # Most templates have no nulls, and looking for them costs more than decoding.
     try:
         return decode_as(Pod, without_nulls(template))
     except DecodeError as cause:
@@ -146,7 +146,7 @@ def template_view(field: str, template: Json) -> Pod | Cause:
 
 
 def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") -> Causes:
-    """Yields all errors of a new pod's spec; `field` is its path, `view` its typed view."""
+    """Yield all errors of a new pod's spec; `field` is its path, `view` its typed view."""
     # The order is that of ValidatePodSpec: kubectl prints causes as they come.
     volumes = spec.get("volumes") or []
     claims = spec.get("resourceClaims") or []
@@ -194,7 +194,7 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
 
 
 def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yields the errors of the fields of any pod's spec that scheduling reads.
+    """Yield the errors of the fields of a pod's spec that scheduling reads.
 
     `field` is the path of `spec`.
     """
@@ -219,7 +219,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yields the errors of a new pod's spec that are not errors in a stored one."""
+    """Yield the errors of a new pod's spec that are not errors in a stored one."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)
@@ -227,7 +227,7 @@ def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_runnable_spec(field: str, spec: PodSpec) -> Causes:
-    """Yields the errors of the fields of a pod's spec that kubelets, but not scheduling, need."""
+    """Yield the errors of the fields of a pod's spec that kubelets, but not scheduling, need."""
     if not spec.containers:
         yield required(f"{field}.containers")
     yield from check_runnable(f"{field}.containers", spec.containers)
@@ -267,7 +267,7 @@ def _check_priority(field: str, spec: PodSpec) -> Causes:
 
 
 def check_tolerations(field: str, tolerations: Sequence[Toleration]) -> Causes:
-    """Yields the errors of the tolerations of a pod, or of a RuntimeClass."""
+    """Yield the errors of the tolerations of a pod, or of a RuntimeClass."""
     for index, toleration in enumerate(tolerations):
         yield from _check_toleration(f"{field}[{index}]", toleration)
 
@@ -323,7 +323,7 @@ def _check_system(field: str, spec: Json) -> Causes:
 
 
 def _check_own_users(field: str, spec: Json) -> Causes:
-    """Yields an error if a pod in a user namespace shares another namespace with its host."""
+    """Yield an error if a pod in a user namespace shares another namespace with its host."""
     for key, shown in _HOST_SPACES:
         if spec.get(key):
             yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")

@@ -23,7 +23,7 @@ ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 
 
 def check_pod_status(spec: Json, fields: Mapping[str, Any]) -> Causes:
-    """Yields the errors of `fields`, which a write merges into a pod's status.
+    """Yield the errors of `fields`, which a write merges into a pod's status.
 
     `spec` is the spec of that pod.
     """

@@ -27,7 +27,7 @@ POSITIVE: Final = "must be greater than zero"
 
 
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
-    """Yields the errors of all constraints.
+    """Yield the errors of all constraints.
 
     No two may have the same topologyKey and whenUnsatisfiable.
     """
@@ -66,7 +66,7 @@ def _check_constraint(field: str, constraint: TopologySpreadConstraint) -> Cause
 
 
 def _check_keys(field: str, constraint: TopologySpreadConstraint) -> Causes:
-    """Yields the errors of matchLabelKeys."""
+    """Yield the errors of matchLabelKeys."""
     if constraint.match_label_keys and constraint.label_selector is None:
         yield forbidden(field, "must not be specified when labelSelector is not set")
     for index, key in enumerate(constraint.match_label_keys):

@@ -1,7 +1,8 @@
 """Updates of pods, their ephemeral containers and their resources.
 
-Images, a deadline that is new or nearer, and more tolerations. Scheduling gates may only be taken
-off; while there are some, the pod may still be told more narrowly where to go.
+Mutable are images, activeDeadlineSeconds (it can be set or shortened) and tolerations (they can be
+added). Scheduling gates can be removed but not added; while a pod has gates, its node selector and
+affinity can be narrowed.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodUpdate
 """
@@ -41,7 +42,7 @@ _DEADLINE_S_MAX: Final = 2**31 - 1
 
 
 def check_pod_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to immutable fields of a pod's spec."""
+    """Yield the errors of changes to immutable fields of a pod's spec."""
     before, after = old.get("spec", {}), new.get("spec", {})
     if before == after:
         return
@@ -78,7 +79,7 @@ def _check_deadline(before: Json, after: Json) -> Causes:
 
 
 def _check_tolerations(before: Json, after: Json) -> Causes:
-    """Yields an error for a removed toleration, or one that differs beyond tolerationSeconds."""
+    """Yield an error for a removed toleration, and for changes beyond tolerationSeconds."""
     kept = {_lasting(one) for one in after.get("tolerations", ())}
     for toleration in before.get("tolerations", ()):
         if _lasting(toleration) not in kept:
@@ -91,7 +92,7 @@ def _lasting(toleration: Json) -> str | bytes:
 
 
 def _check_gates(before: Json, after: Json) -> Causes:
-    """Yields an error if scheduling gates were added."""
+    """Yield an error if scheduling gates were added."""
     had = {gate["name"] for gate in before.get("schedulingGates", ())}
     for index, gate in enumerate(after.get("schedulingGates", ())):
         if gate["name"] not in had:
@@ -107,7 +108,7 @@ def _check_node_selector(before: Json, after: Json) -> Causes:
 
 
 def _check_node_affinity(before: Json, after: Json) -> Causes:
-    """Yields an error if required node affinity terms were changed other than by narrowing."""
+    """Yield an error if required node affinity terms were changed other than by narrowing."""
     # upstream: validation.go:validateNodeAffinityMutation
     field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     had, wants = _required_terms(before), _required_terms(after)
@@ -139,7 +140,7 @@ def _is_narrower(term: Json, wanted: Json) -> bool:
 
 
 def _with_changeable(before: Json, after: Json) -> Json:
-    """Returns `after` with the mutable fields taken from `before`."""
+    """Return `after` with the mutable fields taken from `before`."""
     fixed = _as_before(before, after, _CHANGEABLE)
     for key in _IMAGES:
         if key in after:
@@ -152,7 +153,7 @@ def _with_changeable(before: Json, after: Json) -> Json:
 
 
 def _without_directions(before: Json, fixed: Json) -> Json:
-    """Returns `fixed` with the scheduling directives of a gated pod taken from `before`."""
+    """Return `fixed` with the scheduling directives of `before`, a gated pod."""
     fixed = _as_before(before, fixed, ("nodeSelector",))
     had, wants = before.get("affinity") or {}, fixed.get("affinity") or {}
     if had.get("nodeAffinity") == wants.get("nodeAffinity"):
@@ -187,7 +188,7 @@ _AMOUNTS: Final = ("requests", "limits")
 
 
 def check_debugging(old: Json, new: Json) -> Causes:
-    """Yields the errors of new ephemeral containers, and of changes to existing ones."""
+    """Yield the errors of new ephemeral containers, and of changes to existing ones."""
     yield from _check_debuggers(new["spec"])
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods do not support ephemeral containers")
@@ -258,7 +259,7 @@ def _check_fit(field: str, container: Json) -> Causes:
 
 
 def check_resize(old: Json, new: Json) -> Causes:
-    """Yields the errors of resizing the containers of `old` to those of `new`."""
+    """Yield the errors of resizing the containers of `old` to those of `new`."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods cannot be resized")
         return
@@ -280,7 +281,7 @@ def check_resize(old: Json, new: Json) -> Causes:
 
 
 def _check_kept(field: str, had: Json, wants: Json) -> Causes:
-    """Yields an error if a request or limit was removed; its amount can change."""
+    """Yield an error if a request or limit was removed; amounts may change."""
     for key in _AMOUNTS:
         before = (had.get("resources") or {}).get(key) or {}
         after = (wants.get("resources") or {}).get(key) or {}
@@ -289,7 +290,7 @@ def _check_kept(field: str, had: Json, wants: Json) -> Causes:
 
 
 def _incompressible(spec: Json) -> list[Json]:
-    """Returns the resources of all containers without cpu and memory."""
+    """Return the resources of all containers without cpu and memory."""
     return [
         {
             "claims": resources.get("claims"),

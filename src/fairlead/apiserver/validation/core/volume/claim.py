@@ -30,12 +30,12 @@ ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWr
 _SPEC: Final = "core.v1.PersistentVolumeClaimSpec"
 CLAIM: Final = "PersistentVolumeClaim"
 _SOURCES: Final = (("", CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-# The metadata that a claim template may have.
+# The metadata fields that a claim template may have.
 _TEMPLATE_METADATA: Final = ("annotations", "labels")
 
 
 def check_claim_spec(field: str, spec: Json) -> Causes:
-    """Yields the errors of a claim's spec; `field` is its path."""
+    """Yield the errors of a claim's spec; `field` is its path."""
     modes = spec.get("accessModes") or []
     yield from check_fields(field, _SPEC, spec, "accessModes")
     yield from check_label_selector(f"{field}.selector", label_selector(spec.get("selector")))
@@ -47,7 +47,7 @@ def check_claim_spec(field: str, spec: Json) -> Causes:
 
 
 def check_modes(field: str, modes: list[str]) -> Causes:
-    """Yields the errors of a claim's access modes."""
+    """Yield the errors of a claim's access modes."""
     for mode in modes:
         if mode not in ACCESS_MODES:
             yield not_supported(f"{field}.accessModes", mode, ACCESS_MODES)
@@ -66,14 +66,14 @@ def _check_size(field: str, spec: Json) -> Causes:
 
 
 def is_kept_source(source: Json | None) -> bool:
-    """Return whether a claim's dataSource is one of those that are not silently dropped."""
+    """Return whether the API server keeps a claim's dataSource, instead of removing it silently."""
     # upstream: pkg/api/persistentvolumeclaim/util.go:dataSourceIsPvcOrSnapshot
     named = source or {}
     return (named.get("apiGroup") or "", named.get("kind")) in _SOURCES
 
 
 def _check_data(field: str, spec: Json) -> Causes:
-    """Yields the errors of dataSource and dataSourceRef."""
+    """Yield the errors of dataSource and dataSourceRef."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if not is_kept_source(source):
         source = None
@@ -105,7 +105,7 @@ def _check_source(field: str, data: Json) -> Causes:
 
 
 def check_embedded_claim(field: str, template: Json) -> Causes:
-    """Yields the errors of the claim template of an ephemeral volume."""
+    """Yield the errors of the claim template of an ephemeral volume."""
     meta = template.get("metadata") or {}
     yield from check_labels(f"{field}.metadata.labels", meta.get("labels") or {})
     for key in meta:

@@ -55,12 +55,12 @@ _NOT_SOURCE: Final = (
 
 
 def check_claim(obj: Json) -> Causes:
-    """Yields the errors of a PersistentVolumeClaim."""
+    """Yield the errors of a PersistentVolumeClaim."""
     yield from check_claim_spec("spec", obj["spec"])
 
 
 def check_claim_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to a claim's spec.
+    """Yield the errors of changes to a claim's spec.
 
     A bound claim can grow; the volume's name can be set once.
     """
@@ -107,7 +107,7 @@ def _with_storage(spec: Json, text: str) -> Json:
 
 
 def check_volume(obj: Json) -> Causes:
-    """Yields the errors of a PersistentVolume."""
+    """Yield the errors of a PersistentVolume."""
     spec = obj["spec"]
     yield from check_fields("spec", _SPEC, spec, "accessModes")
     yield from check_modes("spec", spec.get("accessModes") or [])
@@ -128,7 +128,7 @@ def check_volume(obj: Json) -> Causes:
 
 
 def check_inline_volume(field: str, spec: Json) -> Causes:
-    """Yields the errors of a VolumeAttachment's inline volume; `field` is its path."""
+    """Yield the errors of a VolumeAttachment's inline volume; `field` is its path."""
     why = "may not be specified in the context of inline volumes"
     for key in ("claimRef", "capacity"):
         if spec.get(key):
@@ -174,7 +174,7 @@ def _check_affinity(field: str, affinity: Json) -> Causes:
 
 
 def _check_attributes(field: str, spec: Json) -> Causes:
-    """Yields an error for a volumeAttributesClassName without a CSI volume."""
+    """Yield an error for a volumeAttributesClassName without a CSI volume."""
     name = spec.get("volumeAttributesClassName")
     if name is None:
         return
@@ -188,7 +188,7 @@ def _check_attributes(field: str, spec: Json) -> Causes:
 
 
 def _source(spec: Json) -> Json:
-    """Returns the volume source of a PersistentVolume's spec."""
+    """Return the volume source of a PersistentVolume's spec."""
     return {key: value for key, value in spec.items() if key not in _NOT_SOURCE}
 
 
@@ -199,7 +199,7 @@ def _shown_source(spec: Json) -> Json:
 
 
 def _unexpanded(old: Json, new: Json) -> Json:
-    """Returns `new` without controllerExpandSecretRef if `old` has none: it can be set once."""
+    """Return `new` without controllerExpandSecretRef if `old` has none: it can be set once."""
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
     if had is None or wants is None or had.get(_GROWN_WITH) is not None:
         return new
@@ -208,7 +208,7 @@ def _unexpanded(old: Json, new: Json) -> Json:
 
 
 def check_volume_update(old: Json, new: Json) -> Causes:
-    """Yields the errors of changes to a PersistentVolume's source and other immutable fields."""
+    """Yield the errors of changes to a PersistentVolume's source and other immutable fields."""
     before, after = (_shown_source(obj["spec"]) for obj in (old, _unexpanded(old, new)))
     if before != after:
         why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"
@@ -224,7 +224,7 @@ def check_volume_update(old: Json, new: Json) -> Causes:
 
 
 def check_storage_class(obj: Json) -> Causes:
-    """Yields the errors of a StorageClass."""
+    """Yield the errors of a StorageClass."""
     provisioner = obj.get("provisioner", "")
     if not provisioner:
         yield required("provisioner")
@@ -238,7 +238,7 @@ def check_storage_class(obj: Json) -> Causes:
 
 
 def check_parameters(field: str, parameters: Json) -> Causes:
-    """Yields the errors of a StorageClass's parameters for its provisioner."""
+    """Yield the errors of a StorageClass's parameters for its provisioner."""
     # upstream: pkg/apis/storage/validation/validation.go:validateParameters
     if len(parameters) > PARAMETERS_MAX:
         text = f"Too long: may not be more than {PARAMETERS_MAX} bytes"
@@ -253,7 +253,7 @@ def check_parameters(field: str, parameters: Json) -> Causes:
 
 
 def _check_topologies(field: str, terms: list[Json]) -> Causes:
-    """Yields the errors of allowedTopologies, which must not have duplicates."""
+    """Yield the errors of allowedTopologies, which must not have duplicates."""
     # upstream: validateAllowedTopologies, ValidateTopologySelectorTerm
     seen: set[str | bytes] = set()
     for place, term in enumerate(terms):

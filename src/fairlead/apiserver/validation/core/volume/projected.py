@@ -1,4 +1,4 @@
-"""Volumes of files: ConfigMap, Secret, downward API and projected volumes.
+"""Volumes that consist of files: ConfigMap, Secret, downward API and projected volumes.
 
 upstream: pkg/apis/core/validation/validation.go:validateKeyToPath, validateDownwardAPIVolumeFile,
 validateProjectionSources
@@ -34,7 +34,10 @@ _TWICE: Final = "conflicting duplicate paths"
 
 
 def _check_file_path(field: str, path: str) -> Causes:
-    """Yields the errors of a relative path; it must not begin with `..`, as kubelets' files do."""
+    """Yield the errors of a relative path.
+
+    It must not begin with `..`, as the kubelet's own files do.
+    """
     if not path:
         yield required(field)
     yield from check_local_path(field, path)
@@ -48,7 +51,7 @@ def _check_mode(field: str, mode: int | None) -> Causes:
 
 
 def check_keyed_files(field: str, source: Json) -> Causes:
-    """Yields the errors of the items and file modes of a ConfigMap or Secret volume."""
+    """Yield the errors of the items and file modes of a ConfigMap or Secret volume."""
     yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
     yield from _check_items(field, source)
 
@@ -62,10 +65,10 @@ def _check_items(field: str, source: Json) -> Causes:
 
 
 def check_downward(field: str, source: Json) -> Causes:
-    """Yields the errors of a downward API volume."""
+    """Yield the errors of a downward API volume."""
     yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
     for item in source.get("items") or ():
-        yield from _check_downward_file(field, item)  # upstream does not say which
+        yield from _check_downward_file(field, item)  # Upstream's message does not say which.
 
 
 def _check_downward_file(field: str, item: Json) -> Causes:
@@ -84,7 +87,7 @@ def _check_downward_file(field: str, item: Json) -> Causes:
 
 
 def check_projected(field: str, projected: Json) -> Causes:
-    """Yields the errors of a projected volume, whose sources must not have conflicting paths."""
+    """Yield the errors of a projected volume, whose sources must not have conflicting paths."""
     yield from _check_mode(f"{field}.defaultMode", projected.get("defaultMode"))
     paths: dict[str, None] = {}
     for index, source in enumerate(projected.get("sources") or ()):
@@ -120,7 +123,7 @@ def _check_projection(field: str, where: str, key: str, source: Json) -> Causes:
 
 
 def check_token_life(field: str, life_s: int) -> Causes:
-    """Yields the errors of a service account token's lifetime."""
+    """Yield the errors of a service account token's lifetime."""
     if life_s < TOKEN_LIFE_MIN_S:
         yield invalid(field, life_s, "may not specify a duration less than 10 minutes")
     if life_s > TOKEN_LIFE_MAX_S:
@@ -148,7 +151,7 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """Yields the paths that a source writes, each with the value that a refusal shows."""
+    """Yield the paths that a source writes, each with the value that a refusal shows."""
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")
     for item in source.get("items") or ():

@@ -1,6 +1,6 @@
 """Volume sources of pods and PersistentVolumes.
 
-Pods and PersistentVolumes know mostly the same sources; `check_inline` is for pods,
+Pods and PersistentVolumes support mostly the same sources; `check_inline` is for pods,
 `check_persistent` for PersistentVolumes, whose secrets also have a namespace.
 
 upstream: pkg/apis/core/validation/validation.go:validateVolumeSource, ValidatePersistentVolumeSpec
@@ -60,7 +60,7 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """Returns the check of a disk identified by field `name`; PersistentVolumes call it `shown`."""
+    """Return the check of a disk identified by field `name`; PersistentVolumes call it `shown`."""
 
     def check(field: str, source: Json) -> Causes:
         where = f"{field.rpartition('.')[0]}.{shown}" if shown else field
@@ -74,14 +74,14 @@ def disk(name: str, shown: str = "") -> Check:
 
 
 def check_nfs(field: str, source: Json) -> Causes:
-    """Yields the errors of an NFS volume."""
+    """Yield the errors of an NFS volume."""
     path = source.get("path", "")
     if not path.startswith("/"):
         yield invalid(f"{field}.path", path, "must be an absolute path")
 
 
 def check_iscsi(field: str, source: Json) -> Causes:
-    """Yields the errors of an iSCSI volume."""
+    """Yield the errors of an iSCSI volume."""
     if source.get("iqn"):
         yield from _check_initiator(f"{field}.iqn", source["iqn"])
     yield from check_fields(field, "core.v1.ISCSIVolumeSource", source, "lun")
@@ -102,7 +102,7 @@ def _check_initiator(field: str, name: str) -> Causes:
 
 
 def check_flocker(field: str, source: Json) -> Causes:
-    """Yields the errors of a Flocker volume."""
+    """Yield the errors of a Flocker volume."""
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
     if not name and not uuid:
         yield required(field, "one of datasetName and datasetUUID is required")
@@ -114,7 +114,7 @@ def check_flocker(field: str, source: Json) -> Causes:
 
 
 def cinder(*, is_persistent: bool) -> Check:
-    """Returns the check of an OpenStack Cinder volume."""
+    """Return the check of an OpenStack Cinder volume."""
 
     def check(field: str, source: Json) -> Causes:
         yield from _check_secret_reference(field, source, is_persistent=is_persistent)
@@ -130,7 +130,7 @@ def _check_secret_reference(field: str, source: Json, *, is_persistent: bool) ->
 
 
 def check_quobyte(field: str, source: Json) -> Causes:
-    """Yields the errors of a Quobyte volume."""
+    """Yield the errors of a Quobyte volume."""
     registry = source.get("registry", "")
     if not registry:
         yield required(f"{field}.registry", _HOST_AND_PORT)
@@ -146,7 +146,7 @@ def check_quobyte(field: str, source: Json) -> Causes:
 
 
 def check_fibre(field: str, source: Json) -> Causes:
-    """Yields the errors of a Fibre Channel volume."""
+    """Yield the errors of a Fibre Channel volume."""
     names, ids = source.get("targetWWNs") or [], source.get("wwids") or []
     where = f"{field}.targetWWNs"
     if not names and not ids:
@@ -162,7 +162,7 @@ def check_fibre(field: str, source: Json) -> Causes:
 
 
 def check_flex(field: str, source: Json) -> Causes:
-    """Yields the errors of a FlexVolume."""
+    """Yield the errors of a FlexVolume."""
     for key in source.get("options") or {}:
         domain = key.partition("/")[0]
         if f".{domain.lower()}".endswith(_RESERVED):
@@ -171,7 +171,7 @@ def check_flex(field: str, source: Json) -> Causes:
 
 
 def check_azure_disk(field: str, source: Json) -> Causes:
-    """Yields the errors of an Azure disk."""
+    """Yield the errors of an Azure disk."""
     yield from check_fields(field, "core.v1.AzureDiskVolumeSource", source, "cachingMode", "kind")
     type_, uri = source.get("kind"), source.get("diskURI", "")
     if type_ == "Managed" and not uri.startswith("/subscriptions/"):
@@ -181,7 +181,7 @@ def check_azure_disk(field: str, source: Json) -> Causes:
 
 
 def storage_os(*, is_persistent: bool) -> Check:
-    """Returns the check of a StorageOS volume."""
+    """Return the check of a StorageOS volume."""
 
     def check(field: str, source: Json) -> Causes:
         for key in ("volumeName", "volumeNamespace"):
@@ -193,7 +193,7 @@ def storage_os(*, is_persistent: bool) -> Check:
 
 
 def check_persistent_gluster(field: str, source: Json) -> Causes:
-    """Yields the errors of a Glusterfs PersistentVolume.
+    """Yield the errors of a Glusterfs PersistentVolume.
 
     Its endpoints may be in another namespace.
     """
@@ -206,7 +206,7 @@ def check_persistent_gluster(field: str, source: Json) -> Causes:
 
 
 def check_persistent_azure_file(field: str, source: Json) -> Causes:
-    """Yields the errors of an Azure file PersistentVolume.
+    """Yield the errors of an Azure file PersistentVolume.
 
     Its secret may be in another namespace.
     """
@@ -220,7 +220,7 @@ Check = Callable[[str, Json], Causes]
 
 DRIVER_LENGTH_MAX: Final = 63
 TOO_MANY: Final = "may not specify more than 1 volume type"
-# In upstream's order: the first source is checked, further ones are refused.
+# In upstream's order: the first source is checked, and any other source is refused.
 INLINE: Final = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
     "iscsi", "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte",
@@ -233,17 +233,17 @@ PERSISTENT: Final = (
     "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume",
     "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
 )  # fmt: skip
-# The names that upstream misspells when it refuses a further source.
+# Names that upstream misspells when it refuses a second source.
 _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
-    """Yields the errors of a pod's volume, which must have exactly one valid source."""
+    """Yield the errors of a pod's volume, which must have exactly one valid source."""
     yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
 def check_persistent(field: str, spec: Json) -> Causes:
-    """Yields the errors of a PersistentVolume's spec, which must have exactly one valid source."""
+    """Yield the errors of a PersistentVolume's spec, which must have exactly one valid source."""
     yield from _check_sources(field, spec, "PersistentVolumeSpec", PERSISTENT, _PERSISTENT_RULES)
 
 
@@ -267,7 +267,7 @@ def _check_sources(
 
 @cache
 def _needed(holder_type: str, key: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the type of a source, and the fields that it requires."""
+    """Return the type of a source, and the fields that it requires."""
     holder = schemas().of_definition(f"io.k8s.api.core.v1.{holder_type}")
     source_type = holder.fields[key].schema.long_name
     facts = facts_of(source_type).fields
@@ -292,7 +292,7 @@ def _check_git(field: str, source: Json) -> Causes:
 
 
 def check_driver_name(field: str, name: str) -> Causes:
-    """Yields the errors of a CSI driver's name."""
+    """Yield the errors of a CSI driver's name."""
     # upstream: ValidateCSIDriverName there
     if not name:
         yield required(field)

@@ -40,7 +40,7 @@ _BLOCK_ONLY: Final = (
 
 
 def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes:
-    """Yields the errors of a pod's volumes; `pod_name` is empty for templates."""
+    """Yield the errors of a pod's volumes; `pod_name` is empty for templates."""
     names: dict[str, None] = {}
     for index, volume in enumerate(volumes):
         where = f"{field}[{index}]"
@@ -57,7 +57,7 @@ def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes
 
 
 def mountable(volumes: list[Json]) -> dict[str, Json]:
-    """Returns the valid volumes, keyed by name; only these can be mounted."""
+    """Return the valid volumes, keyed by name; only these can be mounted."""
     sound: dict[str, Json] = {}
     for volume in volumes:
         name = volume.get("name", "")
@@ -96,7 +96,7 @@ def _check_source(field: str, volume: Json, pod_name: str) -> Causes:
 
 
 def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
-    """Yields the errors of a container's volume mounts."""
+    """Yield the errors of a container's volume mounts."""
     paths: dict[str, None] = {}
     devices = container.get("volumeDevices") or ()
     for index, mount in enumerate(container.get("volumeMounts") or ()):
@@ -121,7 +121,7 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
 
 
 def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
-    """Yields the errors of subPath and subPathExpr, which must stay inside the volume."""
+    """Yield the errors of subPath and subPathExpr, which must not leave the volume."""
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
     if volume.get("image") is not None:
         for key in stated:
@@ -152,7 +152,7 @@ def _check_propagation(field: str, container: Json, mount: Json) -> Causes:
 
 
 def check_devices(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
-    """Yields the errors of a container's volume devices."""
+    """Yield the errors of a container's volume devices."""
     names: dict[str, None] = {}
     paths: dict[str, None] = {}
     mounts = container.get("volumeMounts") or []
