@@ -70,6 +70,8 @@ def test_an_order_of_arrival_that_decides_is_said(snapshot, make, write):
     )
     alone = what_if(cluster, ClusterChange(apply=(write("one.json", small),)))
     assert not any("arrive at one instant" in one for one in alone.changed.notes)
+    scaled = ClusterChange(apply=(write("one.json", small),), scale=("rs/small=9",))
+    assert not any("at one instant" in one for one in what_if(cluster, scaled).changed.notes)
     change = ClusterChange(apply=(write("new.json", small, large),))
     rows = what_if(cluster, change, Conditions(seeds=6)).certainty
     assert {row.subject for row in rows if row.words == "coin-flip"} == {
