@@ -78,7 +78,7 @@ _COMMANDS: Final = (
     _Command(
         "explain",
         "fairlead.cli.commands.explain.command:explain",
-        "Explain why each node does or does not fit a pod.",
+        "Explain a pod, workload, node or disruption budget.",
     ),
     _Command(
         "fit",

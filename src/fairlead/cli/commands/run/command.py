@@ -11,7 +11,7 @@ from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, named, repeatable
-from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 CONTROLLERS_HELP: Final = (
@@ -34,6 +34,7 @@ def run(
     config: Annotated[str | None, named("FILE", CONFIG_HELP)] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     plugin: Plugins = (),
+    allow_extenders: AllowExtenders = False,
     batch_config: BatchConfig = None,
     batch_plugin: BatchPlugins = (),
     listen: Annotated[str, named("HOST:PORT", LISTEN_HELP)] = "127.0.0.1:10259",
@@ -81,6 +82,7 @@ def run(
             config=config,
             connection=connection,
             plugins=plugin,
+            allow_extenders=allow_extenders,
             batch=(batch_config, batch_plugin),
             listen=listen,
             certificate=(tls_cert_file, tls_private_key_file),

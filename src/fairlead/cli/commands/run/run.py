@@ -71,6 +71,7 @@ class RunRequest:
     config: str | None
     connection: ConnectionOptions
     plugins: Names
+    allow_extenders: bool = False
     batch: tuple[str | None, Names]
     listen: str
     certificate: tuple[str, str]
@@ -171,12 +172,13 @@ def run_shadow(request: RunRequest) -> int:
 def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
     """Return the configurations to compare: `present`, and `new` if one is given."""
     options, release = request.shadow, read_release(request.release.choice)
-    present = read_scheduler_config(request.config, UserPlugins(request.plugins), release)
+    today = UserPlugins(request.plugins)
+    present = read_scheduler_config(request.config, today, release, allow_extenders=True)
     configs = {"present": present}
     if options.new_config is not None or options.new_plugin:
         plugins = UserPlugins((*request.plugins, *options.new_plugin))
         path = options.new_config or request.config
-        configs["new"] = read_scheduler_config(path, plugins, release)
+        configs["new"] = read_scheduler_config(path, plugins, release, allow_extenders=True)
     if any(config.extenders for config in configs.values()):
         raise InputError("--shadow", "cannot be used with extenders, which would be asked twice")
     return configs
@@ -250,7 +252,12 @@ def _controllers(names: Names) -> tuple[str, ...]:
 
 def _engine_config(request: RunRequest, controllers: tuple[str, ...], meter: Meter) -> EngineConfig:
     release = read_release(request.release.choice)
-    scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins), release)
+    scheduler = read_scheduler_config(
+        request.config,
+        UserPlugins(request.plugins),
+        release,
+        allow_extenders=request.allow_extenders,
+    )
     source, plugins = request.batch
     if BATCH not in controllers and (source is not None or plugins):
         raise InputError("--batch-config", "needs --controllers scheduler,batch")

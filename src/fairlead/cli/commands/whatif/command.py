@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from fairlead.cli.commands.whatif.alternatives import NO_COMPARISON, ComparisonOptions
 from fairlead.cli.commands.whatif.options import DEFAULT_RUN, NO_CHANGES, ChangeOptions, RunOptions
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
@@ -25,6 +26,7 @@ def whatif(
     connection: ConnectionOptions = NO_CONNECTION,
     max_input: MaxInput = None,
     change: ChangeOptions = NO_CHANGES,
+    comparison: ComparisonOptions = NO_COMPARISON,
     running: RunOptions = DEFAULT_RUN,
     outputs: AnswerOutputOptions = DEFAULT_ANSWER_OUTPUTS,
     failures: FailureOptions = NO_FAILURES,
@@ -59,6 +61,8 @@ def whatif(
 
         fairlead whatif dump.yaml --fail-fraction 60%@eu-1a --node-eviction-rate 0.5
 
+        fairlead whatif dump.yaml --change 'a:--drain n1' --change 'b:--drain n2 --drain n3'
+
         fairlead whatif dump.yaml --drain pool=old --max-unavailable 1 --for 5m
 
     Parameters
@@ -70,4 +74,4 @@ def whatif(
 
     changes = change_of(change, failures)
     request = WhatIfRequest(snapshot, connection, max_input, changes, controllers, release, log)
-    return run_what_if(request, running, outputs)
+    return run_what_if(request, running, outputs, comparison)

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from fairlead.cli import exit_code
+from fairlead.cli.commands.whatif.alternatives import (
+    NO_COMPARISON,
+    ComparisonOptions,
+    print_comparison,
+)
 from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.controller import ControllerOptions
@@ -28,6 +33,7 @@ from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.outcome.fail_on import ConditionResult, check, parse_fail_on
 from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.result.result_json import encode_result, whatif_result
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 DEFAULT_REPORT = "fairlead-whatif.html"
 
@@ -45,50 +51,39 @@ class WhatIfRequest:
     log: DecisionLogOptions
 
 
-def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutputOptions) -> int:
+def run_what_if(
+    request: WhatIfRequest,
+    options: RunOptions,
+    outputs: AnswerOutputOptions,
+    comparison: ComparisonOptions = NO_COMPARISON,
+) -> int:
     """Simulate with and without the change, output the difference and return the exit code.
 
     Raises InputError.
     """
     started = perf_counter()
-    conditions = [parse_fail_on(text) for text in options.fail_on]
-    horizon = field_duration("--horizon", "", options.horizon) or 0
+    fail_on = [parse_fail_on(text) for text in options.fail_on]
+    change, logging = request.change, request.log.logging
+    conditions = _conditions(request, options)
+    if comparison.is_given:
+        return _compare(request, conditions, outputs, comparison, bool(fail_on))
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
     require_writable("--junit", outputs.junit)
-    logging = request.log.logging
-    change, release = request.change, read_release(request.release.choice)
-    lifecycle = node_lifecycle(request.controllers, release=release)
-    if conditions and not change.words:
+    if fail_on and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
-    with ProgressBar() as progress:
-        progress.begin("reading", 0)
-        snapshot = snapshot_of(request.source, request.connection, request.max_input, progress)
+    snapshot = _read(request)
     with ProgressBar() as progress, command_log(outputs.commands) as log:
         answer = what_if(
             snapshot,
             change,
-            Conditions(
-                seed=options.seed,
-                seeds=options.seeds,
-                horizon=horizon,
-                node_lifecycle=lifecycle,
-                releases=Releases(release, release),
-                config=options.config,
-                plugin=options.plugin,
-                allow_extenders=options.allow_extenders,
-                batch=BatchOptions(options.batch_config, options.batch_plugin),
-                autoscale=_cluster_autoscaler(options),
-                karpenter=_karpenter(options, change),
-                instance_types=options.instance_types,
-                startup=field_duration("--startup-time", "", options.startup_time or None),
-            ),
+            conditions,
             progress=progress if logging is None else None,
             command_log=log,
             logging=logging,
         )
-    results = [check(condition, answer.effect) for condition in conditions]
+    results = [check(condition, answer.effect) for condition in fail_on]
     _print(answer, results, options.group_by, outputs.output)
     if outputs.junit is not None:
         from fairlead.cli.output.junit import junit_report
@@ -103,6 +98,56 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
         write_report(report, whatif_report(heading, answer, results, options.group_by))
         say_written("report", report)
     return _exit_code(answer, results)
+
+
+def _read(request: WhatIfRequest) -> Snapshot:
+    with ProgressBar() as progress:
+        progress.begin("reading", 0)
+        return snapshot_of(request.source, request.connection, request.max_input, progress)
+
+
+def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
+    """Return the settings that the options choose. Raises InputError."""
+    release = read_release(request.release.choice)
+    return Conditions(
+        seed=options.seed,
+        seeds=options.seeds,
+        horizon=field_duration("--horizon", "", options.horizon) or 0,
+        node_lifecycle=node_lifecycle(request.controllers, release=release),
+        releases=Releases(release, release),
+        config=options.config,
+        plugin=options.plugin,
+        allow_extenders=options.allow_extenders,
+        batch=BatchOptions(options.batch_config, options.batch_plugin),
+        autoscale=_cluster_autoscaler(options),
+        karpenter=_karpenter(options, request.change),
+        instance_types=options.instance_types,
+        startup=field_duration("--startup-time", "", options.startup_time or None),
+    )
+
+
+def _compare(
+    request: WhatIfRequest,
+    conditions: Conditions,
+    outputs: AnswerOutputOptions,
+    comparison: ComparisonOptions,
+    has_fail_on: bool,
+) -> int:
+    """Print several answers side by side; the exit code says whether any has a difference."""
+    for option, is_given in (
+        ("--fail-on", has_fail_on),
+        ("--report", outputs.report is not None),
+        ("--commands", outputs.commands is not None),
+        ("--junit", outputs.junit is not None),
+    ):
+        if is_given:
+            raise InputError(option, "is about one answer; ask for each alternative alone")
+    snapshot = _read(request)
+    with ProgressBar() as progress:
+        differs = print_comparison(
+            snapshot, request.change, conditions, comparison, outputs.output, progress
+        )
+    return exit_code.DIFFERENCE if differs else exit_code.SUCCESS
 
 
 def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, form: str) -> None:

@@ -1,0 +1,157 @@
+"""compare: several answers side by side, of alternative changes, snapshots or configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import to_seconds
+from fairlead.whatif.outcome.verdict import OutcomeKind
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload_effect import WorkloadEffect
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+)
+from fairlead.whatif.question import WhatIfAnswer
+
+_COLUMNS: Final = (
+    PlanColumn("alternative", "alternative", NAME),
+    PlanColumn("pending", "pending", NUMBER),
+    PlanColumn("preempted", "preempted", NUMBER, rank=1),
+    PlanColumn("evicted", "evicted", NUMBER, rank=2),
+    PlanColumn("gone", "gone", NUMBER, rank=3),
+    PlanColumn("breaches", "breaches", NUMBER, rank=4),
+    PlanColumn("recovered_s", "after", SECONDS, rank=5),
+    PlanColumn("sentence", "verdict"),
+)
+_WORKLOAD_COLUMNS: Final = (
+    PlanColumn("workload", "workload", NAME),
+    PlanColumn("alternative", "alternative", NAME),
+    PlanColumn("wanted", "wanted", NUMBER, rank=1),
+    PlanColumn("lowest", "lowest ready", NUMBER),
+    PlanColumn("at_end", "at end", NUMBER),
+    PlanColumn("what", "what happened"),
+)
+_UNTOUCHED: Final = "untouched"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """An answer under the name by which the comparison calls it."""
+
+    name: str
+    answer: WhatIfAnswer
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """A sort key: the alternative that disturbs least comes first."""
+        found, first = self.answer.difference, self.answer.verdict.first
+        recovered = found.recovered_after
+        return (
+            -list(OutcomeKind).index(first.kind),
+            len(found.pending) + len(found.gone),
+            len(found.pdb_breaches),
+            len(found.displaced),
+            float("inf") if recovered is None else recovered,
+        )
+
+
+def compare(found: Sequence[Alternative], *, is_choice: bool) -> PlanAnswer:
+    """Return the comparison of `found`, in the order given.
+
+    `is_choice` says that they are alternatives to choose from, of which one is the best.
+    """
+    notes = dict.fromkeys(note for one in found for note in one.answer.changed.notes)
+    return PlanAnswer(
+        kind="WhatIfComparison",
+        source=", ".join(dict.fromkeys(one.answer.source for one in found)),
+        verdict=_best(found) if is_choice else _difference(found),
+        tables=(
+            PlanTable("alternatives", "side by side", _COLUMNS, [_row(one) for one in found]),
+            PlanTable("workloads", "workloads that differ", _WORKLOAD_COLUMNS,
+                      _workload_rows(found), shown=24),
+        ),
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _best(found: Sequence[Alternative]) -> str:
+    best = min(found, key=lambda one: one.rank)
+    equal = [one.name for one in found if one.rank == best.rank]
+    sentence = best.answer.verdict.first.sentence
+    if len(equal) == len(found):
+        return f"All {len(found)} alternatives end alike: {sentence}"
+    names = " and ".join(equal)
+    verb = "disturbs" if len(equal) == 1 else "disturb"
+    return f"Of {len(found)} alternatives, {names} {verb} least: {sentence}"
+
+
+def _difference(found: Sequence[Alternative]) -> str:
+    sentences = dict.fromkeys(one.answer.verdict.first.sentence for one in found)
+    if len(sentences) == 1 and not _workload_rows(found):
+        return f"The answers are alike: {next(iter(sentences))}"
+    if len(sentences) == 1:
+        return f"The verdicts are alike, the workloads differ: {next(iter(sentences))}"
+    return " ".join(f"{one.name}: {one.answer.verdict.first.sentence}" for one in found)
+
+
+def _row(one: Alternative) -> dict[str, object]:
+    answer, found = one.answer, one.answer.difference
+    recovered = found.recovered_after
+    return {
+        "alternative": one.name,
+        "changes": answer.change.words,
+        "source": answer.source,
+        "scheduler": answer.scheduler_words,
+        "outcome": answer.verdict.first.kind.value,
+        "severity": answer.verdict.first.severity.value,
+        "sentence": answer.verdict.first.sentence,
+        "pending": len(found.pending),
+        "preempted": len(found.preempted),
+        "evicted": len(found.evicted),
+        "moved": len(found.moved),
+        "gone": len(found.gone),
+        "breaches": len(found.pdb_breaches),
+        "recovered_s": None if recovered is None else round(to_seconds(recovered), 3),
+        "nodes": len(answer.changed.nodes),
+    }
+
+
+def _workload_rows(found: Sequence[Alternative]) -> list[dict[str, object]]:
+    """Return a row per workload and alternative, for workloads whose effects differ."""
+    effects = [{one.workload: one for one in each.answer.effect.workloads} for each in found]
+    order: dict[WorkloadRef, None] = {}
+    for each in effects:
+        order.update(dict.fromkeys(each))
+    rows = []
+    for ref in order:
+        of_all = [each.get(ref) for each in effects]
+        if len({_facts(one) for one in of_all}) > 1:
+            rows += [
+                _workload_row(ref, each.name, one) for each, one in zip(found, of_all, strict=True)
+            ]
+    return rows
+
+
+def _facts(one: WorkloadEffect | None) -> tuple[object, ...]:
+    return () if one is None else (one.readiness, one.words)
+
+
+def _workload_row(ref: WorkloadRef, name: str, one: WorkloadEffect | None) -> dict[str, object]:
+    row: dict[str, object] = {"workload": str(ref), "alternative": name}
+    if one is None:
+        return {**row, "wanted": None, "lowest": None, "at_end": None, "what": _UNTOUCHED}
+    ready = one.readiness
+    return {
+        **row,
+        "wanted": ready.wanted,
+        "lowest": ready.lowest,
+        "at_end": ready.at_end,
+        "what": one.words,
+    }

@@ -1,0 +1,118 @@
+"""Several answers side by side: alternatives, other snapshots, other configurations."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.cli.commands.whatif.alternatives import parse_alternatives
+from fairlead.cli.main import run
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.input.error import InputError
+
+NODE = {"apiVersion": "v1", "kind": "Node"}
+
+
+def cluster(nodes, pods):
+    sizes = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1"}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+    return [
+        *({**NODE, "metadata": {"name": name}, "status": {"allocatable": sizes}} for name in nodes),
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "x",
+                             "ownerReferences": [{**owner, "controller": True}]},
+                "spec": {"nodeName": node, "containers": [container]},
+                "status": {"phase": "Running"},
+            }
+            for name, node in pods.items()
+        ),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch, capsys):
+    """The comparison that the options ask for, of two full nodes and an empty one."""
+    monkeypatch.chdir(tmp_path)
+    dumps = {
+        "room.json": cluster("abc", {"p": "a", "q": "b"}),
+        "full.json": cluster("ab", {"p": "a", "q": "b"}),
+    }
+    for name, objects in dumps.items():
+        (tmp_path / name).write_text(json.dumps(objects))
+
+    def compare(*options):
+        code = run(["whatif", "room.json", "-o", "json", *options])
+        out, error = capsys.readouterr()
+        return code, json.loads(out) if out else None, error
+
+    return compare
+
+
+def test_options_become_changes_by_name():
+    found = parse_alternatives(("one:--drain n1 --max-unavailable 1", "b b: --fail-node 'x y'"))
+    assert found == {
+        "one": ClusterChange(drain=("n1",), max_unavailable=1),
+        "b b": ClusterChange(failures=Failures(fail_node=("x y",))),
+    }
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (("--drain n1",), "--change: '--drain n1' is not NAME:OPTIONS"),
+        (("a:--drain n1", "a:--drain n2"), "--change: the name a appears twice"),
+        (("a:--drian n1",), "--change: a: Unknown option"),
+        (("a:",), "--change: a: has no options"),
+        (("a:--drain 'n1",), "--change: a: No closing quotation"),
+    ],
+)
+def test_what_is_no_change_is_refused(texts, said):
+    with pytest.raises(InputError, match=said):
+        parse_alternatives(texts)
+
+
+def test_alternatives_are_ranked_and_side_by_side(ask):
+    code, found, _ = ask("--change", "both:--drain a --drain b", "--change", "one:--drain a")
+    assert code == 1
+    assert found["kind"] == "WhatIfComparison"
+    assert found["verdict"].startswith("Of 2 alternatives, one disturbs least: 1 pod")
+    both, one = found["alternatives"]
+    assert (both["alternative"], both["evicted"], one["evicted"]) == ("both", 2, 1)
+    assert one["changes"] == ["--drain a"]
+    assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
+
+
+def test_another_snapshot_is_asked_the_same(ask):
+    _, found, _ = ask("--drain", "a", "--against-snapshot", "full.json")
+    here, there = found["alternatives"]
+    assert (here["alternative"], there["alternative"]) == ("room.json", "full.json")
+    assert here["outcome"] != there["outcome"]
+    assert found["verdict"].startswith("room.json: 1 pod")
+
+
+def test_another_configuration_is_asked_the_same(ask, tmp_path):
+    config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    (tmp_path / "s.yaml").write_text(config)
+    _, found, _ = ask("--drain", "a", "--against-config", "s.yaml")
+    assert [row["alternative"] for row in found["alternatives"]] == ["default scheduler", "s.yaml"]
+    assert found["verdict"].startswith("The answers are alike: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--drain", "a", "--change", "b:--drain b"), "--drain: stands beside --change"),
+        (("--change", "b:--drain b", "--fail-on", "loop"), "--fail-on: is about one answer"),
+        (("--change", "b:--drain b", "--report", "r.html"), "--report: is about one answer"),
+    ],
+)
+def test_options_about_one_answer_are_refused(ask, options, said):
+    code, out, error = ask(*options)
+    assert (code, out) == (2, None)
+    assert said in error
