@@ -43,6 +43,7 @@ _ITEMS: Final = "items:"
 _LINE: Final = re.compile(
     r"( *)((?:- )*)(?:([A-Za-z0-9_./][^\s'\"#\\{}\[\],&*!|>%@`?]*?):(?: (\S.*))?|(\S.*))"
 )
+_BLOCK: Final = re.compile(r"(.*:) \|(-?)")
 _QUOTED: Final = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+(<=~^$;-][^#]*")
 _EMPTY: Final = frozenset({"{}", "[]"})
@@ -50,8 +51,9 @@ _EMPTY: Final = frozenset({"{}", "[]"})
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
-# column, number of dashes, key as JSON text ("" for an element), value as JSON text ("" for none)
-_Token = tuple[int, int, str, str]
+# Column, number of dashes, key as JSON text ("" for an element), value ("" for none), and both.
+_Token = tuple[int, int, str, str, str]
+_Open = tuple[int, set[str] | None]
 
 
 class _OtherLayoutError(Exception):
@@ -83,7 +85,10 @@ def _sections(
         (at for at in range(starts[-1] + 1, len(lines)) if not lines[at].startswith("  ")),
         len(lines),
     )
-    head = scanner.head([*lines[: first - 1], *lines[end:]])
+    rest = lines[end:]
+    if rest and rest != [""] and (not rest[0] or rest[0].startswith(" ")):
+        raise _OtherLayoutError  # it may belong to a text of the last item
+    head = scanner.head([*lines[: first - 1], *rest])
     if not isinstance(head, dict) or "items" in head:
         raise _OtherLayoutError
     ends = [*starts[1:], end]
@@ -105,6 +110,10 @@ class _Scanner:
         try:
             return self._scanned(lines)
         except _OtherLayoutError:
+            pass
+        try:
+            return _json_text(self._tokens_with_blocks(lines))
+        except _OtherLayoutError:
             (value,) = _general(lines)
             return _encode(value)
 
@@ -118,10 +127,26 @@ class _Scanner:
             return value
 
     def _scanned(self, lines: list[str]) -> bytes:
-        item = _ItemText()
-        for line in lines:
-            item.add(self._token(line))
-        return item.end()
+        known = self._known.get
+        return _json_text([known(line) or self._token(line) for line in lines])
+
+    def _tokens_with_blocks(self, lines: list[str]) -> Iterator[_Token]:
+        """Yield the tokens of `lines`, among which are literal blocks. Raises _OtherLayoutError.
+
+        kubectl.kubernetes.io/last-applied-configuration: |
+          {"apiVersion":"apps/v1"}
+        """
+        at = 0
+        while at < len(lines):
+            line, at = lines[at], at + 1
+            header = _BLOCK.fullmatch(line)
+            if header is None:
+                yield self._known.get(line) or self._token(line)
+                continue
+            column, dashes, key, _, _ = self._token(header[1])
+            text, at = _block(lines, at, column + 2 * dashes)
+            value = _encode(text if header[2] else text + "\n").decode()
+            yield column, dashes, key, value, key + value
 
     def _token(self, line: str) -> _Token:
         token = self._known.get(line)
@@ -136,6 +161,24 @@ class _Scanner:
         return token
 
 
+def _block(lines: list[str], first: int, column: int) -> tuple[str, int]:
+    """Return the text of the literal block under a key in `column`, and the line after it.
+
+    Raises _OtherLayoutError for a block that does not begin with a line of text, or whose
+    indentation changes.
+    """
+    indentation = len(lines[first]) - len(lines[first].lstrip(" ")) if first < len(lines) else 0
+    if indentation <= column or lines[first].isspace():
+        raise _OtherLayoutError
+    end = first
+    while end < len(lines) and (not lines[end] or lines[end].startswith(" " * indentation)):
+        end += 1
+    rest = lines[end] if end < len(lines) else ""
+    if len(rest) - len(rest.lstrip(" ")) > column:
+        raise _OtherLayoutError
+    return "\n".join(line[indentation:] for line in lines[first:end]).rstrip("\n"), end
+
+
 def _general(lines: list[str]) -> Iterator[Any]:
     """Read `lines` with the general parser, which is imported if it is needed."""
     from fairlead.api.text.yaml_documents import documents  # noqa: PLC0415
@@ -143,89 +186,69 @@ def _general(lines: list[str]) -> Iterator[Any]:
     return documents("\n".join(lines))
 
 
-class _ItemText:
-    """The JSON text of one item, in pieces.
+def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one loop
+    """Return the JSON text of the item that `tokens` make up. Raises _OtherLayoutError.
 
-    `_open` has the open collections, innermost last: the column, and the keys of a mapping, None
-    for a sequence. Invariant: a line belongs to the innermost collection in its column; deeper ones
-    end before it. `_is_waiting` is set after a key without a value: if the next line is deeper, or
-    an element in the same column, it begins the value. `_is_first`: the next member needs no comma
-    before it.
+    `opened` has the open collections, innermost last: the column, and the keys of a mapping, None
+    for a sequence; `at` and `keys` are the innermost one. Invariant: a line belongs to the
+    innermost collection in its column; deeper ones end before it. `is_waiting` is set after a key
+    without a value: if the next line is deeper, or an element in the same column, it begins the
+    value. `is_first`: the next member needs no comma before it.
+
+    One loop without calls, because it runs for each of millions of lines.
     """
-
-    __slots__ = ("_is_first", "_is_waiting", "_open", "_pieces")
-
-    def __init__(self) -> None:
-        self._pieces = ["{"]
-        self._open: list[tuple[int, set[str] | None]] = [(2, set())]
-        self._is_first = True
-        self._is_waiting = False
-
-    def add(self, token: _Token) -> None:
-        """Add a line. Raises _OtherLayoutError."""
-        column, dashes, key, value = token
-        if self._is_waiting:
-            self._begin_value(column, dashes)
-        self._end_deeper(column, is_element=dashes > 0)
-        if not self._is_first:
-            self._pieces.append(",")
-        self._is_first = False
+    keys: set[str] | None = set()
+    at, opened, pieces = 2, [(2, keys)], ["{"]
+    is_first, is_waiting = True, False
+    for column, dashes, key, value, piece in tokens:
+        if is_waiting:
+            is_waiting = False
+            if column > at or (column == at and dashes):
+                at, keys = column, None if dashes else set()
+                opened.append((at, keys))
+                pieces.append("[" if dashes else "{")
+                is_first = True
+            else:
+                pieces.append("null")
+        while at > column or (at == column and keys is None and not dashes):
+            pieces.append("]" if keys is None else "}")
+            opened.pop()
+            is_first = False
+            if not opened:
+                raise _OtherLayoutError
+            at, keys = opened[-1]
+        if at != column or (keys is None) != (dashes > 0):
+            raise _OtherLayoutError
+        if not is_first:
+            pieces.append(",")
+        is_first = False
         if dashes:
-            self._begin_element(column, dashes, has_key=key != "")
+            _begin_element(opened, pieces, column, dashes, has_key=key != "")
+            at, keys = opened[-1]
         if key:
-            keys = self._open[-1][1]
             if keys is None or key in keys:
                 raise _OtherLayoutError
             keys.add(key)
-            self._pieces.append(key)
-        if value:
-            self._pieces.append(value)
-        else:
-            self._is_waiting = True
-
-    def end(self) -> bytes:
-        """Return the text, after the last line."""
-        if self._is_waiting:
-            self._pieces.append("null")
-        self._pieces += ["]" if keys is None else "}" for _, keys in reversed(self._open)]
-        return "".join(self._pieces).encode()
-
-    def _begin_value(self, column: int, dashes: int) -> None:
-        """Begin the value of the last key, or end it as null if the line does not belong to it."""
-        self._is_waiting = False
-        above = self._open[-1][0]
-        if column > above or (column == above and dashes):
-            self._begin(column, None if dashes else set())
-        else:
-            self._pieces.append("null")
-
-    def _begin(self, column: int, keys: set[str] | None) -> None:
-        if len(self._open) >= DEPTH_MAX:
+        if len(opened) > DEPTH_MAX:
             raise _OtherLayoutError
-        self._open.append((column, keys))
-        self._pieces.append("[" if keys is None else "{")
-        self._is_first = True
+        pieces.append(piece)
+        is_waiting = not value
+    if is_waiting:
+        pieces.append("null")
+    pieces += ["]" if keys is None else "}" for _, keys in reversed(opened)]
+    return "".join(pieces).encode()
 
-    def _begin_element(self, column: int, dashes: int, *, has_key: bool) -> None:
-        """Begin the sequences, and the mapping, that begin in one line: `- - a: 1`."""
-        for number in range(1, dashes):
-            self._begin(column + 2 * number, None)
-        if has_key:
-            self._begin(column + 2 * dashes, set())
-        self._is_first = False
 
-    def _end_deeper(self, column: int, *, is_element: bool) -> None:
-        """End the collections to which a line in `column` does not belong."""
-        at, keys = self._open[-1]
-        while at > column or (at == column and keys is None and not is_element):
-            self._pieces.append("]" if keys is None else "}")
-            self._open.pop()
-            self._is_first = False
-            if not self._open:
-                raise _OtherLayoutError
-            at, keys = self._open[-1]
-        if at != column or (keys is None) != is_element:
-            raise _OtherLayoutError
+def _begin_element(
+    opened: list[_Open], pieces: list[str], column: int, dashes: int, *, has_key: bool
+) -> None:
+    """Begin the sequences, and the mapping, that begin in one line: `- - a: 1`."""
+    for number in range(1, dashes):
+        opened.append((column + 2 * number, None))
+        pieces.append("[")
+    if has_key:
+        opened.append((column + 2 * dashes, set()))
+        pieces.append("{")
 
 
 def _tokenized(line: str) -> _Token | None:
@@ -237,12 +260,12 @@ def _tokenized(line: str) -> _Token | None:
     try:
         if element is not None:
             found = _scalar(element) if count else None
-            return None if found is None else (len(blanks), count, "", found)
+            return None if found is None else (len(blanks), count, "", found, found)
         found = "" if value is None else _scalar(value)
         if found is None:
             return None
         name = _encode(key_text(key)).decode() + ":"
-        return len(blanks), count, name, found
+        return len(blanks), count, name, found, name + found
     except ScalarError:
         return None
 

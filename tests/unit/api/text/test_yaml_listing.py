@@ -53,6 +53,29 @@ def test_a_listing_is_what_the_general_parser_reads(items):
     assert found is None or found == general(text)
 
 
+class Literal(yaml.SafeDumper):
+    """Writes texts of several lines as literal blocks, as kubectl does."""
+
+
+def literal(dumper, text):
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, "|" if "\n" in text else None)
+
+
+Literal.add_representer(str, literal)
+LINES = st.lists(st.sampled_from(["", "a", " b", "c: |", "- d", "# e", "f ", "---"]), max_size=4)
+BLOCKS = st.dictionaries(
+    KEYS, LINES.map("\n".join) | LINES.map("\n".join).map(lambda one: one + "\n")
+)
+
+
+@given(items=st.lists(st.fixed_dictionaries({"data": BLOCKS, "list": st.lists(BLOCKS)})))
+def test_literal_blocks_are_what_the_general_parser_reads(items):
+    value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
+    text = yaml.dump(value, Dumper=Literal, default_flow_style=False, width=10**9)
+    found = scanned(text)
+    assert found is None or found == general(text)
+
+
 @given(items=ITEMS, noise=st.text("-:{}[]'\"#|>&*! \nab", max_size=5), at=st.integers(0, 400))
 def test_a_damaged_listing_is_read_alike_or_not_at_all(items, noise, at):
     value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
@@ -91,6 +114,18 @@ kind: List
 metadata:
   resourceVersion: ""
 """
+
+
+def test_a_literal_block_needs_no_general_parser(monkeypatch):
+    applied = (
+        "    annotations:\n      last-applied: |\n        {a: |\n\n          b}\n    labels: {}"
+    )
+    text = POD.replace("    labels: {}", applied).replace("- {}\n", "")
+    expected = general(text)[0]["items"]
+    monkeypatch.delattr(yaml_documents, "documents")
+    _, items = split_listing(text)
+    assert [msgspec.json.decode(item) for item in items] == expected
+    assert expected[0]["metadata"]["annotations"] == {"last-applied": "{a: |\n\n  b}\n"}
 
 
 def test_the_layout_of_kubectl_is_split():
