@@ -81,6 +81,7 @@ def test_the_text_says_what_came_and_why_not_more(answer):
     assert "- general: 2 → 4 nodes (1 to 4), 2 added after " in text
     assert "pods that trigger no scale-up: 2" in text
     assert "then 2.00 per hour, 1,460 per month" in text
+    assert "node hours in the run, for " in text
 
 
 def test_without_an_autoscaler_nothing_is_said_of_one(snapshot, make):

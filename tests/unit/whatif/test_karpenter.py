@@ -90,7 +90,13 @@ def test_pending_pods_get_a_node(tmp_path: Path) -> None:
     objects = [pool(), node("n1"), web(2)]
     answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
     assert len([one for one in answer.changed.pods.values() if one.is_placed]) == 8
-    assert any("Karpenter added" in note for note in answer.changed.notes)
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert (found.autoscaler, found.added) == ("karpenter", 1)
+    first = found.transitions[0]
+    assert (first.came, first.reason) == (True, "Provisioned")
+    assert found.cost_per_hour is not None
+    assert found.node_hours > 0
     assert answer.changed.settled
 
 
@@ -99,8 +105,12 @@ def test_an_empty_node_goes(tmp_path: Path) -> None:
     objects = [pool(), node("n1"), node("n2"), web(2)]
     answer = ask(tmp_path, objects, ClusterChange())
     assert len(answer.without.nodes) == 1
-    removed = "Karpenter removed 1 node: 1 × small on-demand in z-a for default"
-    assert any(note.startswith(removed) for note in answer.without.notes)
+    found = answer.without.autoscaling
+    assert found is not None
+    [group] = found.groups
+    assert (group.group, group.instance_type) == ("default small on-demand", "small")
+    assert (group.before, group.after, group.removed) == (2, 1, 1)
+    assert [one.reason for one in found.transitions] == ["Underutilized"]
 
 
 def test_limits_keep_nodes_away(tmp_path: Path) -> None:
@@ -108,7 +118,9 @@ def test_limits_keep_nodes_away(tmp_path: Path) -> None:
     objects = [pool(limits={"cpu": "2"}), node("n1"), web(2)]
     answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=3",)))
     text = "all available instance types exceed limits for nodepool (NodePool=default)"
-    assert any(text in note for note in answer.changed.notes)
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert [text in why for why in found.waiting.values()] == [True]
 
 
 def test_a_budget_keeps_pods_and_their_node(tmp_path: Path) -> None:

@@ -11,10 +11,13 @@ from rich.console import Console
 from fairlead.cli.output.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome
+from fairlead.whatif.outcome.node_group import (
+    HOURS_PER_MONTH,
+    AutoscalingOutcome,
+    GroupOutcome,
+)
 
 _SHOWN_MAX: Final = 10
-_HOURS_PER_MONTH: Final = 730
 
 
 def print_autoscaling(
@@ -28,8 +31,9 @@ def print_autoscaling(
         return
     print_line(console, "")
     print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome)}", "bold")
+    print_line(console, _spent(outcome))
     if without is not None:
-        print_line(console, f"without the change: {_totals(without)}")
+        print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
     for group in outcome.groups:
         print_line(console, _group_line(outcome, group, start))
     _print_reasons(console, "pods that trigger no scale-up", outcome.waiting)
@@ -42,22 +46,29 @@ def _totals(outcome: AutoscalingOutcome) -> str:
     )
     cost = outcome.cost_per_hour
     if cost is not None:
-        line += f", then {cost:,.2f} per hour, {cost * _HOURS_PER_MONTH:,.0f} per month"
+        line += f", then {cost:,.2f} per hour, {cost * HOURS_PER_MONTH:,.0f} per month"
     return line
+
+
+def _spent(outcome: AutoscalingOutcome) -> str:
+    line = f"{outcome.node_hours:,.1f} node hours in the run"
+    return line if outcome.cost is None else f"{line}, for {outcome.cost:,.2f}"
 
 
 def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant) -> str:
     own = [one for one in outcome.transitions if one.group == group.group]
-    line = (
-        f"- {group.group}: {group.before:,} → {group.after:,} nodes "
-        f"({group.minimum:,} to {group.maximum:,})"
-    )
+    line = f"- {group.group}: {group.before:,} → {group.after:,} nodes"
+    if group.maximum is not None:
+        line += f" ({group.minimum:,} to {group.maximum:,})"
     for came, word in ((True, "added"), (False, "removed")):
         times = [one.at for one in own if one.came is came]
         if times:
             first, last = for_readers(times[0] - start), for_readers(times[-1] - start)
             span = first if first == last else f"{first} to {last}"
             line += f", {len(times):,} {word} after {span}"
+            reasons = Counter(one.reason for one in own if one.came is came and one.reason)
+            if reasons:
+                line += f" ({', '.join(sorted(reasons))})"
     return line
 
 

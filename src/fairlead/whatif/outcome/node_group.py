@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from fairlead.engine.core.instant import Instant
+
+HOURS_PER_MONTH: Final = 730
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,29 +19,38 @@ class NodeTransition:
     node: str
     group: str
     came: bool
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOutcome:
     """A node group: its limits, its nodes before and after, and the node hours of the run.
 
-    `price` is the hourly price of one node, None if unknown.
+    For Karpenter it is an instance type and capacity type of a NodePool. `maximum` is None if
+    nothing limits the number of nodes. `price` is that of a node for an hour, None if it is
+    unknown.
     """
 
     group: str
     minimum: int
-    maximum: int
+    maximum: int | None
     before: int
     after: int
     added: int
     removed: int
     node_hours: float
     price: float | None
+    instance_type: str = ""
 
     @property
     def cost_per_hour(self) -> float | None:
         """The hourly cost of the group's nodes at the end; None if the price is unknown."""
         return None if self.price is None else self.after * self.price
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the node hours; None if the price is unknown."""
+        return None if self.price is None else self.node_hours * self.price
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +90,18 @@ class AutoscalingOutcome:
     @property
     def cost_per_hour(self) -> float | None:
         """The hourly cost of all groups at the end; None if a price is unknown."""
-        costs = [group.cost_per_hour for group in self.groups]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
+        return _sum([group.cost_per_hour for group in self.groups])
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of all node hours; None if a price is unknown."""
+        return _sum([group.cost for group in self.groups])
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    found = 0.0
+    for one in amounts:
+        if one is None:
+            return None
+        found += one
+    return found

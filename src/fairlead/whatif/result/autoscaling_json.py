@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome
+from fairlead.whatif.outcome.node_group import (
+    HOURS_PER_MONTH,
+    AutoscalingOutcome,
+    GroupOutcome,
+)
 
 
 def autoscaling_json(
@@ -22,6 +26,7 @@ def autoscaling_json(
                 "node": one.node,
                 "group": one.group,
                 "event": "added" if one.came else "removed",
+                "reason": one.reason,
             }
             for one in outcome.transitions
         ],
@@ -36,6 +41,7 @@ def autoscaling_json(
 def _group(one: GroupOutcome) -> Json:
     return {
         "group": one.group,
+        "instance_type": one.instance_type,
         "min": one.minimum,
         "max": one.maximum,
         "nodes_before": one.before,
@@ -44,6 +50,7 @@ def _group(one: GroupOutcome) -> Json:
         "removed": one.removed,
         "node_hours": round(one.node_hours, 3),
         "cost_per_hour": _money(one.cost_per_hour),
+        "cost": _money(one.cost),
     }
 
 
@@ -54,7 +61,13 @@ def _totals(outcome: AutoscalingOutcome) -> Json:
         "nodes_after": outcome.nodes_after,
         "node_hours": round(outcome.node_hours, 3),
         "cost_per_hour": _money(outcome.cost_per_hour),
+        "cost_per_month": _money(_month(outcome.cost_per_hour)),
+        "cost": _money(outcome.cost),
     }
+
+
+def _month(amount: float | None) -> float | None:
+    return None if amount is None else amount * HOURS_PER_MONTH
 
 
 def _money(amount: float | None) -> float | None:

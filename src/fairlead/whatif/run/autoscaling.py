@@ -1,14 +1,19 @@
-"""autoscaling_outcome: the autoscaler's history as values, starting at the change."""
+"""What an autoscaler did in a run, as values that start at the change."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, NodeDeparture
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
+from fairlead.engine.autoscaling.karpenter.controller import Karpenter
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.whatif.configuration.autoscaling import CLUSTER_AUTOSCALER
+from fairlead.whatif.configuration.autoscaling import CLUSTER_AUTOSCALER, KARPENTER
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome, NodeTransition
 
 _SECONDS_PER_HOUR: Final = 3600.0
@@ -41,6 +46,64 @@ def autoscaling_outcome(
     )
 
 
+def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
+    """Return what Karpenter did from `since` to `until`, by NodePool, type and capacity type."""
+    history = karpenter.history
+    counted = [one for one in history.changes if since <= one.at <= until]
+    prices: dict[tuple[str, str], list[float]] = {}
+    after: Counter[tuple[str, str]] = Counter()
+    for claim in karpenter.cluster.node_claims.values():
+        labels = claim.metadata.labels
+        kind = labels.get(INSTANCE_TYPE, "")
+        key = _group_name(claim.node_pool, kind, labels.get(CAPACITY_TYPE, "")), kind
+        after[key] += 1
+        prices.setdefault(key, []).append(karpenter.price_of(claim))
+    for one in counted:
+        key = _group_name(one.pool, one.instance_type, one.capacity_type), one.instance_type
+        prices.setdefault(key, []).append(one.price)
+    transitions = tuple(
+        NodeTransition(
+            one.at,
+            one.node,
+            _group_name(one.pool, one.instance_type, one.capacity_type),
+            one.added,
+            one.reason,
+        )
+        for one in counted
+    )
+    groups = tuple(
+        _group_of(
+            GroupOutcome(
+                group=key[0],
+                minimum=0,
+                maximum=None,
+                before=0,
+                after=after[key],
+                added=0,
+                removed=0,
+                node_hours=0.0,
+                price=sum(prices[key]) / len(prices[key]) if all(prices[key]) else None,
+                instance_type=key[1],
+            ),
+            transitions,
+            since,
+            until,
+        )
+        for key in sorted(prices)
+    )
+    return AutoscalingOutcome(
+        KARPENTER,
+        groups,
+        transitions,
+        dict(sorted(history.errors.items())),
+        dict(sorted(history.unconsolidatable.items())),
+    )
+
+
+def _group_name(pool: str, instance_type: str, capacity_type: str) -> str:
+    return " ".join(part for part in (pool, instance_type, capacity_type) if part)
+
+
 def _group(
     spec: NodeGroupSpec,
     after: int,
@@ -48,20 +111,41 @@ def _group(
     since: Instant,
     until: Instant,
 ) -> GroupOutcome:
-    own = [one for one in transitions if one.group == spec.id]
-    added = sum(one.came for one in own)
-    before = after - added + (len(own) - added)
-    duration = before * to_seconds(until - since)
-    for one in own:
-        duration += to_seconds(until - one.at) * (1 if one.came else -1)
-    return GroupOutcome(
+    empty = GroupOutcome(
         group=spec.id,
         minimum=spec.minimum,
         maximum=spec.maximum,
-        before=before,
+        before=0,
         after=after,
-        added=added,
-        removed=len(own) - added,
-        node_hours=duration / _SECONDS_PER_HOUR,
+        added=0,
+        removed=0,
+        node_hours=0.0,
         price=spec.price,
+        instance_type=_type_of(spec),
+    )
+    return _group_of(empty, transitions, since, until)
+
+
+def _type_of(spec: NodeGroupSpec) -> str:
+    metadata = (spec.template or {}).get("metadata") or {}
+    return str((metadata.get("labels") or {}).get(INSTANCE_TYPE, ""))
+
+
+def _group_of(
+    group: GroupOutcome, transitions: Sequence[NodeTransition], since: Instant, until: Instant
+) -> GroupOutcome:
+    """Return `group` with its counts and hours by `transitions`."""
+    own = [one for one in transitions if one.group == group.group]
+    added = sum(one.came for one in own)
+    removed = len(own) - added
+    before = group.after - added + removed
+    duration = before * to_seconds(until - since)
+    for one in own:
+        duration += to_seconds(until - one.at) * (1 if one.came else -1)
+    return replace(
+        group,
+        before=before,
+        added=added,
+        removed=removed,
+        node_hours=duration / _SECONDS_PER_HOUR,
     )

@@ -35,7 +35,6 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.autoscaling import karpenter_notes
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.rest import Rest
@@ -407,11 +406,17 @@ class ExperimentRun:
         )
 
     def _autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
-        if self._autoscaler is None:
+        if self._autoscaler is None and self._karpenter is None:
             return None
-        from fairlead.whatif.run.autoscaling import autoscaling_outcome  # noqa: PLC0415
+        from fairlead.whatif.run.autoscaling import (  # noqa: PLC0415
+            autoscaling_outcome,
+            karpenter_outcome,
+        )
 
-        return autoscaling_outcome(self._autoscaler, since, until)
+        if self._autoscaler is not None:
+            return autoscaling_outcome(self._autoscaler, since, until)
+        assert self._karpenter is not None
+        return karpenter_outcome(self._karpenter, since, until)
 
     def _counted_from(self, rest: Rest) -> DurationNs:
         """Return the delay after the start from which the outcome is counted."""
@@ -427,8 +432,6 @@ class ExperimentRun:
         """Return notes about missing objects; only a dump of a server can lack kinds."""
         if self._batch is not None:
             yield from missing_queue_notes(self._batch)
-        if self._karpenter is not None:
-            yield from karpenter_notes(self._karpenter.history)
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in self._experiment.initial)
         if unchecked.plugins and is_dump:
