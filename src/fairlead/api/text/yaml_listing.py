@@ -64,7 +64,7 @@ def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
     """Return the List `text` without its items, and their JSON texts; None for other layouts."""
     if _UNUSUAL.search(text):
         return None
-    lines = text.split("\n")
+    lines = text.removesuffix("\n").split("\n")
     try:
         first = lines.index(_ITEMS) + 1
         scanner = _Scanner()
@@ -82,11 +82,11 @@ def _sections(
     if not starts or starts[0] != first:
         raise _OtherLayoutError
     end = next(
-        (at for at in range(starts[-1] + 1, len(lines)) if not lines[at].startswith("  ")),
+        (at for at in range(starts[-1] + 1, len(lines)) if lines[at] and lines[at][:2] != "  "),
         len(lines),
     )
     rest = lines[end:]
-    if rest and rest != [""] and (not rest[0] or rest[0].startswith(" ")):
+    if rest and rest[0].startswith(" "):
         raise _OtherLayoutError  # it may belong to a text of the last item
     head = scanner.head([*lines[: first - 1], *rest])
     if not isinstance(head, dict) or "items" in head:
@@ -183,7 +183,7 @@ def _general(lines: list[str]) -> Iterator[Any]:
     """Read `lines` with the general parser, which is imported if it is needed."""
     from fairlead.api.text.yaml_documents import documents  # noqa: PLC0415
 
-    return documents("\n".join(lines))
+    return documents("\n".join(lines) + "\n")
 
 
 def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one loop
