@@ -28,10 +28,11 @@ _NAMESPACE: Final = "bench"
 _NODE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
 
 
-def _engine() -> Engine:
+def batch_engine(configuration: str = KUBE_BATCH) -> Engine:
+    """Return an engine with the batch scheduler alone, in a configuration that Fairlead ships."""
     cluster = Cluster()
     # The whole benchmark runs at one instant, so sessions cannot wait for a period.
-    config = replace(shipped_configuration(KUBE_BATCH), schedule_period_s=0)
+    config = replace(shipped_configuration(configuration), schedule_period_s=0)
     return Engine(cluster, [Batch(config, cluster, SilentReporter(), TieBreak(0))])
 
 
@@ -50,11 +51,17 @@ def _group(name: str) -> dict[str, Any]:
 
 def _members(name: str) -> list[Pod]:
     spec = requests("1", "1Gi", schedulerName=KUBE_BATCH)
-    annotations = {GROUP_NAME_ANNOTATION: name}
-    return list(pods(name, _GANG, _NAMESPACE, spec, annotations=annotations))
+    return list(pods(name, _GANG, _NAMESPACE, spec, annotations=gang_annotations(name)))
+
+
+def gang_annotations(group: str) -> dict[str, str]:
+    """Return the annotations of a member of `group`."""
+    return {GROUP_NAME_ANNOTATION: group}
 
 
 BATCH_WORKLOADS: Final = (
-    Workload("Batch/1000Nodes_5000Tasks", 2.1, lambda: _gangs(1_000, 5_000), engine=_engine),
-    Workload("Batch/5000Nodes_10000Tasks", 0.64, lambda: _gangs(5_000, 10_000), engine=_engine),
+    Workload("Batch/1000Nodes_5000Tasks", 2.1, lambda: _gangs(1_000, 5_000), engine=batch_engine),
+    Workload(
+        "Batch/5000Nodes_10000Tasks", 0.64, lambda: _gangs(5_000, 10_000), engine=batch_engine
+    ),
 )

@@ -21,15 +21,27 @@ def measure(workload: Workload) -> Measurement:
     world.run()
     gc.collect()
     before = world.bound
-    started = time.perf_counter()
+    peak_before = _peak_mib()
+    started, cpu = time.perf_counter(), time.process_time()
     _run_measured(world, setting, workload.disturb_every)
-    elapsed = time.perf_counter() - started
+    elapsed, used = time.perf_counter() - started, time.process_time() - cpu
     if world.bound - before < len(setting.measured):
         missing = len(setting.measured) - (world.bound - before)
         raise IncompleteRunError(f"{workload.name}: {missing} pods were not bound")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
-    rate = len(setting.measured) / elapsed
-    return Measurement(workload.name, rate, elapsed, peak, workload.threshold)
+    peak = _peak_mib()
+    return Measurement(
+        workload=workload.name,
+        pods_per_second=len(setting.measured) / elapsed,
+        seconds=elapsed,
+        peak_mib=peak,
+        upstream_threshold=workload.threshold,
+        cpu_seconds=used,
+        growth_mib=peak - peak_before,
+    )
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
 
 
 def _run_measured(world: BareWorld, setting: Setting, disturb_every: int | None) -> None:

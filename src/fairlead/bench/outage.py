@@ -63,7 +63,7 @@ def measure_outage(outage: OutageWorkload) -> Measurement:
     """Run the day once in this process. Raises IncompleteRunError."""
     manifests = [*_nodes(outage.nodes), *_workloads(outage.nodes)]
     evictions = _Evictions()
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     world = _world(outage, evictions)
     world.load(manifests)
     world.run(START + seconds(DAY_H * HOUR_S))
@@ -76,6 +76,7 @@ def measure_outage(outage: OutageWorkload) -> Measurement:
         peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB,
         upstream_threshold=None,
         virtual_seconds_per_second=DAY_H * HOUR_S / elapsed,
+        cpu_seconds=time.process_time() - cpu,
     )
 
 

@@ -18,6 +18,9 @@ from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.gc_thresholds import collect_rarely
 
 NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS, *WHAT_IF_WORKLOADS, *AUTOSCALING_WORKLOADS)
+DEFAULT_NAMES: Final = tuple(
+    name for name in NAMES if name not in WORKLOADS or not WORKLOADS[name].is_long
+)
 
 
 class WorkloadFailedError(RuntimeError):

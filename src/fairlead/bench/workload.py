@@ -40,7 +40,7 @@ class Workload:
 
     `disturb_interval_s` is upstream's interval between disturbances. Without real time, there is
     one disturbance per interval × threshold measured pods, which gives upstream's ratio. `engine`
-    creates the engine to measure.
+    creates the engine to measure. A workload that `is_long` runs only if it is named.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Workload:
     build: Callable[[], Setting]
     disturb_interval_s: float | None = None
     engine: Callable[[], Engine] = _scheduler_engine
+    is_long: bool = False
 
     @property
     def disturb_every(self) -> int | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.bench.batch_workloads import BATCH_WORKLOADS
+from fairlead.bench.large_workloads import LARGE_WORKLOADS
 from fairlead.bench.templates import (
     HOSTNAME,
     ZONE,
@@ -250,5 +251,6 @@ WORKLOADS: Final[dict[str, Workload]] = {
         Workload("SchedulingWhileGated/1Node_10000GatedPods", 130, _while_gated, 0.02),
         Workload("SchedulingCSIPVs/5000Nodes_5000Pods", 48, _csi_volumes),
         *BATCH_WORKLOADS,
+        *LARGE_WORKLOADS,
     )
 }

@@ -6,6 +6,7 @@ import difflib
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
@@ -13,15 +14,20 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlead.api.json import Json
+from fairlead.whatif.input.error import InputError
 
 TITLE: Final = "Upstream's workloads, engine only; the thresholds include an API server and etcd"
 WIDTH: Final = 120
+_HEADINGS: Final = (
+    "pods/s", "seconds", "CPU s", "peak MiB", "growth", "upstream", "times", "virtual s/s"
+)  # fmt: skip
 NEAREST_CUTOFF: Final = 0.4  # part of a name is enough, such as the part before the slash
 
 
 def bench(
     *workloads: str,
     output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
+    baseline: Annotated[Path | None, Parameter(name="--baseline")] = None,
 ) -> int:
     """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler alone.
 
@@ -40,16 +46,23 @@ def bench(
 
         fairlead bench Outage/5000Nodes_24h
 
+        fairlead bench --baseline benchmarks/releases/0.1.0.json
+
     Parameters
     ----------
     workloads
-        Workloads to run (default: all).
+        Workloads to run (default: all but those that take long).
     output
         text or json.
+    baseline
+        JSON of an earlier run. Workloads that need over 15 % more CPU time or memory are named, and
+        the exit status is 1. Compare runs of one machine.
     """
-    from fairlead.bench.suite import NAMES, WorkloadFailedError, measure_apart
+    from fairlead.bench.baseline import regressions
+    from fairlead.bench.suite import DEFAULT_NAMES, NAMES, WorkloadFailedError, measure_apart
 
-    chosen = list(workloads) or list(NAMES)
+    earlier = _read_baseline(baseline) if baseline is not None else {}
+    chosen = list(workloads) or list(DEFAULT_NAMES)
     unknown = [name for name in chosen if name not in NAMES]
     if unknown:
         hint = _known(unknown[0], NAMES)
@@ -67,7 +80,28 @@ def bench(
         print(json.dumps(results, indent=2))
     else:
         Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(results))
-    return 1 if failed else 0
+    worse = regressions(results, earlier)
+    for regression in worse:
+        print(f"fairlead: {regression}", file=sys.stderr)
+    return 1 if failed or worse else 0
+
+
+def _read_baseline(path: Path) -> dict[str, Json]:
+    """Return the results in `path`, which `fairlead bench -o json` wrote, by workload.
+
+    Raises InputError.
+    """
+    from fairlead.bench.baseline import is_result
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as cause:
+        raise InputError(str(path), cause.strerror or str(cause)) from None
+    except ValueError as cause:
+        raise InputError(str(path), f"not JSON: {cause}") from None
+    if not isinstance(found, list) or not all(is_result(one) for one in found):
+        raise InputError(str(path), "not the output of fairlead bench -o json")
+    return {one["workload"]: one for one in found}
 
 
 def _known(given: str, names: Sequence[str]) -> str:
@@ -80,8 +114,7 @@ def _known(given: str, names: Sequence[str]) -> str:
 def _table(results: Sequence[Json]) -> Table:
     table = Table(title=TITLE)
     table.add_column("workload", overflow="fold")
-    headings = ("pods/s", "seconds", "CPU s", "peak MiB", "upstream", "times", "virtual s/s")
-    for heading in headings:
+    for heading in _HEADINGS:
         table.add_column(heading, justify="right")
     for result in results:
         table.add_row(*_cells(result))
@@ -97,6 +130,7 @@ def _cells(result: Json) -> list[str]:
         f"{result['seconds']:.2f}",
         f"{result['cpu_seconds']:.2f}" if result["cpu_seconds"] else "-",
         f"{result['peak_mib']:,.0f}",
+        "-" if result["growth_mib"] is None else f"{result['growth_mib']:,.0f}",
         f"{threshold:,.0f}" if threshold else "-",
         f"{rate / threshold:.0f}x" if threshold else "-",
         f"{pace:,.0f}" if pace else "-",

@@ -1,0 +1,34 @@
+"""Compares benchmark results with those of an earlier run, such as a release's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fairlead.api.json import Json
+
+# Runs on one machine differ by some percent.
+TOLERANCE: Final = 0.15
+_COMPARED: Final = (("cpu_seconds", "s of CPU time"), ("peak_mib", "MiB at the peak"))
+
+
+def is_result(found: object) -> bool:
+    """Return True if `found` has the fields of a result that are compared."""
+    if not isinstance(found, dict) or not isinstance(found.get("workload"), str):
+        return False
+    return all(isinstance(found.get(field), float | int | None) for field, _ in _COMPARED)
+
+
+def regressions(results: Sequence[Json], earlier: Mapping[str, Json]) -> list[str]:
+    """Return a sentence for each figure that is more than 15 % above the earlier one."""
+    found: list[str] = []
+    for result in results:
+        before = earlier.get(result["workload"], {})
+        for field, unit in _COMPARED:
+            now, then = result.get(field), before.get(field)
+            if now and then and now > then * (1 + TOLERANCE):
+                more = 100 * (now / then - 1)
+                found.append(
+                    f"{result['workload']}: {now:,.2f} {unit}, {more:.0f} % more than {then:,.2f}"
+                )
+    return found

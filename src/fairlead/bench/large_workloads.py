@@ -1,0 +1,113 @@
+"""LARGE_WORKLOADS: many different pods, full clusters and 100,000 nodes, which upstream leaves out.
+
+SchedulingMixed     pods of several shapes in turn: each placement changes a row for all shapes
+PreemptionFull      each node is full of pods of five priorities, and every new pod preempts
+Reclaim             a queue holds the whole cluster, and gangs of another reclaim their half
+SchedulingBasic     upstream's workload with twenty times the nodes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject, Pod, PodGroup, Queue
+from fairlead.bench.batch_workloads import batch_engine, gang_annotations
+from fairlead.bench.templates import nodes, pods, requests
+from fairlead.bench.workload import Setting, Workload
+from fairlead.engine.batch.configuration_file import RECOMMENDED
+from fairlead.engine.batch.scheduler_name import FAIRLEAD
+
+_NAMESPACE: Final = "bench"
+_INIT: Final = "bench-init"
+_PRIORITIES: Final = 5
+_LESSER_PODS: Final = 30
+_GANG: Final = 10
+
+
+def _mixed(shapes: int, measured: int) -> Setting:
+    """Build 5,000 nodes, and `measured` pods that take turns with `shapes` different requests."""
+    specs = [
+        requests(f"{50 + i * 7 % 97 + i // 97}m", f"{100 + i * 13 % 401}Mi") for i in range(shapes)
+    ]
+    queues = [pods(f"shape-{i}", -(-measured // shapes), spec=spec) for i, spec in enumerate(specs)]
+    in_turn = [next(queues[i % shapes]) for i in range(measured)]
+    return Setting([*nodes(5_000)], list(pods("init", 1_000, _INIT)), in_turn)
+
+
+def _preemption_full(node_count: int) -> Setting:
+    """Build nodes with 30 pods each, which leave no room for the measured pods."""
+    objects: list[ApiObject] = [*nodes(node_count)]
+    for priority in range(_PRIORITIES):
+        each = _LESSER_PODS // _PRIORITIES
+        spec = requests("130m", "500Mi", priority=priority, terminationGracePeriodSeconds=0)
+        running = pods(f"low-{priority}", node_count * each, spec=spec)
+        objects += [_on(pod, i % node_count) for i, pod in enumerate(running)]
+    high = pods("high", 1_000, spec=requests("1", "500Mi", priority=10))
+    return Setting(objects, [], list(high))
+
+
+def _on(pod: Pod, node: int) -> Pod:
+    """Return `pod` as it runs on the node with that number."""
+    spec = structs.replace(pod.spec, node_name=f"node-{node:05d}")
+    return structs.replace(pod, spec=spec, status=structs.replace(pod.status, phase="Running"))
+
+
+def _reclaim(node_count: int) -> Setting:
+    """Build a queue whose gangs run on all nodes, and half as many gangs of another queue.
+
+    A node has room for ten tasks. Running gangs can lose all members but one.
+    """
+    offered = {"cpu": "10", "memory": "64Gi", "pods": "110"}
+    objects: list[ApiObject] = [*nodes(node_count, allocatable=offered)]
+    objects += (
+        decode_as(Queue, {"metadata": {"name": name}, "spec": {"weight": 1}})
+        for name in ("running", "reclaiming")
+    )
+    for number in range(node_count):
+        name = f"running-{number:05d}"
+        objects.append(_group(name, "running", minimum=1, phase="Running"))
+        objects += [_on(pod, number) for pod in _members(name)]
+    waiting: list[Pod] = []
+    for number in range(node_count // 2):
+        name = f"reclaiming-{number:05d}"
+        objects.append(_group(name, "reclaiming", minimum=_GANG, phase="Inqueue"))
+        waiting += _members(name)
+    return Setting(objects, [], waiting)
+
+
+def _group(name: str, queue: str, *, minimum: int, phase: str) -> PodGroup:
+    meta: Json = {"name": name, "namespace": _NAMESPACE}
+    spec = {"minMember": minimum, "queue": queue}
+    return decode_as(PodGroup, {"metadata": meta, "spec": spec, "status": {"phase": phase}})
+
+
+def _members(name: str) -> Iterator[Pod]:
+    spec = requests("1", "1Gi", schedulerName=FAIRLEAD)
+    return pods(name, _GANG, _NAMESPACE, spec, annotations=gang_annotations(name))
+
+
+LARGE_WORKLOADS: Final = (
+    Workload("SchedulingMixed/5000Nodes_64Shapes", None, lambda: _mixed(64, 10_000)),
+    Workload("SchedulingMixed/5000Nodes_512Shapes", None, lambda: _mixed(512, 10_000)),
+    Workload("SchedulingMixed/5000Nodes_10000Shapes", None, lambda: _mixed(10_000, 10_000)),
+    Workload(
+        "PreemptionFull/5000Nodes_150000Pods", None, lambda: _preemption_full(5_000), is_long=True
+    ),
+    Workload(
+        "Reclaim/1000Nodes_500Gangs",
+        None,
+        lambda: _reclaim(1_000),
+        engine=lambda: batch_engine(RECOMMENDED),
+    ),
+    Workload(
+        "SchedulingBasic/100000Nodes_10000Pods",
+        None,
+        lambda: Setting([*nodes(100_000)], [], list(pods("pod", 10_000))),
+        is_long=True,
+    ),
+)
