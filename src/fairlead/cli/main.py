@@ -143,6 +143,11 @@ _COMMANDS: Final = (
         "Exit codes: 0 stopped by a signal; 1 leadership or the cluster was lost; 2 bad input.",
     ),
     _Command(
+        "watch",
+        "fairlead.cli.commands.watch.command:watch",
+        "Ask what-if questions again as a cluster changes.",
+    ),
+    _Command(
         "extender",
         "fairlead.cli.commands.extender.command:extender",
         "Serve plugins to a kube-scheduler.",

@@ -1,0 +1,144 @@
+"""AnswerPage: the answers as a page, as JSON and as metrics, for clients with the token."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Iterable
+from html import escape
+from typing import Any, Final
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from fairlead.cli.commands.watch.inquiry import Answer, Inquiry
+
+REFRESH_S: Final = 15
+_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BEARER: Final = "Bearer "
+_SEVERITIES: Final = {"good": 0, "warning": 1, "bad": 2}
+_PODS: Final = ("evicted", "preempted", "moved", "pending", "gone", "undrained", "pdb_breaches")
+_STYLE: Final = """
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem}
+table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.4rem .8rem;
+border-bottom:1px solid #ccc;vertical-align:top}.bad{color:#b00020}.warning{color:#9a6700}
+.good{color:#1a7f37}code{color:#555}"""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class AnswerPage:
+    """Serves what an Inquiry has found out."""
+
+    def __init__(self, inquiry: Inquiry, token: str) -> None:
+        """Clients must send `token`."""
+        self._inquiry = inquiry
+        self._token = token
+        self._registry = CollectorRegistry()
+        self._registry.register(_AnswerCollector(inquiry))
+
+    def app(self) -> web.Application:
+        """Return the application."""
+        app = web.Application(middlewares=[self._authenticate])
+        app.router.add_get("/healthz", _health)
+        app.router.add_get("/", self._page)
+        app.router.add_get("/answers", self._json)
+        app.router.add_get("/metrics", self._metrics)
+        return app
+
+    @web.middleware
+    async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        header = request.headers.get("Authorization", "")
+        given = header.removeprefix(_BEARER) if header else request.query.get("token", "")
+        is_known = hmac.compare_digest(given.encode(), self._token.encode())
+        if request.path != "/healthz" and not is_known:
+            return web.Response(status=401, text="Unauthorized")
+        return await handler(request)
+
+    async def _json(self, _request: web.Request) -> web.Response:
+        return web.json_response(self._inquiry.as_json())
+
+    async def _metrics(self, _request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(self._registry), headers={"Content-Type": _TEXT})
+
+    async def _page(self, _request: web.Request) -> web.Response:
+        inquiry = self._inquiry
+        rows = "".join(map(_row, inquiry.answers.values()))
+        problem = f'<p class="bad">{escape(inquiry.problem)}</p>' if inquiry.problem else ""
+        text = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>'
+            f'<meta http-equiv="refresh" content="{REFRESH_S}"><style>{_STYLE}</style>'
+            f"<h1>{escape(inquiry.cluster)}</h1>"
+            f"<p>read {escape(inquiry.read_at or 'not yet')}, {inquiry.objects:,} objects</p>"
+            f"{problem}<table><tr><th>question<th>answer<th>asked at</tr>{rows}</table></html>"
+        )
+        return web.Response(text=text, content_type="text/html")
+
+
+async def _health(_request: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+def _row(answer: Answer) -> str:
+    """Return the row of one question."""
+    findings = (
+        _span(str(one.get("severity", "")), str(one["sentence"])) for one in answer.findings
+    )
+    shown = _span("bad", answer.error) if answer.error else "<br>".join(findings)
+    words = escape(" ".join(answer.question.words))
+    name = escape(answer.question.name)
+    return f"<tr><td>{name}<br><code>{words}</code><td>{shown}<td>{escape(answer.asked_at)}</tr>"
+
+
+def _span(severity: str, text: str) -> str:
+    return f'<span class="{escape(severity)}">{escape(text)}</span>'
+
+
+class _AnswerCollector(Collector):
+    """Reads an Inquiry on each scrape."""
+
+    def __init__(self, inquiry: Inquiry) -> None:
+        self._inquiry = inquiry
+
+    def collect(self) -> Iterable[Metric]:
+        """See Collector."""
+        severity = GaugeMetricFamily(
+            "fairlead_question_severity",
+            "How bad the answer is: 0 good, 1 warning, 2 bad.",
+            labels=["question"],
+        )
+        outcome = GaugeMetricFamily(
+            "fairlead_question_outcome",
+            "1 for each outcome among the findings of the answer.",
+            labels=["question", "outcome"],
+        )
+        pods = GaugeMetricFamily(
+            "fairlead_question_pods",
+            "Pods that the change would affect, by how.",
+            labels=["question", "effect"],
+        )
+        failed = GaugeMetricFamily(
+            "fairlead_question_failed",
+            "1 if the question could not be answered.",
+            labels=["question"],
+        )
+        for name, answer in self._inquiry.answers.items():
+            failed.add_metric([name], float(bool(answer.error)))
+            if answer.result is None:
+                continue
+            verdict: dict[str, Any] = answer.result["verdict"]
+            severity.add_metric([name], _SEVERITIES.get(verdict["severity"], 2))
+            for one in sorted({str(found["outcome"]) for found in answer.findings}):
+                outcome.add_metric([name, one], 1)
+            for effect in _PODS:
+                pods.add_metric([name, effect], len(answer.result.get(effect) or ()))
+        yield from (severity, outcome, pods, failed)
+        yield CounterMetricFamily(
+            "fairlead_watch_reads", "Times that the cluster was read.", value=self._inquiry.reads
+        )
+        yield CounterMetricFamily(
+            "fairlead_watch_failed_reads",
+            "Times that the cluster could not be read.",
+            value=self._inquiry.failed_reads,
+        )

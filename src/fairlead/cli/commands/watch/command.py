@@ -1,0 +1,52 @@
+"""`fairlead watch`: asks what-if questions again and again as a cluster changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.parameter import named
+
+LISTEN_HELP: Final = "Where to serve the answers (default: 127.0.0.1:8270)."
+BEYOND_HELP: Final = (
+    "Allow --listen on a non-loopback address. WARNING: answers and the token travel unencrypted."
+)
+
+
+def watch(
+    *,
+    ask: Annotated[str, named("FILE", "The questions: a YAML file.")],
+    connection: ConnectionOptions = NO_CONNECTION,
+    listen: Annotated[str, named("HOST:PORT", LISTEN_HELP)] = "127.0.0.1:8270",
+    token_file: Annotated[
+        Path | None,
+        named("FILE", "The token that clients must send (default: a new one, which is printed)."),
+    ] = None,
+    beyond_loopback: Annotated[bool, Parameter(help=BEYOND_HELP, negative=())] = False,
+) -> int:
+    """Ask what-if questions again as a cluster changes, and serve the answers.
+
+    Each question is what `fairlead whatif` is asked with. The cluster is read once in every
+    interval, and the questions are asked again if it has changed. The answers are served as a page
+    (/), as JSON (/answers) and as Prometheus metrics (/metrics), to clients that send the token: as
+    a bearer token, or as ?token= in the address.
+
+        every: 1m
+        questions:
+          - name: drain worker-3
+            ask: --drain worker-3
+          - name: zone a fails
+            ask: --fail-zone eu-1a --for 20m
+
+    Try:
+
+        fairlead watch --ask questions.yaml --context prod
+    """
+    from fairlead.cli.commands.watch.run import watch_cluster
+
+    return watch_cluster(
+        ask, connection, listen, token_file=token_file, beyond_loopback=beyond_loopback
+    )

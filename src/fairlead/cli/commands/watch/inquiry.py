@@ -1,0 +1,153 @@
+"""Inquiry: reads a cluster at intervals, and asks each question again if it has changed.
+
+A question is asked by a `fairlead whatif` of its own, so that a question that fails or takes long
+does not stop the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import LEASE
+from fairlead.cli import exit_code
+from fairlead.cli.commands.watch.question_file import Question, QuestionFile
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.live import LiveObjects
+
+ANSWER_SECONDS_MAX: Final = 600
+# What changes with every heartbeat of a node.
+_HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
+_ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
+
+ReadCluster = Callable[[], LiveObjects]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The newest answer to a question: a result of `fairlead whatif`, or the error."""
+
+    question: Question
+    asked_at: str
+    result: dict[str, Any] | None = None
+    error: str = ""
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """The findings of the verdict, the most severe first; the verdict itself without any."""
+        if self.result is None:
+            return []
+        verdict: dict[str, Any] = self.result["verdict"]
+        found: list[dict[str, Any]] = verdict.get("findings") or [verdict]
+        return found
+
+
+class Inquiry:
+    """Asks the questions of a file about one cluster."""
+
+    def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
+        """`read` reads the cluster; snapshots are kept in `folder` while questions are asked."""
+        self.cluster = cluster
+        self.answers: dict[str, Answer] = {}
+        self.problem = ""
+        self.read_at = ""
+        self.objects = 0
+        self.reads = 0
+        self.failed_reads = 0
+        self._file = file
+        self._read = read
+        self._snapshot = folder / "snapshot.json"
+        self._digest = b""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answers as JSON."""
+        answers = [
+            {
+                "question": one.question.name,
+                "ask": " ".join(one.question.words),
+                "askedAt": one.asked_at,
+                "error": one.error,
+                "verdict": None if one.result is None else one.result["verdict"],
+            }
+            for one in self.answers.values()
+        ]
+        return {
+            "cluster": self.cluster,
+            "readAt": self.read_at,
+            "objects": self.objects,
+            "problem": self.problem,
+            "answers": answers,
+        }
+
+    async def run(self) -> None:
+        """Look at the cluster, and ask, until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(self._file.every_s)
+
+    async def look(self) -> None:
+        """Read the cluster once, and ask all questions if it has changed."""
+        loop = asyncio.get_running_loop()
+        try:
+            live = await loop.run_in_executor(None, self._read)
+        except InputError as cause:
+            self.problem, self.failed_reads = str(cause), self.failed_reads + 1
+            return
+        self.problem, self.reads = "", self.reads + 1
+        self.read_at, self.objects = format_timestamp(live.taken_at), live.count()
+        digest = _digest(live)
+        if digest == self._digest:
+            return
+        self._snapshot.write_bytes(live.encoded())
+        for question in self._file.questions:
+            self.answers[question.name] = await self._ask(question)
+        self._digest = digest
+
+    async def _ask(self, question: Question) -> Answer:
+        """Ask one question about the snapshot."""
+        command = [sys.executable, "-m", "fairlead.cli", "whatif", str(self._snapshot)]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            *question.words,
+            "-o",
+            "json",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                output, errors = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return Answer(
+                question, self.read_at, error=f"took longer than {ANSWER_SECONDS_MAX} seconds"
+            )
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        if process.returncode not in _ANSWERED:
+            lines = errors.decode(errors="replace").strip().splitlines()
+            return Answer(question, self.read_at, error=lines[-1] if lines else "failed")
+        return Answer(question, self.read_at, msgspec.json.decode(output))
+
+
+def _digest(live: LiveObjects) -> bytes:
+    """Return a digest of the objects without heartbeats."""
+    digest = hashlib.sha256()
+    for kind, items in live.objects:
+        if kind is not LEASE:
+            for item in items:
+                digest.update(_HEARTBEAT.sub(b"", bytes(item)))
+    return digest.digest()

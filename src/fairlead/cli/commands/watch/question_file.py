@@ -1,0 +1,80 @@
+"""Reads the file of `fairlead watch --ask`."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND
+from fairlead.whatif.input.document import read_one
+from fairlead.whatif.input.duration import read_duration
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
+
+EVERY_MIN_S: Final = 1.0
+# Options that name another cluster, or another place or form of the answer.
+_OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report", "--json")
+
+
+class _Question(StrictForm, frozen=True):
+    name: str
+    ask: str
+
+
+class _Questions(StrictForm, frozen=True):
+    questions: list[_Question]
+    every: str | float = "1m"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question; `words` are the options of `fairlead whatif`."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """All questions, and the seconds between two looks at the cluster."""
+
+    questions: tuple[Question, ...]
+    every_s: float
+
+
+def read_questions(path: str) -> QuestionFile:
+    """Read the questions in the file `path`. Raises InputError."""
+    form = decode_strictly(read_one(path), _Questions)
+    if not form.questions:
+        raise InputError(path, "has no question", field="questions")
+    try:
+        every_s = read_duration(form.every) / NANOSECONDS_PER_SECOND
+    except ValueError as cause:
+        raise InputError(path, str(cause), field="every") from None
+    if every_s < EVERY_MIN_S:
+        raise InputError(path, f"must be at least {EVERY_MIN_S:g}s", field="every")
+    questions: dict[str, Question] = {}
+    for number, one in enumerate(form.questions):
+        field = f"questions[{number}]"
+        if not one.name or one.name in questions:
+            problem = "is used twice" if one.name else "must not be empty"
+            raise InputError(path, problem, field=f"{field}.name")
+        questions[one.name] = Question(one.name, _words(path, f"{field}.ask", one.ask))
+    return QuestionFile(tuple(questions.values()), every_s)
+
+
+def _words(path: str, field: str, text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as cause:
+        raise InputError(path, f"cannot be split into words: {cause}", field=field) from None
+    if not words:
+        raise InputError(path, "must not be empty", field=field)
+    for word in words:
+        name = word.partition("=")[0]
+        if not word.startswith("-") and word == words[0]:
+            raise InputError(path, "must begin with an option of fairlead whatif", field=field)
+        if name in _OURS:
+            raise InputError(path, f"{name} cannot be part of a question", field=field)
+    return words

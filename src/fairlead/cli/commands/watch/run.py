@@ -1,0 +1,102 @@
+"""Runs `fairlead watch`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from aiohttp import web
+
+from fairlead.cli import exit_code
+from fairlead.cli.commands.watch.answer_page import AnswerPage
+from fairlead.cli.commands.watch.inquiry import Inquiry
+from fairlead.cli.commands.watch.question_file import read_questions
+from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.live import read_live
+from fairlead.worlds.extender.address import Address, parse_address
+from fairlead.worlds.local.random_ids import new_token
+
+LISTEN: Final = "--listen"
+TOKEN_CHARACTERS_MIN: Final = 16
+
+
+def watch_cluster(
+    ask: str,
+    connection: ConnectionOptions,
+    listen: str,
+    *,
+    token_file: Path | None,
+    beyond_loopback: bool,
+) -> int:
+    """Serve answers until a signal; return the exit code. Raises InputError."""
+    file = read_questions(ask)
+    address = _address(listen, beyond_loopback=beyond_loopback)
+    token = new_token() if token_file is None else _token(token_file)
+    config = connection_of(connection)
+    with TemporaryDirectory(prefix="fairlead-") as folder, _open(address) as listening:
+        at = Address(address.host, listening.getsockname()[1])
+        inquiry = Inquiry(file, config.name, partial(read_live, config), Path(folder))
+        page = f"http://{at}/" + (f"?token={token}" if token_file is None else "")
+        print(f"asking {len(file.questions)} questions about {config.name}: {page}", flush=True)
+        asyncio.run(_serve(inquiry, AnswerPage(inquiry, token), listening))
+    return exit_code.SUCCESS
+
+
+async def _serve(inquiry: Inquiry, page: AnswerPage, listening: socket) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    runner = web.AppRunner(page.app(), access_log=None)
+    await runner.setup()
+    await web.SockSite(runner, listening).start()
+    asking = loop.create_task(inquiry.run())
+    asking.add_done_callback(lambda _: ended.set())
+    try:
+        await ended.wait()
+        if asking.done() and asking.exception() is not None:
+            print(f"fairlead: {asking.exception()}", file=sys.stderr)
+            asking.result()
+    finally:
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        await runner.cleanup()
+
+
+def _address(text: str, *, beyond_loopback: bool) -> Address:
+    try:
+        address = parse_address(text)
+    except ValueError as cause:
+        raise InputError(LISTEN, str(cause), object_name=text) from None
+    if not address.is_loopback and not beyond_loopback:
+        problem = "other machines could reach this address; add --beyond-loopback to allow it"
+        raise InputError(LISTEN, problem, object_name=text)
+    return address
+
+
+def _open(address: Address) -> socket:
+    try:
+        return address.open()
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError(LISTEN, problem, object_name=str(address)) from None
+
+
+def _token(path: Path) -> str:
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as cause:
+        problem = getattr(cause, "strerror", None) or "is not text"
+        raise InputError("--token-file", problem, object_name=str(path)) from None
+    if len(token) < TOKEN_CHARACTERS_MIN:
+        problem = f"must hold at least {TOKEN_CHARACTERS_MIN} characters"
+        raise InputError("--token-file", problem, object_name=str(path))
+    return token
