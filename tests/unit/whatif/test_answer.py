@@ -203,6 +203,20 @@ def test_workloads_that_lose_most_come_first(drained):
     assert rows["pod/store/bare"]["gone"] == 1
 
 
+def test_a_workload_that_cannot_be_drained_counts_with_all_its_pods(snapshot, make):
+    pods = [make.pod(f"web-{n}", "store", node_name=f"n{n}", owner="web") for n in range(3)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+    web = make.workload("ReplicaSet", "web", "store", replicas=3)
+    web["metadata"]["uid"] = "web"
+    nodes = [make.node(f"n{n}") for n in range(3)]
+    answer = what_if(
+        snapshot(*nodes, web, *pods, budget("web", "web", 3)), ClusterChange(drain=("n1",))
+    )
+    [row] = whatif_result(answer)["workloads"]
+    assert (row["wanted"], row["lowest"], row["at_end"], row["undrained"]) == (3, 3, 3, 1)
+
+
 def test_pods_of_an_ordered_stateful_set_wait_for_the_first(ordered):
     """They are neither pending, as they do not exist, nor gone for good."""
     result = whatif_result(ordered)

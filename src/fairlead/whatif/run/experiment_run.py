@@ -397,7 +397,7 @@ class ExperimentRun:
             ),
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(*self._experiment.notes, *self._notes()),
-            workloads=self._readiness(since, until),
+            workloads=self._readiness({one.pod.workload for one in undrained}, since, until),
             workloads_total=count_workloads(recorder.existing_pods()),
             budgets=tuple(recorder.budgets.histories(since)),
             touched=frozenset(recorder.touched),
@@ -423,9 +423,12 @@ class ExperimentRun:
         begin = self._experiment.steps_begin
         return (rest.after or 0) if begin is None else begin
 
-    def _readiness(self, since: Instant, until: Instant) -> dict[WorkloadRef, WorkloadReadiness]:
+    def _readiness(
+        self, undrained: set[WorkloadRef], since: Instant, until: Instant
+    ) -> dict[WorkloadRef, WorkloadReadiness]:
+        """Return the readiness of the workloads with changes, and of those that are `undrained`."""
         recorder, pods = self._recorder.workloads, list(self._recorder.existing_pods())
-        wanted = wanted_pods(self._world.store, pods, recorder.touched(since))
+        wanted = wanted_pods(self._world.store, pods, recorder.touched(since) | undrained)
         return dict(recorder.readiness(pods, wanted, since, until))
 
     def _notes(self) -> Iterator[str]:

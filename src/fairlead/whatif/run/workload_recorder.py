@@ -88,14 +88,13 @@ class WorkloadRecorder:
     def readiness(
         self, pods: Iterable[Pod], wanted: Mapping[WorkloadRef, int], since: Instant, until: Instant
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
-        """Return the readiness of each workload with transitions from `since` to `until`.
+        """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` are those that exist at the end; `wanted` has an entry for each of these workloads.
+        `pods` are those that exist at the end.
         """
         deltas = self._deltas()
-        touched = {ref for ref in deltas if deltas[ref][-1][0] >= since}
-        at_end = self._ready_pods(pods, touched)
-        for ref in sorted(touched):
+        at_end = self._ready_pods(pods, wanted)
+        for ref in sorted(wanted):
             yield ref, _readiness(deltas[ref], at_end[ref], wanted[ref], since, until)
 
     def touched(self, since: Instant) -> set[WorkloadRef]:
@@ -110,8 +109,10 @@ class WorkloadRecorder:
             deltas[one.workload].append((one.at, change))
         return deltas
 
-    def _ready_pods(self, pods: Iterable[Pod], touched: set[WorkloadRef]) -> dict[WorkloadRef, int]:
-        ready = dict.fromkeys(touched, 0)
+    def _ready_pods(
+        self, pods: Iterable[Pod], workloads: Iterable[WorkloadRef]
+    ) -> dict[WorkloadRef, int]:
+        ready = dict.fromkeys(workloads, 0)
         for pod in pods:
             known = self._is_ready.get(pod.metadata.uid)
             if (_ready(pod) if known is None else known) and (ref := workload_of(pod)) in ready:
