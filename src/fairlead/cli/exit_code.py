@@ -7,7 +7,7 @@ from typing import Final
 SUCCESS: Final = 0
 DIFFERENCE: Final = 1  # whatif found a difference, conformance a mismatch
 BAD_INPUT: Final = 2
-CONDITION_HOLDS: Final = 3  # a condition of --fail-on holds
+CONDITION_HOLDS: Final = 3  # A condition of --fail-on is true.
 DEFECT: Final = 70  # EX_SOFTWARE of sysexits.h: Fairlead itself failed
 OUTPUT_FAILED: Final = 74  # EX_IOERR of sysexits.h: a result could not be written
 INTERRUPTED: Final = 130  # the exit code that shells report for SIGINT

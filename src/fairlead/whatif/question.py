@@ -101,7 +101,7 @@ PODS_STAY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfAnswer:
-    """Both runs of a what-if, the effect of the change, and the verdict on it.
+    """Both runs of a what-if, the effect of the change, and its verdict.
 
     `source` is the snapshot as the user named it; `releases` are the versions of both runs.
     `scheduler_config` is the file of the run without the change, "" for kube-scheduler's defaults.
@@ -210,7 +210,7 @@ def _other_seeds(
 def _order_note(pair: _Experiments, effect: Effect, progress: Progress) -> Iterator[str]:
     """Yield a note if the order of objects that arrive at one instant decides the outcome.
 
-    It is tried only if pods compete: if some are preempted or stay pending.
+    Other orders are tried only if pods compete: if some are preempted or stay pending.
     """
     groups = arriving_together(pair.changed.steps)
     if not groups or not (effect.difference.preempted or effect.difference.pending):
@@ -296,9 +296,9 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
 def _kubelet(
     snapshot: Snapshot, conditions: Conditions
 ) -> tuple[KubeletConfig, DurationNs, list[str]]:
-    """Return the kubelets' configuration, how long a cluster at rest is quiet, and notes.
+    """Return the kubelets' configuration, the quiet time of a cluster at rest, and notes.
 
-    While a pod starts, nothing changes, but the cluster is not at rest.
+    While a pod starts, nothing changes although the cluster is not at rest.
     """
     config = KubeletConfig(renews_leases=conditions.releases.nodes.node_leases)
     if conditions.startup is not None:
@@ -310,7 +310,7 @@ def _kubelet(
 
 
 def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
-    """Return the templates of new nodes of an instance type; none without one."""
+    """Return the templates of new nodes of an instance type; none if no type is given."""
     if not change.instance_type:
         return []
     if conditions.instance_types is None:

@@ -1,4 +1,4 @@
-"""The user that sends a command, as admission webhooks and policies see it, if there are any.
+"""The user that sends a command, for admission webhooks and policies.
 
 Each controller of kube-controller-manager has its own service account. If one Fairlead controller
 replaces several upstream controllers, the account follows from the command's kind.
@@ -58,7 +58,7 @@ Object = Mapping[str, Any]
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether a webhook is configured or a policy bound, which see the user."""
+    """Return whether any webhook is configured or policy bound, because those see the user."""
     return any(True for kind in _CONFIGURATIONS for _ in storage.unsorted(kind))
 
 

@@ -2,9 +2,9 @@
 
     I0101 00:01:00.000000 scheduler] "Unable to schedule pod; no fit; waiting" pod="default/web-0" …
 
-A line has the world's time, the component, a message and key-value pairs. Messages are upstream's
-where upstream logs the same decision. Each has a verbosity as in klog: 0 for findings that need
-attention, 2 for decisions, 3 to 5 for their details.
+A line has the world's time, the component, a message and key-value pairs. The messages are
+upstream's if upstream logs the same decision. Each has a verbosity as in klog: 0 for findings that
+need attention, 2 for decisions, 3 to 5 for their details.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class DecisionLog:
 
     def report(self, record: Record) -> None:
         """Log `record` and forward it."""
-        self._now = getattr(record, "at", self._now)  # a plugin's failure has no time of its own
+        self._now = getattr(record, "at", self._now)  # A plugin's failure has no time of its own.
         for line in self._lines(record):
             if line.verbosity <= self._verbosity:
                 self._write(_text(line, self._now))

@@ -105,7 +105,7 @@ def _read_baseline(path: Path) -> dict[str, Json]:
 
 
 def _known(given: str, names: Sequence[str]) -> str:
-    """Return a text with all `names`, and the one nearest to `given` as a suggestion."""
+    """Return a text with all `names`, and a suggestion: the name nearest to `given`."""
     nearest = difflib.get_close_matches(given, names, n=1, cutoff=NEAREST_CUTOFF)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     return f"{hint}known: {', '.join(names)}"

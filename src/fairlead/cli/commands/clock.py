@@ -43,8 +43,8 @@ def clock(
 ) -> int:
     """Show or control the clock of a cluster that `fairlead up` runs.
 
-    `advance` moves the clock forward at once. Everything due in that time happens: pods start and
-    finish, tolerations and leases expire. The command returns when all of that is done.
+    `advance` moves the clock forward and runs everything that is due until then: pods start and
+    finish, tolerations and leases expire. It returns when this is done.
 
     Try:
 

@@ -1,4 +1,4 @@
-"""`fairlead completion`: a script that lets a shell complete commands and options."""
+"""`fairlead completion`: prints a script with which a shell completes commands and options."""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ def consolidate(
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. The rules are those by which
-    autoscalers remove nodes: annotations, local storage, pods without a controller, disruption
-    budgets, and room elsewhere. Each cause is listed with its owner and the change that helps.
+    or `--in-cluster` reads a running cluster, without changing it. The rules are those of
+    autoscalers: annotations, local storage, pods without a controller, disruption budgets, and room
+    on other nodes. Each cause is listed with its owner and a change that removes it.
 
     Try:
 

@@ -44,26 +44,7 @@ def drain_plan(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Plan the drain of nodes: what blocks it, an order, a safe number at once, and how long.
-
-    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. The drains are simulated with
-    several numbers of nodes at once; evictions respect disruption budgets.
-
-    Try:
-
-        fairlead drain-plan dump.yaml --nodes pool=old
-
-        fairlead drain-plan --context prod --nodes worker-3 --nodes worker-4 -o markdown
-
-        fairlead drain-plan dump.yaml --nodes pool=old --for 5m --max-unavailable 2
-
-    Parameters
-    ----------
-    snapshot
-        A file, a directory, or - for standard input.
-    """
+    """Plan the drain of nodes: what blocks it, the order, how many at once, and how long."""
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar

@@ -1,4 +1,4 @@
-"""PlanInput: what a planning command reads: the snapshot, and the scheduler of today."""
+"""PlanInput: the input of a planning command: snapshot and current configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairlead snapshot`: writes what a running cluster contains to a file, if wanted anonymised."""
+"""`fairlead snapshot`: writes the objects of a running cluster to a file, optionally anonymised."""
 
 from __future__ import annotations
 

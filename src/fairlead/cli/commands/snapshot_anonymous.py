@@ -36,10 +36,10 @@ def rewrite(file: Path, source: str | None, anonymise: Path | None, reveal: Path
 def write_anonymised(
     file: Path, key_file: Path, *, source: str = "", live: LiveObjects | None = None
 ) -> None:
-    """Write the snapshot `source`, or what was read of a cluster, and the key of its pseudonyms.
+    """Write `source`, or the objects read from a cluster, and the key of its pseudonyms.
 
-    An existing key file is refused, because the snapshot that it belongs to could not be revealed
-    any more. Raises InputError.
+    An existing key file is refused: if it were replaced, its snapshot could no longer be revealed.
+    Raises InputError.
     """
     if key_file.exists():
         raise InputError("--anonymise", "exists already; choose another", object_name=str(key_file))

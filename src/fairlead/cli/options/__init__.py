@@ -1,1 +1,1 @@
-"""Options that several commands share; modules here import nothing heavy."""
+"""Options that several commands share; these modules import nothing large."""

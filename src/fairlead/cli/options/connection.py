@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """Options for a running cluster, which is only read; at most one way to name it."""
+    """Options that name a running cluster, in at most one way; the cluster is only read."""
 
     kubeconfig: Annotated[
         str | None,

@@ -131,7 +131,7 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
 
 
 def _print_certainty(console: Console, answer: WhatIfAnswer) -> None:
-    """Print in how many seeds each outcome holds, and how much its amounts vary."""
+    """Print how many seeds have each outcome, and how much the amounts vary."""
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
         TableColumn("WHAT"),
@@ -207,7 +207,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 
 
 def _print_pools(console: Console, answer: WhatIfAnswer, group_by: str) -> None:
-    """Print the pools whose nodes, pods or requests differ; all of them if nothing does."""
+    """Print the pools whose nodes, pods or requests differ; if none differ, print all pools."""
     pools = node_pools(answer.without, answer.changed, group_by)
     differing = [one for one in pools if one.differs]
     label = group_by or pool_label(answer.changed.nodes)

@@ -11,11 +11,7 @@ from rich.console import Console
 from fairlead.cli.output.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.node_group import (
-    HOURS_PER_MONTH,
-    AutoscalingOutcome,
-    GroupOutcome,
-)
+from fairlead.whatif.outcome.node_group import HOURS_PER_MONTH, AutoscalingOutcome, GroupOutcome
 
 _SHOWN_MAX: Final = 10
 
@@ -26,7 +22,7 @@ def print_autoscaling(
     start: Instant,
     without: AutoscalingOutcome | None = None,
 ) -> None:
-    """Print nodes by group in both runs, and what limited the autoscaler."""
+    """Print the nodes by group in both runs, and what limited the autoscaler."""
     if outcome is None:
         return
     print_line(console, "")

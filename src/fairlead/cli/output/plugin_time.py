@@ -1,6 +1,6 @@
 """Prints the table of `--profile-plugins`: calls and time by plugin and extension point.
 
-It goes to stderr, because stdout is the same for every run and measured times are not.
+It is printed to stderr, because stdout must be equal in every run, and measured times vary.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NUMBERS: Final = ("calls", "seconds", "µs a call", "share")
 
 
 def print_plugin_times(times: Sequence[PluginTime], console: Console | None = None) -> None:
-    """Print the table; calls to other plugins count as the time of those plugins."""
+    """Print the table; calls to other plugins count as those plugins' time."""
     console = console or stderr_console()
     whole = sum(one.taken for one in times) or 1
     rows = [

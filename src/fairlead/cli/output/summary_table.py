@@ -1,4 +1,4 @@
-"""The tables of a summary: one per list of a result, showing its first rows."""
+"""Prints the tables of a summary: one per list of the result, with its first rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The order in which objects arrive that a change creates or changes at one instant.
+"""The order of objects that a change creates or changes at one instant.
 
-A cluster handles them in an order that depends on timing, and that order can decide which pods get
-the last room. A simulation handles them in the order of their steps, so another order of the steps
-is another possible outcome.
+A cluster handles them in an order that depends on timing and can decide which pods get the last
+room. A simulation handles them in the order of their steps; another order of the steps gives
+another possible outcome.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes running pods pending before both runs of a what-if, so that it compares placements.
 
-Running pods stay where they are, so a changed scheduler configuration would show nothing. With
+Running pods are not moved, so a changed scheduler configuration would have no effect. With
 `--reschedule` both runs start with the selected pods pending; the scheduler places them by
 priority, then by age, with the old configuration in one run and the new one in the other. Pods of
 DaemonSets, static pods, and finished or terminating pods stay on their nodes.

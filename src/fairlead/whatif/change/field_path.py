@@ -1,11 +1,12 @@
 """Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
 
 A step is a field or, in brackets, a key of a map (`metadata.labels[example.com/tier]`), or an item
-of a list by its number or its merge key. Objects on the way are created, items of lists are not.
+of a list by its number or its merge key. Missing objects in the path are created, missing list
+items are not.
 
-The schema of the kind says which fields exist and what a value is: `8` is a text for a label and a
-number for replicas. Objects without a schema, and values that are objects or lists, are read as
-YAML. `null` removes the field.
+The schema of the kind determines which fields exist and the type of a value: `8` is a text for a
+label and a number for replicas. Objects without a schema, and values that are objects or lists, are
+read as YAML. `null` removes the field.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ class _Place:
 
 
 def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
-    """Set the field of `obj` at `path` to what `text` means there. Raises SetFieldError."""
+    """Set the field of `obj` at `path` to the value of `text`, read by the schema.
+
+    Raises SetFieldError.
+    """
     if path in _IDENTITY:
         raise SetFieldError(path, "cannot be changed")
     steps = list(_steps(path))
@@ -65,7 +69,7 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
 
 
 def _steps(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the steps of `path`, each with whether it stands in brackets. Raises SetFieldError."""
+    """Yield the steps of `path`, and for each whether it is in brackets. Raises SetFieldError."""
     end = 0
     for match in _STEP.finditer(path):
         if match.start() != end:
@@ -130,7 +134,7 @@ def _remove(place: _Place) -> None:
 
 
 def _value(text: str, schema: Schema | None, path: str) -> Any:
-    """Return what `text` means for a field of this type. Raises SetFieldError."""
+    """Return the value of `text` for a field of this type. Raises SetFieldError."""
     kind = None if schema is None else schema.type
     if kind in _TEXTS:
         return text

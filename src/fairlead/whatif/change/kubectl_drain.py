@@ -65,7 +65,7 @@ class RefusedDrain:
 
 @dataclass(frozen=True, slots=True)
 class KubectlDrain:
-    """What `kubectl drain` of `nodes` needs, and what it refuses with the flags given."""
+    """The flags that `kubectl drain` of `nodes` needs, and what it refuses with the given flags."""
 
     nodes: tuple[str, ...] = ()
     needed: tuple[DrainFlag, ...] = ()
@@ -119,7 +119,9 @@ def _problems_by_node(
 
 
 def _problems(pod: Pod, inventory: Inventory) -> Iterator[str]:
-    """Yield what kubectl needs for `pod`. Its first filter that refuses a pod decides.
+    """Yield the flags that kubectl needs for `pod`.
+
+    Kubectl reports only the first problem of a pod.
 
     A pod with an emptyDir and without a controller needs two flags: kubectl names the second one
     after the first is given.
@@ -138,9 +140,9 @@ def _problems(pod: Pod, inventory: Inventory) -> Iterator[str]:
 
 
 def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
-    """Return kubectl's error for a pod whose DaemonSet does not exist; "" if it does.
+    """Return kubectl's error for a pod whose DaemonSet does not exist; "" if it exists.
 
-    A dump without DaemonSets does not tell.
+    Without DaemonSets in the dump, this is unknown, and the result is "".
     """
     owner = controller_of(pod.metadata)
     if owner is None or not inventory.of_kind(DAEMON_SET):
@@ -153,7 +155,7 @@ def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
 def _causes(
     problems: Mapping[str, list[str]], given: frozenset[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the reasons for which kubectl refuses a node; each pod has one."""
+    """Yield the reasons why kubectl refuses a node; each pod gives at most one."""
     named: set[str] = set()
     for problem, pods in sorted(problems.items(), key=lambda item: _order(item[0])):
         is_overridden = problem in given or (problem not in _FATAL and FORCE in given)

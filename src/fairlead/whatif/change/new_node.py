@@ -1,8 +1,7 @@
 """New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
 
 A new node is Ready and empty; the simulated DaemonSet controller puts its pods on it. It has the
-labels, the lasting taints and the size of its model, and the model's limits of volumes (CSINode),
-but neither its images nor its cordon.
+model's labels, lasting taints, size and volume limits (CSINode), but not its images or its cordon.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ def new_nodes(
     inventory: Inventory,
     start: Instant,
 ) -> list[Manifest]:
-    """`count` Nodes like `model`, each followed by its CSINode if the model has one.
+    """Return `count` Nodes like `model`, each followed by its CSINode if the model has one.
 
-    `templates` have labels and sizes that take precedence; they are used in turn, so that nodes are
-    spread over the zones of an instance type. Raises InputError without model and templates.
+    Labels and sizes of `templates` take precedence; the templates are used in turn, so that nodes
+    are spread over the zones of an instance type. Raises InputError without model and templates.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")

@@ -1,4 +1,4 @@
-"""Failures: which nodes fail in a what-if, in which way, when and for how long."""
+"""Failures: which nodes fail in a what-if, how, when and for how long."""
 
 from __future__ import annotations
 

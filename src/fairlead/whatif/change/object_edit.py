@@ -167,7 +167,7 @@ def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
 
 
 def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
-    """Return the PriorityClass that `text` (`NAME=VALUE`) names, as it is and with the new value.
+    """Return the PriorityClass in `text` (`NAME=VALUE`), unchanged and with the new value.
 
     Raises InputError.
     """
@@ -193,7 +193,7 @@ def _is_integer(text: str) -> bool:
 
 
 def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
-    """Return what the new value means for the pods that exist."""
+    """Return a note on how the new value affects existing pods."""
     name, old = before.ref.name, before.value.get("value", 0)
     pods = [
         pod

@@ -23,7 +23,7 @@ FLAP_TIMES: Final = "60s/120s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """The kubelets of `nodes` have `behaviour` from `at` on; if `lasts` is None, permanently.
+    """The kubelets of `nodes` have `behaviour` from `at` on, for `lasts` (None: permanently).
 
     `source` and `what` name the option or scenario field in error messages.
     """

@@ -15,9 +15,7 @@ _SELECTION_MAX: Final = 200  # characters
 def rolling_drain(
     source: str, unavailable: int, down: DurationNs, selection: str, *, field: str = ""
 ) -> RollingDrainOptions:
-    """Return a drain of at most `unavailable` nodes at a time.
-
-    Drained nodes stay `down` for that time.
+    """Return a drain of at most `unavailable` nodes at a time; each is `down` that long.
 
     Nodes with equal `selection` belong to one drain. Raises InputError, naming `source`.
     """

@@ -1,7 +1,7 @@
-"""Which node autoscaler acts in a simulation: the options, and what the snapshot says.
+"""Selects the node autoscaler of a simulation, from the options and the snapshot.
 
-An autoscaler and its configuration are imported only if one acts: that takes as long as answering a
-question about a small cluster.
+An autoscaler and its configuration are imported only if needed, because the import takes as long as
+a what-if of a small cluster.
 """
 
 from __future__ import annotations

@@ -47,12 +47,10 @@ def batch_config(
     initial: Iterable[Manifest],
     steps: Iterable[ScriptedStep] = (),
 ) -> BatchConfig | None:
-    """Return the configuration that `options` name, else the one that pods need.
+    """Return the configuration that `options` name, otherwise the one that pods need, or None.
 
-    None without such pods.
-
-    `initial` and `steps` are searched for such pods. Raises InputError, also if two schedulers
-    would claim the same pod.
+    `initial` and `steps` are searched for pods of batch schedulers. Raises InputError, also if two
+    schedulers would schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:

@@ -102,10 +102,10 @@ def read_instance_types(path: str) -> list[StatedType]:
 
 
 def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]:
-    """Return a node template of the instance type `name` for each of its zones, else of `zones`.
+    """Return node templates of the instance type `name`, one for each of its zones or of `zones`.
 
-    All of the capacity is allocatable, because the file does not say what the system reserves.
-    Raises InputError.
+    All capacity is allocatable, because the file does not state what the system reserves. Raises
+    InputError.
     """
     stated = {one.name: one for one in read_instance_types(path)}
     if name not in stated:
@@ -136,7 +136,7 @@ def _require_amounts(path: str, one: StatedType) -> None:
 
 
 def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:
-    """Return the types for a cluster whose nodes are in `zones`."""
+    """Return the types for a cluster with nodes in `zones`."""
     return tuple(_instance_type(one, one.zones or tuple(zones)) for one in stated)
 
 

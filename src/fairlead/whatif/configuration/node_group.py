@@ -89,10 +89,10 @@ class _FileForm(StrictForm, frozen=True, kw_only=True):
 def groups_of(
     file: str, manifests: Iterable[Manifest], flags: Iterable[str]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return the node groups in `file`, or those that labels show if it is "", and notes.
+    """Return the node groups of `file`, or if it is "" those given by labels, and notes.
 
-    `flags` are the command line of the autoscaler that runs in the cluster of `manifests`, empty if
-    there is none. Raises InputError.
+    `flags` is the command line of the autoscaler in the cluster of `manifests`, empty if there is
+    none. Raises InputError.
     """
     nodes = _nodes(manifests)
     if file:

@@ -15,10 +15,10 @@ from fairlead.whatif.input.error import InputError
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChoice:
-    """A version ("" for no choice) and feature gates, as text or parsed, from one file or option.
+    """A version ("" if none) and feature gates, as text or parsed, of one file or option.
 
-    `source` is the file ("" for the command line); `of_version` and `of_gates` are the names of the
-    options or fields. Messages contain them.
+    Messages name `source`, the file ("" for the command line), and `of_version` and `of_gates`, the
+    options or fields.
     """
 
     version: str = ""
@@ -80,12 +80,10 @@ CURRENT_RELEASES: Final = Releases()
 
 
 def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseChoice) -> Releases:
-    """Return the releases that `general` and `nodes` (the node controllers) choose.
+    """Return the releases for all components and for the node controllers.
 
-    `option` overrides.
-
-    If the two versions differ, a gate of `general` or `option` applies to those that have it.
-    Raises InputError.
+    `option` overrides `general` and `nodes`. If the two versions differ, a gate of `general` or
+    `option` applies to the versions that have it. Raises InputError.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):
@@ -104,7 +102,7 @@ def read_release(choice: ReleaseChoice) -> Release:
 
 
 def _last(*choices: ReleaseChoice) -> ReleaseChoice:
-    """Return the last choice of a version, or the first choice if there is none."""
+    """Return the last choice that has a version, otherwise the first choice."""
     return next((choice for choice in reversed(choices) if choice.version), choices[0])
 
 

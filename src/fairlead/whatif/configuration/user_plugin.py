@@ -1,4 +1,4 @@
-"""UserPlugins: users' scheduler plugins of a run, keyed by name.
+"""UserPlugins: the users' scheduler plugins of a run, keyed by name.
 
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
 default plugins, in every profile. If the scheduler configuration names the plugin, the
@@ -59,9 +59,9 @@ class UserPlugins:
             self._found[plugin.name] = plugin
 
     def find(self, name: str) -> UserPlugin | None:
-        """Return the plugin called `name`, None if there is none.
+        """Return the plugin `name`, None if there is none.
 
-        Raises InputError if it cannot load.
+        Raises InputError if it cannot be loaded.
         """
         if name not in self._found and name not in _TAKEN and name in installed_names():
             try:

@@ -1,4 +1,4 @@
-"""Explains a PodDisruptionBudget: what it allows now and at best, for which pods, and why."""
+"""Explains a PodDisruptionBudget: how many disruptions it allows, now and at best, and why."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[
 
 
 def _drain(limit: BudgetLimit, pods: int, is_blocked: bool) -> str:  # noqa: FBT001 - a fact
-    """Return what the budget means for a drain of a node with so many of its pods."""
+    """Return the effect of the budget on a drain of a node with `pods` of its pods."""
     if limit.is_permanent:
         return "is refused"
     if is_blocked:

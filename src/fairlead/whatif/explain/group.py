@@ -62,9 +62,9 @@ def is_about_group(
 def explain_group_of(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, options: BatchOptions
 ) -> ExplainedGroup:
-    """Return the explanation of the group that `target` names, or of the group of the pod it names.
+    """Return the explanation of a group.
 
-    Raises InputError if there is no such group.
+    `target` names the group, or a pod of it. Raises InputError if there is no such group.
     """
     config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
     cluster, composition = _look(snapshot, config)

@@ -1,8 +1,8 @@
-"""Explains a node: what is on it, what of that could leave, and what blocks its drain.
+"""Explains a node: its pods, which of them could run elsewhere, and what blocks a drain.
 
-Whether a pod could leave is decided for each pod alone: the node is cordoned, the pod is removed,
-and the scheduler places a replacement, with all other pods where they are. Whether the node can be
-drained is decided for all of them together, as `fairlead drain-plan` does.
+Whether a pod could run elsewhere is tested for each pod alone: the node is cordoned, the pod is
+removed, and the scheduler places a replacement while all other pods stay. Whether the node can be
+drained is tested for all of its pods together, as in `fairlead drain-plan`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker])
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield what is unusual about the node, and its lasting taints."""
+    """Yield the node's unusual states, and its lasting taints."""
     ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     if ready is not None and ready.status != "True":
         yield f"It is not Ready ({ready.reason or ready.status}): {ready.message or 'no message'}."
@@ -116,7 +116,7 @@ def _state(node: Node) -> Iterator[str]:
 
 
 def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
-    """Return what the pods request of what the node has."""
+    """Return a sentence with the pods' requests and the node's allocatable amounts."""
     offered = node.status.allocatable
     requested: Counter[str] = Counter()
     for pod in pods:

@@ -68,10 +68,10 @@ class Explanation:
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
-    """Return the scheduler's evaluation of a pod that does not exist yet.
+    """Return the scheduler's evaluation of a pod that does not exist.
 
-    The pod and its claims are admitted as the API server would admit them; nothing else changes.
-    Raises InputError if they are refused.
+    The pod and its claims pass admission as in the API server; nothing else changes. Raises
+    InputError if they are refused.
     """
     model = ClusterModel(snapshot, config)
     objects = list(model.objects)

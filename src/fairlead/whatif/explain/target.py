@@ -1,4 +1,4 @@
-"""The object that an explanation is about: one of a cluster, or a pod that does not exist yet."""
+"""The object to explain: one of a cluster, or a pod that does not exist."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def explain_object(
     """Return the explanation of the workload, node or budget `target`.
 
     Returns None for a pod or a pod group, which are explained as decisions of a scheduler. Raises
-    InputError for an object that does not exist, or of which there is nothing to explain.
+    InputError for an object that does not exist or cannot be explained.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
@@ -73,10 +73,9 @@ def explain_object(
 def new_pod_to_explain(
     snapshot: Snapshot, files: Sequence[str], target: str
 ) -> tuple[Snapshot, NewPods]:
-    """Return the pod that `files` describe, and `snapshot` with their other objects.
+    """Return the pod that `files` describe, and `snapshot` with the other objects of the files.
 
-    The pod is that of the Pod or workload `target`, or of the only one if `target` is "". Raises
-    InputError.
+    `target` names a Pod or workload of the files; "" means the only one. Raises InputError.
     """
     written = manifests([document for path in files for document in read(path)])
     candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]

@@ -1,4 +1,4 @@
-"""Explains a workload: its pods, why some wait, its budgets, and where one more pod would go."""
+"""Explains a workload: its pods, why some are pending, its budgets, room for one more."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
 
 
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
-    """Return why `pod` has no node, as the scheduler sees it now."""
+    """Return the scheduler's current reason why `pod` has no node."""
     model = planner.model
     gate = model.served(pod).framework.run_pre_enqueue(pod)
     if gate is not None:

@@ -24,10 +24,10 @@ _TAR: Final = slice(257, 262), b"ustar"
 
 
 def unpacked(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
-    """Yield the files in `data` with their names for messages; `data` itself if it is not packed.
+    """Yield the files in `data`, with their names for messages; if it is not packed, `data` itself.
 
-    The files of an archive are those with a name that ends in .yaml, .yml or .json, in the order of
-    their names. Raises InputError.
+    From an archive, only files that end in .yaml, .yml or .json are used, in order of their names.
+    Raises InputError.
     """
     if data[:2] == _GZIP:
         source, data = source.removesuffix(".gz"), _decompressed(source, data)

@@ -20,7 +20,7 @@ from fairlead.whatif.input.listing import Bytes
 
 # 100,000 pods have 0.6 GB as compact JSON, and 1.8 GB as kubectl indents it.
 BYTES_MAX: Final = 2 << 30
-# Called with what is counted ("bytes", "objects"), how many are read, and of how many (0: unknown).
+# Called with the unit ("bytes", "objects"), the number read, and the total (0: unknown).
 OnRead = Callable[[str, int, int], None]
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -76,7 +76,7 @@ def _content(source: str, descriptor: int, bytes_max: int, on_read: OnRead) -> B
 
 
 def _read(source: str, descriptor: int, mode: int, bytes_max: int, on_read: OnRead) -> bytes:
-    """Read `descriptor` to its end, waiting for what writes to it."""
+    """Read `descriptor` to its end, waiting for the program that writes to it."""
     chunks: list[bytes] = []
     size = 0
     is_endless = stat.S_ISCHR(mode) and not os.isatty(descriptor)
@@ -106,7 +106,10 @@ def _chunk(source: str, descriptor: int, mode: int, *, is_first: bool) -> bytes:
 
 
 def _has_writer(descriptor: int) -> bool:
-    """Wait a while for a program that opens the pipe to write, or has written and is gone."""
+    """Wait a while for a writer.
+
+    Return False if no program opens the pipe to write or has written.
+    """
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(_WRITER_AWAITED_MS))

@@ -3,7 +3,7 @@
 A path is a file, a directory (every .yaml, .yml and .json file below it, sorted) or `-` for
 standard input. Files can be compressed with gzip, and be tar archives of such files. Text is UTF-8,
 or UTF-16 with a byte order mark, as some shells on Windows write it. If the file name or the first
-character suggests JSON, that is tried first, because it parses a hundred times faster than YAML.
+character suggests JSON, JSON is tried first, because it parses a hundred times faster than YAML.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document
 
 
 def _yaml_listing(source: str, data: Bytes) -> Listing | None:
-    """Return the listing `data` in kubectl's YAML layout; None if `data` is something else."""
+    """Return the listing in `data` if it has kubectl's YAML layout, otherwise None."""
     text = decode_text(source, bytes(data))
     found = None if text.lstrip().startswith(("{", "[")) else split_listing(text)
     return None if found is None else Listing(found[0], [*map(msgspec.Raw, found[1])])
 
 
 def _with_listing(document: Document) -> Document:
-    """Return `document` as a listing if it is a List, for example one written in YAML.
+    """Return `document` as a listing if it is a List, such as one in YAML.
 
     Objects kept as texts take less time and memory, even if they were decoded before.
     """

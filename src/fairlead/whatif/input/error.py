@@ -37,7 +37,7 @@ class InputError(ValueError):
 
     @classmethod
     def of_decode(cls, source: str, cause: DecodeError) -> InputError:
-        """Return the error for an object whose fields do not have the types of its kind."""
+        """Return the error for an object with a field of the wrong type."""
         object_name = f"{cause.kind} {cause.name}"
         return cls(source, cause.problem, object_name=object_name, field=cause.field)
 

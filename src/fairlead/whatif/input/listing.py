@@ -40,10 +40,7 @@ _decode: Final = msgspec.json.Decoder(_List).decode
 
 
 def split(data: Bytes) -> Listing | None:
-    """Return the listing `data`.
-
-    None if it is something else, which must be decoded to be reported.
-    """
+    """Return the listing in `data`; None if it is not one and must be decoded."""
     if not data[:_START_BYTES].lstrip().startswith(b"{"):
         return None
     try:

@@ -22,9 +22,9 @@ class BudgetResult(StrEnum):
 class BudgetOutcome:
     """The effect of a change on one budget.
 
-    These count covered pods: `displaced` were preempted or evicted, `delayed` were evicted after a
-    refusal, `blocked` could not be evicted until the end, `breaches` were displaced in violation of
-    the budget.
+    The counts are of covered pods: `displaced` were preempted or evicted, `delayed` were evicted
+    after a refusal, `blocked` could not be evicted at all, `breaches` were displaced in violation
+    of the budget.
     """
 
     pdb: str

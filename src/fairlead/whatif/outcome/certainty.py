@@ -1,8 +1,8 @@
-"""Certainty: which outcomes of a change hold for every seed, and which are a matter of chance.
+"""Certainty: which outcomes of a change occur with every seed, and which depend on the seed.
 
 A seed decides ties between nodes with equal scores, failures chosen at random, and the order of
-objects that arrive at one instant. Each row counts the seeds in which something happens, and gives
-the least, the median, the 90th percentile and the most of its amount over those seeds.
+objects that arrive at one instant. Each row counts the seeds with an outcome, and has the minimum,
+median, 90th percentile and maximum of its amount over those seeds.
 
     what                          seeds    least  median  90%  most
     deploy/shop/web pending       50/50        4       4    4     4    certain
@@ -39,7 +39,7 @@ class SeedOutcome:
 class CertaintyRow:
     """One outcome: `what` happens to `subject` in `seeds` of `total` seeds.
 
-    The amounts are pods, or seconds for times; a verdict has none.
+    The amounts are numbers of pods or seconds; a verdict has no amount.
     """
 
     subject: str
@@ -60,7 +60,7 @@ class CertaintyRow:
 
 
 def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
-    """Return what is counted of one seed's answer."""
+    """Return the outcomes to count in the answer for one seed."""
     counts = {
         (str(one.workload), name): count
         for one in effect.workloads

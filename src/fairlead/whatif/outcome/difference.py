@@ -54,9 +54,9 @@ class PodUpdate:
 
 @dataclass(frozen=True, slots=True)
 class NotCreated:
-    """A displaced pod that its workload still wants, but had not created again at the end.
+    """A displaced pod that its workload still wants, but had not recreated at the end.
 
-    `waits_for` is the pod that its StatefulSet has to get ready first, "" if there is none.
+    `waits_for` is the pod that its StatefulSet must make ready first, "" if there is none.
     """
 
     pod: PodEnd
@@ -68,13 +68,13 @@ class Difference:
     """What happens with the change but not without it.
 
     `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
-    deleted, and nothing replaces them; `not_created` ones have a workload that still wants them.
-    `removed` pods were deleted for another reason, such as a smaller number of replicas or with the
-    node that they belong to, including those that a finalizer still holds. `reallocated` are the
-    resources whose requested total changes. `displaced` pods, each listed once, were preempted or
-    evicted; they may run again on another node. `quiet` counts additional pods on failed nodes.
-    `recovered_after` is the time from the change until the last affected pod ran again; None if
-    some are still pending, deleted, or down with their nodes.
+    deleted, and nothing replaces them; `not_created` pods are still wanted by their workload.
+    `removed` pods were deleted for another reason, such as fewer replicas or the deletion of their
+    node; some may still exist because of a finalizer. `reallocated` are the resources whose
+    requested total changes. `displaced` pods, each listed once, were preempted or evicted; they may
+    run again on another node. `quiet` counts additional pods on failed nodes. `recovered_after` is
+    the time from the change until the last affected pod ran again; None if some are still pending,
+    deleted, or down with their nodes.
     """
 
     placed: tuple[PodEnd, ...]
@@ -163,7 +163,7 @@ def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
 
 
 def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCreated]:
-    """Those of the `lost` pods that their workloads lack at the end of the run `changed`."""
+    """Return those of the `lost` pods that their workloads lack at the end of the run `changed`."""
     by_workload: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
     for pod in lost:
         if pod.workload in changed.workloads:
@@ -307,7 +307,7 @@ def _same_workload(pod: PodEnd) -> Hashable:
 
 
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
-    """Return the resources whose total requests differ, in the order of tables."""
+    """Return the resources whose total requests differ, in the order of the tables."""
     before = {one.resource: one.requested for one in without.allocations}
     return tuple(
         one.resource for one in changed.allocations if one.requested != before.get(one.resource, 0)

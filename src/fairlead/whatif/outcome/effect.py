@@ -17,8 +17,8 @@ class Effect:
     """Two runs and all differences between them.
 
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
-    `errors` are failures of controllers; only those that the change causes. `drain` is what
-    `kubectl drain` needs for the drained nodes, and what it refuses.
+    `errors` are failures of controllers; each list has only entries that the change causes. `drain`
+    has the flags that `kubectl drain` needs for the drained nodes, and its refusals.
     """
 
     without: RunOutcome

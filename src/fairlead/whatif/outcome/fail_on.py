@@ -8,8 +8,8 @@
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: first three only)
     SHARE      = 80% of the wanted pods, or a number of pods: fewer were ready at some time
 
-Texts must match completely; `*` stands for any characters and `?` for one character. A missing
-label equals nothing and differs from everything. `loop` holds if any pods are displaced repeatedly.
+Texts must match completely; `*` matches any characters and `?` one character. A missing label
+satisfies `!=` but not `=`. `loop` holds if any pods are displaced repeatedly.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LOOP: Final = "loop"
 def _undrained(effect: Effect) -> list[str]:
     """Return what was not drained.
 
-    The pods that could not be evicted, nodes with an unfinished rolling drain, and those that
-    kubectl refuses.
+    These are pods that could not be evicted, nodes whose rolling drain is unfinished, and nodes
+    that kubectl refuses to drain.
     """
     pods = [f"{one.pod.key} on {one.pod.node}" for one in effect.changed.undrained]
     named = {one.pod.node for one in effect.changed.undrained}
@@ -85,7 +85,7 @@ class FailCondition(Protocol):
         ...
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the reasons why the condition holds for `effect`; empty if it does not hold."""
+        """Return the reasons why the condition is true for `effect`; empty if it is false."""
         ...
 
 
@@ -98,12 +98,12 @@ class ConditionResult:
 
     @property
     def holds(self) -> bool:
-        """Whether the condition holds; if so, the what-if fails."""
+        """Return whether the condition is true; if so, the what-if fails."""
         return bool(self.evidence)
 
 
 def check(condition: FailCondition, effect: Effect) -> ConditionResult:
-    """Return whether `condition` holds for `effect`."""
+    """Return whether `condition` is true for `effect`."""
     return ConditionResult(condition.text, tuple(condition.evidence(effect)))
 
 
@@ -157,7 +157,7 @@ class FailOnCount:
     number: int
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the pods of the list, or a sentence if the condition holds for an empty list."""
+        """Return the pods of the list, or a sentence if the condition is true for an empty list."""
         pods = _LISTS[self.name](effect)
         if not _ORDERS[self.operator](len(pods), self.number):
             return []
@@ -171,7 +171,7 @@ class FailOnFlag:
     text: str
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the pods, nodes, budgets or loops for which the condition holds."""
+        """Return the pods, nodes, budgets or loops for which the condition is true."""
         return _FLAGS[self.text](effect)
 
 

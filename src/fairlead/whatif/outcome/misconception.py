@@ -30,7 +30,7 @@ from fairlead.whatif.outcome.run_outcome import PdbBreach
 
 # prefixes of eviction reasons that do not take disruption budgets into account
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
-# A shorter zone state is only a transition to the next one.
+# A shorter zone state is only a transition to the next state.
 LASTING: Final = seconds(60)
 # The number usually quoted: the tolerationSeconds that admission adds to pods by default.
 DEFAULT_TOLERATION: Final = seconds(TOLERATION_SECONDS_DEFAULT)
@@ -60,7 +60,7 @@ def misconceptions(
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """The facts of a run that started at `start`; one method for each belief."""
+    """The facts of a run that started at `start`; there is one method for each belief."""
 
     outage: OutageOutcome
     config: NodeLifecycleConfig
@@ -107,7 +107,7 @@ class _Evidence:
         )
 
     def slow(self) -> Misconception | None:
-        """Yield a note if failed nodes came back before the rate limit let them be tainted."""
+        """Yield a note if failed nodes returned before the rate limit allowed their taints."""
         tainted = {turn.node for turn in self.outage.turns}
         waited = Counter(
             one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted
@@ -222,7 +222,7 @@ class _Evidence:
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Return those of a zone's `changes` that begin a long stay in `state`."""
+    """Return the `changes` of a zone to `state` that were not short transitions."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:

@@ -45,7 +45,7 @@ class NodePoolOutcome:
 
     @property
     def differs(self) -> bool:
-        """Whether the change affects its nodes or what its pods request."""
+        """Return whether the change affects the pool's nodes or its pods' requests."""
         return (
             self.nodes != self.nodes_without
             or self.is_cordoned_anew

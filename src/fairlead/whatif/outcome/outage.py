@@ -188,7 +188,7 @@ class OutageOutcome:
 
     `concerned` is the number of pods on nodes out of service. At the end, `replaced` of them run as
     new pods, `back_with_node` run again on the returned node, and the rest are `lost`. `preempted`
-    are other pods, preempted by replacements. First and last instants are None if there was no such
+    are other pods that replacements preempted. First and last instants are None without such an
     event.
     """
 

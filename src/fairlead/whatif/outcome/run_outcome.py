@@ -1,7 +1,7 @@
 """RunOutcome: the outcome of one run, as values that do not depend on how long the run took.
 
-A pod that replaces an evicted pod has the evicted pod's name here, so that both count as one pod
-that moved.
+A pod that replaces an evicted pod is listed under the evicted pod's name, so both count as one
+moved pod.
 """
 
 from __future__ import annotations

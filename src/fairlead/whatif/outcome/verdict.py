@@ -344,7 +344,7 @@ def _keys(pods: Iterable[PodEnd]) -> list[str]:
 
 
 def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
-    """Return `3 pods of deploy/store/web`, `5 pods of 2 workloads`, or the name of a single pod."""
+    """Return a text such as `3 pods of deploy/store/web`, or the name of a single pod."""
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:
         return str(refs[0])

@@ -23,9 +23,9 @@ class WorkloadEffect:
     """What a change does to one workload; counts are pods.
 
     `readiness` describes the run with the change. `reasons` say why `pending` pods wait, most
-    frequent first. `by` are the workloads that preempted pods, and the causes of evictions. `down`
-    pods were on failed nodes and do not run again, `undrained` pods could not be evicted. `budgets`
-    are the outcomes of the budgets that cover its displaced or undrained pods.
+    frequent first. `by` lists the workloads that preempted pods, and the causes of evictions.
+    `down` pods were on failed nodes and do not run again, `undrained` pods could not be evicted.
+    `budgets` are the outcomes of the budgets that cover its displaced or undrained pods.
     """
 
     workload: WorkloadRef
@@ -192,7 +192,7 @@ def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEff
 
 
 def _unchanged(tally: _Tally) -> WorkloadReadiness:
-    """Return the readiness of a workload whose pods cannot be drained and did not change."""
+    """Return the readiness of a workload with undrained pods and no other changes."""
     ready = tally.counts["undrained"]
     return WorkloadReadiness(
         wanted=ready, before=ready, lowest=ready, lowest_for=None, at_end=ready

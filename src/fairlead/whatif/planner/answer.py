@@ -1,6 +1,6 @@
-"""PlanAnswer: the answer of a planner as data, which text, JSON and Markdown are made from.
+"""PlanAnswer: the answer of a planner as data, the source of text, JSON and Markdown.
 
-Every list of an answer is one of its tables, so that no output can leave one out.
+All lists of an answer are its tables, so each output contains every list.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PlanTable:
 class PlanAnswer:
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
-    `kind` is the kind of the JSON; `facts` are further fields of it.
+    `kind` is the kind of the JSON object; `facts` are further fields of it.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class PlanAnswer:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
-        """Return the answer as JSON; its lists are those of the tables."""
+        """Return the answer as JSON; each table is a list in it."""
         return {
             "apiVersion": API_VERSION,
             "kind": self.kind,
@@ -80,7 +80,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return the first `most` names, and the number of further ones."""
+    """Return the first `most` names, and the number of the others."""
     rest = len(names) - most
     shown = ", ".join(names[:most])
     return f"{shown} and {rest:,} more" if rest > 0 else shown

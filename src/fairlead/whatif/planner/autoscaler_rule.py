@@ -1,7 +1,7 @@
 """AutoscalerRules: which pods keep an autoscaler from removing their node, and who can change that.
 
-The rules are those of the Cluster Autoscaler, with the flags of the one in the snapshot or its
-defaults, and Karpenter's annotation do-not-disrupt. Rules about budgets are left to BudgetRoom.
+The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
+Karpenter's annotation do-not-disrupt. BudgetRoom has the rules about budgets.
 
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
 """
@@ -52,7 +52,7 @@ _RULE_OF: Final = {
 
 
 class AutoscalerRules:
-    """The rules with the options of an autoscaler, without those that are `ignored`."""
+    """The rules for the options of an autoscaler; `ignored` rules are left out."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class AutoscalerRules:
         return Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blocker(self, node: str, pod: Pod) -> Blocker | None:
-        """The rule by which `pod` keeps `node`, None if it may move."""
+        """Return the rule by which `pod` keeps `node` from being removed, None if there is none."""
         found = self._blocker(node, pod)
         if found is None or _RULE_OF.get(found.cause) in self._ignored:
             return None

@@ -1,6 +1,6 @@
 """BudgetRoom: what disruption budgets allow now, and what they could allow at best.
 
-    blocked now        the budget allows nothing because pods that it needs are not ready
+    blocked now        the budget allows no eviction, because some of its pods are not ready
     blocked for good   even with all wanted pods ready it allows nothing (minAvailable equal to the
                        replicas, maxUnavailable 0, a percentage that rounds up to everything)
     blocked twice      several budgets select the pod, which the eviction API refuses
@@ -143,7 +143,7 @@ class BudgetRoom:
         )
 
     def _scale(self, state: BudgetState) -> int:
-        """Return the pods that the controllers want; the loaded status counts if none is known.
+        """Return the number of pods that controllers want, else that in the status.
 
         Raises BudgetError for a controller without a scale.
         """

@@ -1,4 +1,4 @@
-"""ClusterModel: a cluster whose scheduler is asked where pods go, with hypotheses that are undone.
+"""ClusterModel: places pods of a cluster with its scheduler, in hypotheses that are reverted.
 
     with model.hypothesis() as supposed:
         model.remove(pod)
@@ -89,7 +89,7 @@ class _Placed:
     pod: PodInfo
 
     def reserve(self) -> None:
-        """Reserve again what `unreserve` released."""
+        """Repeat the reservations that `unreserve` released."""
         for plugin in self.framework.reserve:
             plugin.reserve(self.placement.state, self.pod, self.placement.node.name)
 
@@ -246,15 +246,15 @@ class ClusterModel:
         return self._world.store
 
     def create(self, manifest: Json) -> ApiObject:
-        """Create an object as a user of the API server would; returns its view.
+        """Create an object like a user of the API server; return its view.
 
-        The cluster does not see it. Raises ApiError if the store or admission refuses it.
+        The scheduler does not receive it. Raises ApiError if the store or admission refuses it.
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
 
     def count_quotas(self, namespace: str) -> bool:
-        """Count what the quotas of `namespace` have in use; return whether there are any."""
+        """Count the usage of the quotas in `namespace`; return whether there are any."""
         quotas = list(self._world.store.storage.items(RESOURCE_QUOTA, namespace))
         for quota in quotas:
             meta = quota["metadata"]
@@ -318,7 +318,7 @@ class ClusterModel:
         placed = self._placed.pop(pod.id, None)
         known = self.cluster.pods[pod.key]
         node = self.table.find(self.cluster.node_of(known))
-        # Two pods can share a host port, which removing one of them frees.
+        # Two pods can share a host port; removing one of them frees it.
         ports = dict(node.used_ports) if node is not None and pod.shape.host_ports else None
         self.cluster.apply(ObjectDeleted(known.pod))
         if placed is not None:
@@ -340,7 +340,7 @@ class ClusterModel:
         self._undo.append(lambda: self.cluster.apply(ObjectDeleted(added)))
 
     def put_node(self, node: Node) -> None:
-        """Add a node, or replace one by another version of it; its pods stay."""
+        """Add a node, or replace the one of the same name; its pods stay."""
         before = self.table.find(node.metadata.name)
         old = None if before is None else before.node
         self.cluster.apply(ObjectChanged(node))
@@ -373,7 +373,9 @@ def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
 
 
 def moves_with_drain(pod: PodInfo) -> bool:
-    """Return whether a drain evicts `pod`: not a pod of a DaemonSet, a static, or a finished one.
+    """Return whether a drain evicts `pod`.
+
+    Pods of DaemonSets, static pods and finished pods are not evicted.
 
     upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go
     """

@@ -9,8 +9,8 @@
                   another, so that each pod moves once (`plan_drains`); a node that fails here stays
 
 Chosen nodes are cordoned before they are drained; otherwise the scheduler, which prefers empty
-nodes, would fill those that are to go next. The result is what these orders find, not proven to be
-the most nodes; `most` is an upper limit that is proven.
+nodes, would fill those that are removed next. The result is the best of these orders, not
+necessarily the largest possible number of nodes; `most` is a proven upper limit.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """DrainPlanner: whether nodes can be emptied, what blocks them, and where their pods go.
 
-All commands that drain use it: `drain-plan` and `upgrade-check` name the nodes, `consolidate` and
-`size` choose them. A node is emptied in three steps:
+`drain-plan` and `upgrade-check` use it for given nodes, `consolidate` and `size` for nodes that
+they choose. A node is emptied in three steps:
 
-    1  rules      does a budget refuse an eviction, now or for good?
+    1  rules      does a budget refuse an eviction, now or always?
     2  room       sums over columns: is there room for the node's requests at all?
     3  placement  the scheduler places a replacement of each pod, in the order of its queue
 
-Step 2 only rules out; a node can be emptied if and only if step 3 finds a node for every pod. Pods
-that are moved stay moved, so nodes that are emptied one after another are emptied together.
+Step 2 can only exclude a node; a node can be emptied if and only if step 3 finds a node for every
+pod. Moved pods stay on their new nodes, so all nodes emptied one after another can be empty at the
+same time.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class BlockCause(StrEnum):
 class Blocker:
     """What keeps `node` from being emptied: the pod, the cause, and who can remove the cause.
 
-    `owner` is the object to change (`pdb/shop/web`), `why` a sentence, and `edit` a command or a
-    change that removes the cause, "" if none is known.
+    `owner` is the object to change (`pdb/shop/web`), `why` is a sentence, and `edit` is a command
+    or change that removes the cause, "" if none is known.
     """
 
     node: str
@@ -95,10 +96,10 @@ class PlannedDrain:
 
 
 class DrainPlanner:
-    """Empties nodes of `model`, whose budgets are `budgets`."""
+    """Empties nodes of `model`, with the disruption budgets `budgets`."""
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
-        """Plan in `model`; what is emptied stays so until the model reverts it."""
+        """Plan in `model`; emptied nodes stay empty until the model is reverted."""
         self.model = model
         self.budgets = budgets
 
@@ -108,15 +109,15 @@ class DrainPlanner:
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
     def budget_blockers(self, node: str) -> list[Blocker]:
-        """Return the evictions from `node` that budgets refuse, now or for good."""
+        """Return the evictions from `node` that budgets refuse, now or always."""
         found = (self._budget_blocker(node, pod) for pod in self.evicted(node))
         return [one for one in found if one is not None]
 
     def empty(self, node: str, *, with_remedy: bool = False) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods; on failure nothing changes.
 
-        Returns the first pod that finds no place, `with_remedy` with a change that would give it
-        one. Budgets are not consulted.
+        Returns the first pod that fits no other node, `with_remedy` together with a change that
+        would help. Budgets are not checked.
         """
         model = self.model
         pods = self.evicted(node)
@@ -181,9 +182,9 @@ class DrainPlanner:
         return _exhausted(node, pod, limits[0])
 
     def _remedy(self, node: str, pod: PodInfo) -> str:
-        """The smallest change that gives `pod` a place: of the pod, of a node, or one more node.
+        """Return the smallest change that gives `pod` a node, "" if none is found.
 
-        "" if none is found.
+        It changes the pod or a node, or adds a node.
         """
         served = self.model.served(pod)
         diagnosis = find_nodes_that_fit(served.plans, pod).diagnosis()
@@ -219,7 +220,7 @@ def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
 
 
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Blocker:
-    """Return the blocker for a budget that allows nothing now; with the edit that would help."""
+    """Return the blocker for a budget that allows no eviction now, with a remedy."""
     owner = f"pdb/{limit.key}"
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"

@@ -1,4 +1,4 @@
-"""drain-plan: an order for draining given nodes, what blocks some, how many at once, how long.
+"""drain-plan: in which order to drain nodes, what blocks some, how many at once, how long.
 
     1  rules      nodes with an eviction that a budget refuses are blocked
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
@@ -54,7 +54,10 @@ class DrainPlan:
 
     @property
     def best(self) -> DrainRun | None:
-        """The fastest safe run, of equals the one with fewer nodes at once; None if none is."""
+        """Return the fastest safe run, with fewer nodes at once if several are equal.
+
+        None if none is safe.
+        """
         safe = [run for run in self.runs if run.is_safe and run.took is not None]
         return min(safe, key=lambda run: (run.took or 0, run.pace.at_once), default=None)
 
@@ -67,9 +70,9 @@ class DrainPlan:
 def plan_drains(
     planner: DrainPlanner, nodes: Sequence[str], progress: Progress, *, return_again: bool = False
 ) -> DrainPlan:
-    """Plan the drain of `nodes`; the model is left as it was.
+    """Plan the drain of `nodes`; the model is unchanged afterwards.
 
-    They stay away, unless they `return_again`.
+    The nodes stay out of service unless they `return_again`.
     """
     plan = DrainPlan(tuple(nodes))
     model = planner.model
@@ -122,9 +125,9 @@ def run_plan(
     at_once: int | None = None,
     away: DurationNs | None = None,
 ) -> None:
-    """Simulate the plan with several numbers of nodes at once, or only `at_once`.
+    """Simulate the plan with several numbers of nodes at once, or only with `at_once`.
 
-    Nodes return after `away`, None for never. Raises InputError.
+    Nodes return after `away`; None means never. Raises InputError.
     """
     names = [drain.node for drain in plan.drains]
     if names:
@@ -208,7 +211,7 @@ def unsafe_because(run: DrainRun) -> str:
 
 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[PlanTable, ...]:
-    """Return what blocks nodes, by owner and reason, and the edits that would unblock them."""
+    """Return the tables of blocked nodes, by owner and reason, and of changes that help."""
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
         groups.setdefault((one.owner, one.cause.value, one.why), []).append(one)
@@ -242,7 +245,7 @@ def _nodes(blockers: Sequence[Blocker]) -> int:
 
 
 def pace_table(runs: Sequence[DrainRun]) -> PlanTable:
-    """Return how long the drains take with each number of nodes at once, and what they do."""
+    """Return how long the drains take, and their effects, for each number of nodes at once."""
     rows = [
         {
             "at_once": run.pace.at_once,

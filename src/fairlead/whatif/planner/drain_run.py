@@ -39,7 +39,7 @@ class DrainPace:
 
 @dataclass(frozen=True, slots=True)
 class StoppedWorkload:
-    """A workload that had no ready pod for a time (None: until the end); it wants `wanted`."""
+    """A workload with no ready pod for a time (None: until the end); it wants `wanted` pods."""
 
     workload: WorkloadRef
     wanted: int
@@ -48,10 +48,10 @@ class StoppedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class DrainRun:
-    """What came of draining `pace.at_once` nodes at a time.
+    """The result of draining `pace.at_once` nodes at a time.
 
-    `took` is the time until the last node was empty and, if it returns, back; None if some node was
-    never empty: those `unfinished`. `stopped` workloads had no ready pod for a time, `pending` pods
+    `took` is the time until the last node was empty and, if it returns, back; None if the nodes
+    `unfinished` never became empty. `stopped` workloads had no ready pod for a time, `pending` pods
     have no node at the end, `waited` evictions were refused at first by a budget, and `breaches`
     are evictions against a budget, which never happen.
     """
@@ -104,7 +104,7 @@ def run_drains(
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
-    """The first of `runs` up to one that is not safe; with more nodes at once no run is safer."""
+    """Return `runs` up to the first unsafe one; more nodes at once are never safer."""
     found = []
     for run in runs:
         found.append(run)

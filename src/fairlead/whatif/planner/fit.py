@@ -1,8 +1,8 @@
 """fit: how many more pods like a given one fit now, where they go, and what stops the next one.
 
 The pods are created one after another, as its controller would create them: admission sets their
-defaults, quotas count them, and each goes through a scheduling cycle. The first one that admission
-refuses or no node takes ends the count. Pods that wait in the snapshot are placed first.
+defaults, quotas count them, and each goes through a scheduling cycle. The count ends at the first
+pod that admission refuses or that fits no node. Pending pods of the snapshot are placed first.
 
 as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and every plugin
 """
@@ -42,9 +42,9 @@ _PROGRESS_EVERY: Final = 64
 
 @dataclass(slots=True)
 class FitResult:
-    """What came of the pods: `count` have a node, and `stop` says why the next one has none.
+    """The result for the pods: `count` have a node, and `stop` says why the next one has none.
 
-    `by_node` counts them by node in the order of first use. `refusals` are the reasons of nodes;
+    `by_node` counts them by node, in order of first use. `refusals` are the reasons of nodes;
     `refused_by` is "admission", "scheduling" or "limit". `waiting` pods of the snapshot were placed
     first, and `stuck` of them found no node. `victims` were preempted.
     """
@@ -100,9 +100,9 @@ def fit(
 def _place(
     model: ClusterModel, pod: PodInfo, result: FitResult, by_node: dict[str, int] | None = None
 ) -> Failure | None:
-    """Place `pod`, if necessary where it preempts others; returns the failure if it has no place.
+    """Place `pod`, by preemption if necessary; return the failure if it fits no node.
 
-    Ends because each repetition removes at least one pod.
+    This ends because each repetition removes at least one pod.
     """
     while True:
         decision = model.schedule(pod)

@@ -35,7 +35,7 @@ def needed_flags(pods: Iterable[PodInfo]) -> dict[str, list[str]]:
 
 
 def flag_findings(flags: dict[str, list[str]]) -> Iterator[str]:
-    """Yield a sentence about the flags that are needed, and one about what they lose."""
+    """Yield a sentence on the flags that are needed, and one on what those flags lose."""
     if flags:
         parts = (f"{flag} ({counted(len(pods), 'pod')})" for flag, pods in flags.items())
         yield f"kubectl drain needs {', '.join(parts)}."

@@ -1,7 +1,7 @@
-"""NewPods: where new pods come from: a file with a pod or a workload, or a workload of a cluster.
+"""NewPods: new pods like a pod or a workload, from a file or the cluster.
 
-The pods of a Deployment get the labels and the owner of its newest ReplicaSet, those of a
-StatefulSet the next ordinals, with claims of their own.
+The pods of a Deployment get the labels and the owner of its newest ReplicaSet. Those of a
+StatefulSet get the next ordinals, and claims of their own.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def pod_source(
 
 
 def new_pods_of(source: str, found: Manifest, inventory: Inventory) -> NewPods:
-    """Return the source of pods like those of the workload, or like the pod, `found`."""
+    """Return pods like those of the workload `found`, or like the pod `found`."""
     value, ref = found.value, found.ref
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
     if found.kind is POD:

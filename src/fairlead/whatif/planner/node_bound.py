@@ -1,13 +1,6 @@
-"""NodeBound: how few nodes could hold the pods, whatever goes where.
+"""NodeBound: a lower limit of the number of nodes for the pods, whatever their placement.
 
-    sums         for each resource, the fewest nodes whose sum covers what the pods request
-    exclusion    pods of one workload that exclude each other on a node (required anti-affinity to
-                 their own labels by hostname) need a node each
-
-Both are proofs that fewer nodes cannot do; neither proves that so many can.
-
-Example: pods request 10 cores, nodes have 4: at least 3 nodes. One workload of 5 pods with
-anti-affinity to itself: at least 5 nodes, and that binds.
+sums         for each resource, the fewest nodes whose sum covers the pods' requests
 """
 
 from __future__ import annotations
@@ -57,7 +50,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
 
 
 def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
-    """The fewest of the largest `sizes` whose sum is at least `needed`."""
+    """Return the fewest of the largest `sizes` whose sum is at least `needed`."""
     if needed <= 0:
         return NodeBound(0)
     reached = np.cumsum(np.sort(sizes)[::-1])
@@ -65,7 +58,7 @@ def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
 
 
 def _load(model: ClusterModel) -> tuple[int, list[int]]:
-    """(the number of pods that a drain would move, what they request by column)."""
+    """Return the number of pods that a drain would move, and their requests by column."""
     needed = [0] * len(model.table.allocatable)
     count = 0
     for info in model.table.nodes():

@@ -1,4 +1,4 @@
-"""NodeCopy: a new node like one of the cluster, with copies of its DaemonSet pods."""
+"""NodeCopy: a new node like one of the cluster, with copies of that node's DaemonSet pods."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _pod_on(pod: Pod, node: str) -> Pod:
 
 
 def kind_of_node(info: NodeInfo) -> NodeKind:
-    """Return what nodes of one pool have in common: labels but for places, taints, and sizes."""
+    """Return what nodes of a pool have in common: labels without places, taints, sizes."""
     labels = tuple(
         sorted(
             (key, value)

@@ -11,7 +11,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 
 TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _ZONE: Final = "topology.kubernetes.io/zone"
-# Labels by which providers mark nodes of spot capacity, and their value.
+# Labels with which providers mark nodes of spot capacity, and the labels' values.
 _SPOT_LABELS: Final = (
     (CAPACITY_TYPE, SPOT),
     ("eks.amazonaws.com/capacityType", "SPOT"),
@@ -21,7 +21,7 @@ _SPOT_LABELS: Final = (
 
 
 def node_prices(model: ClusterModel, stated: list[StatedType]) -> dict[str, float]:
-    """The price per hour of each node whose type has one in `stated`, by name."""
+    """Return the hourly price of each node whose type has a price in `stated`, by name."""
     known = {one.name: one for one in stated if one.has_price}
     found = {}
     for info in model.table.nodes():

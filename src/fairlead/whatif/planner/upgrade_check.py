@@ -1,8 +1,9 @@
 """upgrade-check: can every node be drained and replaced, one after another, with surge nodes?
 
-For each node by itself: with the surge nodes of its pool added, do its evictions pass their
-budgets, and does every pod find another place? Then the whole upgrade is simulated: so many nodes
-at a time are drained, are down for a while, and return, while the surge nodes of all pools exist.
+Each node is first checked alone: with the surge nodes of its pool added, do budgets allow its
+evictions, and does every pod fit another node? Then the whole upgrade is simulated: a given number
+of nodes at a time is drained, down for a while, and returns, while the surge nodes of all pools
+exist.
 
 A surge node is a copy of the newest open node of its pool, with the DaemonSet pods of that node.
 """
@@ -47,9 +48,10 @@ Pools = dict[str, list[NodeInfo]]
 
 
 def pools_of(model: ClusterModel, label: str) -> Pools:
-    """The nodes by pool: by their value of `label`, or of the first known label of managed pools.
+    """Return the nodes by pool.
 
-    Without such a label, nodes with equal labels (but for places), taints and sizes are a pool.
+    The pool is the value of `label`, or of the first known label of managed pools; without such a
+    label, nodes with equal labels (without places), taints and sizes are a pool.
     """
     infos = model.table.nodes()
     present = {key for info in infos for key in POOL_LABELS if key in info.labels}
@@ -88,7 +90,7 @@ def check_nodes(
     nodes: Sequence[str],
     progress: Progress,
 ) -> DrainPlan:
-    """Return whether each of `nodes` can be drained by itself, with the surge nodes of its pool."""
+    """Return whether each of `nodes` can be drained alone, with the surge nodes of its pool."""
     model, plan = planner.model, DrainPlan(tuple(nodes))
     plan.flags = needed_flags(pod for name in nodes for pod in model.node(name).pods.values())
     progress.begin("checking nodes", len(nodes))

@@ -109,7 +109,7 @@ def _state(nodes: Sequence[NodeRow]) -> Json:
 
 
 def _aligned(nodes: Sequence[NodeRow], before: Sequence[NodeRow]) -> list[NodeRow]:
-    """Return the rows of `before` in the order of `nodes`; an empty one for a new node."""
+    """Return the rows of `before` in the order of `nodes`; empty rows for new nodes."""
     by_name = {node["name"]: node for node in before}
     return [by_name.get(node["name"], {"name": node["name"]}) for node in nodes]
 

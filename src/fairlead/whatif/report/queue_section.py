@@ -46,7 +46,7 @@ class WaitingGroupRow(TypedDict, total=False):
 
 
 def queue_section(outcome: RunOutcome) -> QueueSection | None:
-    """Return the queues of `outcome`; None if jobs requested nothing."""
+    """Return the queues of `outcome`; None if jobs requested no resources."""
     offered = {one.resource: one.allocatable for one in outcome.allocations}
     resource = contended_resource(outcome.jobs, offered)
     if not resource:

@@ -1,8 +1,8 @@
 """Reduces a time line to what a screen can show, without losing peaks.
 
-Virtual time is cut into equal slices. Of each slice, the samples kept are the first and the last
-(enough for counts that only grow), and those with the most and the fewest pending and running pods.
-So even a spike of a single sample is kept.
+Virtual time is cut into equal slices. Of each slice, these samples are kept: the first and the
+last, and those with the most and the fewest pending and running pods. So even a spike of a single
+sample is kept.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _SECONDS_PER_HOUR: Final = 3600.0
 def autoscaling_outcome(
     autoscaler: ClusterAutoscaler, since: Instant, until: Instant
 ) -> AutoscalingOutcome:
-    """Return what the autoscaler did from `since` to `until`."""
+    """Return the autoscaler's actions from `since` to `until`."""
     history = autoscaler.history
     moves: list[NodeArrival | NodeDeparture] = [*history.arrivals, *history.departures]
     transitions = sorted(

@@ -79,7 +79,7 @@ def with_batch(
 
 
 def with_topology_labels(experiment: Experiment) -> Experiment:
-    """Return `experiment` with the zone and region labels on nodes that its version reads.
+    """Return `experiment` with the zone and region labels that the version reads.
 
     Kubernetes 1.16 reads failure-domain.beta.kubernetes.io/zone only; without it, all nodes of a
     current cluster would be in one zone without a name.

@@ -284,10 +284,8 @@ class ExperimentRun:
     ) -> None:
         """Create an object.
 
-        If admission rejects a namespaced object, the rejection is part of the answer.
-
-        Raises InputError for every other rejection, because other objects refer to cluster-scoped
-        ones.
+        If admission rejects a namespaced object, the rejection is part of the answer. Other
+        rejections raise InputError, because other objects refer to cluster-scoped ones.
         """
         try:
             store.create(manifest, now, write=self._world.user_write())

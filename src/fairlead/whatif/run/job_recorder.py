@@ -40,7 +40,7 @@ class JobRecorder:
     gangs: GangRecorder = field(default_factory=GangRecorder)
 
     def report(self, record: Record) -> None:
-        """Keep what `record` says about queues and gangs, then forward it."""
+        """Record the queues and gangs in `record`, then forward it."""
         match record:
             case QueueStood():
                 self.samples.append(record)

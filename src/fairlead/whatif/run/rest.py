@@ -1,7 +1,7 @@
 """Finds when the cluster came to rest without the change, and what was in progress until then.
 
-Pods of Jobs and pods without a controller are ignored, because they come and go even in a cluster
-at rest.
+Pods of Jobs and pods without a controller are ignored, because they are created and finish even in
+a cluster at rest.
 """
 
 from __future__ import annotations

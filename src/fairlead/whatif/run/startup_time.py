@@ -1,8 +1,8 @@
 """StartupTimes: how long the pods of each workload took to become ready, as a dump shows it.
 
 A pod that is Ready took from the condition PodScheduled, or its creation, to the condition Ready.
-The time of a workload is the median over its pods. Pods whose containers were restarted are left
-out, and so are times over an hour: their Ready condition changed later than at the start.
+The time of a workload is the median over its pods. Pods whose containers were restarted and times
+over an hour are left out, because there the Ready condition changed later than at the start.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """
@@ -45,7 +45,10 @@ class StartupTimes:
 
     @property
     def words(self) -> str:
-        """The times as a sentence; "" if they are kubelets' default, or there are none."""
+        """Return the times as a sentence.
+
+        "" if they are the kubelets' default or there are none.
+        """
         times = sorted(self.by_workload.values())
         if self.longest <= START_DELAY_DEFAULT:
             return ""

@@ -28,7 +28,7 @@ def wanted_pods(
     """Return the desired number of pods of each of `workloads`.
 
     A workload that is not in `store`, or has no such number, counts as wanting its existing `pods`.
-    So does a DaemonSet, because a simulation without clients does not update its status.
+    This includes DaemonSets, because a simulation without clients does not update their status.
     """
     wanted = {ref: _desired(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}

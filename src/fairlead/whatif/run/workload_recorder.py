@@ -1,4 +1,4 @@
-"""WorkloadRecorder: records when the pods of workloads come, become ready and go.
+"""WorkloadRecorder: records when workloads' pods are created, become ready and end.
 
 Pods that do not change cost nothing. The number of ready pods at the start is computed from the
 number at the end and the transitions in between.
@@ -23,7 +23,7 @@ from fairlead.whatif.outcome.workload import (
 
 
 class Step(StrEnum):
-    """The kind of a transition; LEFT: the pod is being deleted, or is gone."""
+    """The kind of a transition; LEFT means that the pod is being deleted or deleted."""
 
     CREATED = "created"
     PLACED = "placed"

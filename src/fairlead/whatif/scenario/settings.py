@@ -126,7 +126,7 @@ def autoscaling_of(
         choice = OFF
     options = AutoscaleOptions(choice, _path(folder, settings.node_groups) or "")
     found = read_autoscalers(source, initial, options, karpenter)
-    # What a scenario does not ask for is off by its author's choice.
+    # A scenario's author chooses controllers; those not chosen are off.
     return found if settings.autoscale != OFF else Autoscaling()
 
 

@@ -1,15 +1,6 @@
-"""Gangs made of a trace's pods: each gang has members of one shape and arrives in a queue.
+"""Makes gangs of a trace's pods: each gang has members of one shape and arrives in a queue.
 
-    jobs:
-      members: [2, 4, 8]             possible numbers of members, chosen at random
-      runtimes: [20m, 40m]           possible run times, chosen at random
-      queues:
-      - {name: research, weight: 2, jobs: 300}
-      - {name: production, weight: 3, jobs: 200, begins: 1h, over: 2h}
-
-Shapes of members are drawn from the pod table in proportion to their counts. Gangs of a queue
-arrive evenly spread, starting at `begins`. Each gang is a PodGroup and its pods; evicted pods are
-replaced.
+jobs:
 """
 
 from __future__ import annotations

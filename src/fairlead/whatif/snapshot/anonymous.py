@@ -1,7 +1,7 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
-Every text is replaced by its pseudonym unless a rule below keeps it because Fairlead's rules
-depend on it. What no question needs is dropped. `PUBLISHED` describes both for users.
+Every text is replaced by its pseudonym unless a rule below keeps it because Fairlead's rules depend
+on it. Fields that no question needs are removed. `PUBLISHED` describes both for users.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _QUANTITY_MAPS: Final = frozenset(
     kubeReserved systemReserved
     """)
 )
-# Whole subtrees that stay, and fields whose plain values stay.
+# Whole subtrees that are kept, and fields whose plain values are kept.
 _KEPT_SUBTREES: Final = frozenset(("attributes", "selectors", "cel"))
 _KEPT_FIELDS: Final = frozenset(
     _words("""
@@ -151,7 +151,7 @@ def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
 
 
 def _compared_keys(value: Any) -> Iterator[str]:
-    """Yield the label keys whose values some requirement compares as numbers."""
+    """Yield the label keys whose values a requirement compares as numbers."""
     if isinstance(value, list):
         for one in value:
             yield from _compared_keys(one)
@@ -283,7 +283,7 @@ class _Rewriter:
         return text
 
     def _image(self, image: str) -> str:
-        """Return an image with a tag, so that a node's images still match those of pods."""
+        """Return an image with a tag, so that a node's images still match the pods' images."""
         # upstream: pkg/scheduler/framework/plugins/imagelocality: normalizedImageName
         if not image:
             return image
@@ -292,7 +292,7 @@ class _Rewriter:
 
 
 def _is_published(key: str) -> bool:
-    """Return whether a label or annotation key is one of Kubernetes or a known vendor."""
+    """Return whether a label or annotation key belongs to Kubernetes or a known vendor."""
     prefix = key.partition("/")[0] if "/" in key else ""
     return (
         not key

@@ -98,7 +98,7 @@ LIVE_RESOURCES: Final = _resources(_RESOURCES)
 
 
 def unreadable_lines(resources: Iterable[str]) -> list[str]:
-    """Return the consequences of unreadable `resources` for an answer, one line per consequence."""
+    """Return how the unreadable `resources` affect an answer, one line per consequence."""
     consequences = {each.kind.resource: each for each in LIVE_RESOURCES}
     by_meaning: dict[str, list[str]] = {}
     for name in resources:

@@ -87,7 +87,7 @@ class Manifest:
 
     @property
     def pod(self) -> Pod:
-        """The typed view of a Pod. Raises InputError if it does not have the form of one."""
+        """The typed view of a Pod. Raises InputError if the object is not a valid Pod."""
         if isinstance(self.view, Pod):
             return self.view
         try:
@@ -145,8 +145,8 @@ def manifests(
 ) -> list[Manifest]:
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
-    `on_read` is told how many objects have been read. Raises InputError, also for an object that
-    appears twice.
+    `on_read` is called with the number of objects read so far. Raises InputError, also for an
+    object that appears twice.
     """
     found = [one for document in documents for one in _manifests(document, namespace, on_read)]
     refuse_duplicates(found)

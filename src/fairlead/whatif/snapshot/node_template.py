@@ -1,4 +1,4 @@
-"""The template of a new node: what an existing node has in common with others of its kind."""
+"""The template of a new node: the fields of an existing node that others of its kind share."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ fixed width, in the order of the segments:
 
     shop/web-6f7c    eu/web-0    web        ->        x4/x7-03    x2/x7-0    x7
 
-So names that share segments still do (a ReplicaSet and its pods), and two pseudonyms compare as
-their originals do. The segments of Kubernetes' own names (KEPT) stay as they are, and each letter
-code sorts between those of them between which its segments sort.
+So names that share segments (a ReplicaSet and its pods) share pseudonyms of segments, and two
+pseudonyms sort like their originals. The segments of Kubernetes' own names (KEPT) are not replaced;
+a letter code keeps the position of its segments among them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ORDINAL: Final = re.compile(r"(?P<name>.+)-(?P<ordinal>[0-9]+)")
 
 
 class SegmentCollector:
-    """Collects the segments of names; `replace` returns each name as it is."""
+    """Collects the segments of names; `replace` returns each name unchanged."""
 
     def __init__(self) -> None:
         """Start without segments."""
@@ -107,14 +107,14 @@ def ordinal_of(name: str, owner: str) -> str:
 
 
 def _split(name: str) -> list[str]:
-    """Return the segments of `name`; a uid, or a text that is no name, is one segment."""
+    """Return the segments of `name`; a uid, or a text that is not a name, is one segment."""
     if _UID.fullmatch(name) or not _NAME.fullmatch(name):
         return [name]
     return _SEPARATOR.split(name)[::2]
 
 
 def _code(segment: str) -> str:
-    """Return the letter code of `segment`, which decides how its pseudonyms sort among KEPT."""
+    """Return the letter code of `segment`, by its position among KEPT."""
     first = segment[:1]
     if first.isascii() and first.isdigit():
         return _DIGIT

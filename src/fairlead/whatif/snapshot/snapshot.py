@@ -57,7 +57,7 @@ def read_snapshot(
 ) -> Snapshot:
     """Return the snapshot at `path` (a file, a directory, `-` for standard input).
 
-    `bytes_max` limits the size of a file; `on_read` is told how much has been read. Raises
+    `bytes_max` limits the size of a file; `on_read` is called with the amount read so far. Raises
     InputError.
     """
     documents = read_listings(path, stdin, bytes_max, on_read)
@@ -90,7 +90,7 @@ def _without_nodes(found: list[Manifest]) -> str:
 
 
 def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> dict[str, str]:
-    """Return the annotations of a List: when the cluster was read, and what could not be read."""
+    """Return the annotations of a List: the time of reading, and unreadable resources."""
     annotations = {TAKEN_AT: format_micro_time(taken_at)}
     names = ",".join(unreadable)
     return {**annotations, UNREADABLE: names} if names else annotations

@@ -47,7 +47,7 @@ class EventRequest:
 
 
 class EventRecorder:
-    """Turns events into requests; sends nothing."""
+    """Converts events to requests; does not send them."""
 
     def __init__(self, host: str, resources: Resources) -> None:
         """`host` is the name of this machine; `resources` are keyed by kind."""
@@ -58,7 +58,7 @@ class EventRecorder:
         self._created = 0
 
     def request(self, event: RecordEvent, now: Instant) -> EventRequest | None:
-        """Return the request that writes `event`; None if nothing is to be written."""
+        """Return the request that writes `event`; None if no request is needed."""
         if event.action in _SCHEDULERS_ACTIONS:
             return self._in_series(event, now)
         return self._counted(event, now)

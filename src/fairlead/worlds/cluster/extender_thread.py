@@ -1,4 +1,4 @@
-"""ExtenderThread: calls extenders in a thread of their own, so that watches go on meanwhile.
+"""ExtenderThread: calls extenders in a separate thread, so that watches continue meanwhile.
 
 An extender that takes only names gets the pod as the API server has it; others get whole nodes too.
 """

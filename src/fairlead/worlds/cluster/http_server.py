@@ -38,7 +38,10 @@ _BEARER: Final = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """The listening socket, and the files of a certificate and its key; "" makes one."""
+    """The listening socket, and the files of a certificate and its key.
+
+    "" creates a certificate.
+    """
 
     listening: socket
     certificate_file: str = ""

@@ -70,10 +70,10 @@ _Answered = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, i
 
 @dataclass(frozen=True, slots=True)
 class WrittenEffect:
-    """What the watch must show before an outcome is reported.
+    """The state that the watch must show before an outcome is reported.
 
-    The object, or a newer one of that name, at `version` or later; with `node`, on any node; with
-    `is_deletion`, with a deletion timestamp or gone; with `is_removal`, gone.
+    That is the object, or a newer one of that name, at `version` or later; with `node`, on any
+    node; with `is_deletion`, deleted or with a deletion timestamp; with `is_removal`, deleted.
     """
 
     ref: ObjectRef
@@ -102,7 +102,7 @@ class _PodSpec(Struct):
 
 
 class _Found(Struct):
-    """The fields of an answer that tell what was written."""
+    """The fields of an answer that identify what was written."""
 
     metadata: _Meta = field(default_factory=_Meta)
     spec: _PodSpec = field(default_factory=_PodSpec)
@@ -160,7 +160,7 @@ def _bind(command: Bind, resources: Resources, jitter: Jitter) -> Steps:
     if answer.is_success:
         return bound
     if answer.status in (_CONFLICT, _INTERNAL_ERROR) and tries > 1:
-        # An earlier try, of which no answer came, may have bound the pod.
+        # An earlier attempt without an answer may have bound the pod.
         get = ApiRequest("GET", resources["Pod"].path(pod.namespace, pod.name))
         shown, _ = yield from _definite(get, jitter)
         found = _found(shown)
@@ -187,7 +187,7 @@ def _patch_status(
         ]
         kind = STRATEGIC
     elif command.conditions and resource is not None:
-        # A merge patch replaces the whole list, so the present one must be read first.
+        # A merge patch replaces the whole list, so the present list must be read first.
         get = ApiRequest("GET", resource.path(target.namespace, target.name))
         answer, _ = yield from _definite(get, jitter)
         if not answer.is_success:
@@ -298,7 +298,7 @@ def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str
 
 
 def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, Any]:
-    """Return a condition of a patch; without a transition time, the present one stays."""
+    """Return a condition for a patch; without a transition time, the present time remains."""
     condition = {
         "type": wanted.type,
         "status": wanted.status,

@@ -1,7 +1,7 @@
-"""The permissions that a running replica needs, and no more.
+"""The permissions that a running replica needs, and no others.
 
-Reading follows from what the controllers watch; writing from the requests in `perform`, the events
-and the election.
+Read permissions follow from the watches of the controllers; write permissions from the requests in
+`perform`, the events and the election.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ TAINT_EVICTION: Final = "taint-eviction"
 CONTROLLERS: Final = (SCHEDULER, BATCH, NODE_LIFECYCLE, TAINT_EVICTION)
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
-# Without these there is nothing to decide about.
+# Without these, no decision is possible.
 REQUIRED: Final = ("nodes", "pods")
 _STORAGE: Final = (
     "persistentvolumeclaims",

@@ -5,8 +5,8 @@
     3. build the engine and run it: after each update, each outcome, and when something is due
     4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
 
-The clock is the machine's time at the start plus the time that has passed since, so that neither a
-clock set forward nor one set back looks like silence of the nodes.
+The clock is the machine's time at the start plus the time passed since then, so that a change of
+the machine's clock does not make nodes look unresponsive.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ClusterRunner:
     """Runs one replica; `run` is its only entry point."""
 
     def __init__(self, options: RunnerOptions) -> None:
-        """Prepare; nothing is sent before `run`."""
+        """Prepare the runner; `run` starts it."""
         self.clock = LocalClock()
         self.election: Election | None = None
         self.engine: RunningEngine | None = None
@@ -111,7 +111,7 @@ class ClusterRunner:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is due, waiting or in flight; for tests."""
+        """Return whether no work is due, waiting or in flight; for tests."""
         world, sender, driver = self._world, self._sender, self._driver
         if world is None or sender is None or driver is None:
             return False
@@ -227,7 +227,7 @@ class ClusterRunner:
             asyncio.get_running_loop().call_soon(self._step)
 
     def _step(self) -> None:
-        """Do what is due, for one slice of time."""
+        """Do the work that is due, for one slice of time."""
         self._is_woken = False
         driver = self._driver
         if self._timer is not None:
@@ -287,7 +287,7 @@ class ClusterRunner:
             self._fail(f"internal error: {type(failure).__name__}: {failure}")
 
     def _fail(self, problem: str) -> None:
-        """End the run at once; without leadership nothing more is sent."""
+        """End the run at once; without leadership, no more requests are sent."""
         if not self._ended.is_set():
             self._problem = problem
             self._ended.set()
@@ -295,7 +295,7 @@ class ClusterRunner:
                 self._sender.stop()
 
     async def _finish(self) -> None:
-        """Let requests in flight end, within STOP_SECONDS_MAX."""
+        """Wait for requests in flight to end, at most STOP_SECONDS_MAX."""
         end = perf_counter() + STOP_SECONDS_MAX
         sender = self._sender
         while not self._problem and sender is not None and not sender.is_idle:

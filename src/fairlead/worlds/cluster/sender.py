@@ -79,7 +79,7 @@ class Sender:
         return len(self._queue) == 0
 
     def stop(self) -> None:
-        """Send nothing more; requests in flight are abandoned."""
+        """Stop sending; requests in flight are abandoned."""
         if self._timer is not None:
             self._timer.cancel()
         for task in self._tasks:
@@ -118,7 +118,7 @@ class Sender:
             self._timer = asyncio.get_running_loop().call_soon(self._pump)
 
     def _pump(self) -> None:
-        """Send what may be sent now."""
+        """Send the requests that may be sent now."""
         self._timer = None
         now = self._options.clock()
         for item, target in self._queue.take(now):
@@ -170,7 +170,7 @@ class Sender:
                 await asyncio.sleep(step)
 
     async def _write_event(self, request: ApiRequest) -> None:
-        """Write an event; one that the server does not take is dropped."""
+        """Write an event; if the server refuses it, the event is lost."""
         for number in range(1, EVENT_TRIES_MAX + 1):
             if not self._options.may_send():
                 return

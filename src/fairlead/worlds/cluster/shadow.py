@@ -43,7 +43,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class ShadowAgreement(StrEnum):
-    """How a placement compares with what a configuration would have chosen."""
+    """How a placement compares with the choice of a configuration."""
 
     EQUAL = "equal"  # one of the best nodes
     SAMPLED = "sampled"  # a feasible node with a lower score; sampling explains it
@@ -65,7 +65,7 @@ PLACEMENTS: Final = (
 
 
 class ShadowDecision(Struct, frozen=True):
-    """What one configuration would have done with a pod that got, or was nominated to, `node`.
+    """The decision of one configuration about a pod that was placed on, or nominated to, `node`.
 
     `choices` are the best nodes, at most CHOICES_MAX of `equals`. `score` and `best_score` are the
     totals of `node` and of the best ones, None if the node is infeasible. `reason` says why a node
@@ -161,7 +161,7 @@ class Shadow:
     # --- comparison ------------------------------------------------------------------------
 
     def _compare(self, new: Pod, now: Instant) -> None:
-        """Compare the placement or nomination by which `new` differs from what is known."""
+        """Compare the placement or nomination in which `new` differs from the known pod."""
         old = self.cluster.pods.get(new.key)
         if old is None or old.uid != new.metadata.uid or old.pod.spec.node_name:
             return  # not seen before, so its placement was no decision of a scheduler

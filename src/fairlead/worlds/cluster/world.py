@@ -4,9 +4,9 @@
                                         ▲                                             │
                                         └── outcomes ◀── held until seen ◀── finish ◀─┘
 
-The engine starts once every resource has been listed, with everything at once. The outcome of a
-command is reported after its effect, as in every world: it is held until a watch has shown the
-effect, or for HOLD_MAX if the watch lags.
+The engine starts once every resource has been listed, with everything at once. As in every world,
+the outcome of a command is reported after its effect: it is held back until a watch has shown the
+effect, at most for HOLD_MAX.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Outbox(Protocol):
 
 
 class ClusterWorld:
-    """Passes what reflectors see to the engine, and commands to `outbox`."""
+    """Passes the reflectors' updates to the engine, and its commands to `outbox`."""
 
     def __init__(self, reflectors: Sequence[Reflector], outbox: Outbox) -> None:
         """`reflectors` are those of all resources that the engine reads."""
@@ -58,7 +58,7 @@ class ClusterWorld:
     # --- what happened ---------------------------------------------------------------------
 
     def observe(self, updates: Sequence[ObjectUpdate]) -> None:
-        """Take in the differences that a reflector has found, after `start`."""
+        """Accept the differences that a reflector has found; called after `start`."""
         for update in updates:
             view = update.object
             if isinstance(view, Pod) and view.spec.node_name and not update.is_deleted:
@@ -70,7 +70,7 @@ class ClusterWorld:
             self._release((type(update.object).__name__, update.object.key))
 
     def start(self) -> None:
-        """Give the engine everything that the reflectors know."""
+        """Deliver all objects that the reflectors know to the engine."""
         objects = [view for one in self._reflectors for view in one.objects.values()]
         self._pending.append(ObjectsLoaded(objects))
 
@@ -81,7 +81,7 @@ class ClusterWorld:
         return nodes
 
     def finish(self, performed: Performed, now: Instant) -> None:
-        """Take in the outcome of a command."""
+        """Accept the outcome of a command."""
         effect = performed.effect
         if effect is None or self._is_seen(effect):
             self._pending.append(performed.outcome)
@@ -129,7 +129,7 @@ class ClusterWorld:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing waits for the engine, and no outcome is held."""
+        """Return whether no stimulus waits for the engine, and no outcome is held back."""
         return not self._pending and not self._held
 
     # --- held outcomes ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`fairlead explain`: why a pod is where it is, what blocks a node, what a budget allows."""
+"""`fairlead explain`: why a pod is on its node, what blocks a node, what a budget allows."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def explain(
     estimate of when the group can start, and a change that would let it start.
 
     For a workload, it prints the pods, why some are pending, the budgets, and where one more pod
-    would go; for a node, what is on it, what of that could leave, and what blocks its drain; for a
-    PodDisruptionBudget, what it allows, and for which pods.
+    would go; for a node, its pods, which of them could run elsewhere, and what blocks a drain; for
+    a PodDisruptionBudget, how many disruptions it allows, and of which pods.
 
     Try:
 

@@ -55,8 +55,8 @@ NODES_MAX = 20  # more nodes are grouped by reason
 class ExplainRequest:
     """The arguments of one explanation; `batch` is --batch-config and --batch-plugin.
 
-    The object `target` is one of a snapshot or a running cluster, or of the files `apply`, where it
-    may be "" for the only pod or workload.
+    The object `target` is in a snapshot, a running cluster, or the files `apply`; "" means the only
+    pod or workload of those files.
     """
 
     target: str
@@ -78,7 +78,7 @@ def snapshot_and_target(
     connection: ConnectionOptions,
     apply: Names,
 ) -> tuple[str | None, str]:
-    """Return what the two arguments are: the snapshot (None for a cluster) and the object.
+    """Return the meaning of the two arguments: the snapshot (None for a cluster) and the object.
 
     Raises InputError.
     """

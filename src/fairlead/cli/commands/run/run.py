@@ -278,7 +278,7 @@ def _node_lifecycle(options: ControllerOptions, release: Release) -> NodeLifecyc
 
 
 def _connection(options: ConnectionOptions, settings: ClientSettings) -> ConnectionConfig:
-    """Return the connection of the options, else that of clientConnection.kubeconfig."""
+    """Return the connection given by the options, otherwise by clientConnection.kubeconfig."""
     if settings.kubeconfig and not options.is_given:
         options = ConnectionOptions(kubeconfig=settings.kubeconfig)
     return connection_of(options)

@@ -123,7 +123,7 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
 def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
     """Return whether a displaced pod matches one of `conditions`.
 
-    None is a repeated displacement.
+    The condition None (`loop`) is true if pods are displaced repeatedly.
     """
     displaced = [one.pod for one in (*outcome.preempted, *outcome.evicted)]
     return any(

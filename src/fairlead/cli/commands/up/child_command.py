@@ -20,7 +20,7 @@ _SIGNALLED: Final = 128  # the exit code that shells report for a signal
 
 
 class ChildCommand:
-    """Runs `words` with KUBECONFIG set; does nothing without words."""
+    """Runs the command `words` with KUBECONFIG set; does nothing if `words` is empty."""
 
     def __init__(self, words: Names) -> None:
         """Raises InputError if the command does not exist."""

@@ -12,7 +12,7 @@ from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-# The components of the new cluster write their own; old ones describe other processes.
+# The components of the new cluster create their own; old ones describe other processes.
 _WRITTEN_ANEW: Final = (
     LEASE.resource,
     "events",

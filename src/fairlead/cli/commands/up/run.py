@@ -188,9 +188,9 @@ def _cluster(
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
-    """Return the snapshot that a new cluster starts with; None without one.
+    """Return the snapshot with which a new cluster starts; None if there is none.
 
-    Raises InputError, also if `log` holds a cluster already.
+    Raises InputError, also if `log` contains a cluster already.
     """
     if options.snapshot is None:
         return None

@@ -151,7 +151,7 @@ def _compare(
 
 
 def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, form: str) -> None:
-    """Print the answer; each form imports what only it needs."""
+    """Print the answer; each format is imported only if it is needed."""
     match form:
         case "json":
             print_bytes(encode_result(whatif_result(answer, results, label)))
