@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Annotated, Final, Literal
+from dataclasses import replace
+from typing import Final, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError
 
-from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions
+from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions, ComparisonOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
-from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.plan_answer import print_plan
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_failure import Failures
@@ -23,40 +23,6 @@ from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
 
 OPTION: Final = "--change"
 DEFAULT: Final = "default scheduler"
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class ComparisonOptions:
-    """The options that ask for several answers, side by side."""
-
-    change: Annotated[
-        Names,
-        repeatable(
-            "NAME:OPTIONS",
-            "One of several alternatives to compare, with its own change: "
-            "'b:--drain pool=old --max-unavailable 1'.",
-        ),
-    ] = ()
-    against_snapshot: Annotated[
-        str | None, named("FILE", "Ask the same of another snapshot, and compare the answers.")
-    ] = None
-    against_config: Annotated[
-        str | None,
-        named(
-            "FILE",
-            "Ask the same with another current KubeSchedulerConfiguration, and compare the "
-            "answers.",
-        ),
-    ] = None
-
-    @property
-    def is_given(self) -> bool:
-        """Whether several answers are asked for."""
-        return bool(self.change or self.against_snapshot or self.against_config)
-
-
-NO_COMPARISON: Final = ComparisonOptions()
 
 
 def parse_alternatives(texts: Names) -> dict[str, ClusterChange]:

@@ -6,8 +6,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairlead.cli.commands.whatif.alternatives import NO_COMPARISON, ComparisonOptions
-from fairlead.cli.commands.whatif.options import DEFAULT_RUN, NO_CHANGES, ChangeOptions, RunOptions
+from fairlead.cli.commands.whatif.options import (
+    DEFAULT_RUN,
+    NO_CHANGES,
+    NO_COMPARISON,
+    ChangeOptions,
+    ComparisonOptions,
+    RunOptions,
+)
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions

@@ -229,5 +229,37 @@ class RunOptions:
     ] = "1m"
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """The options that ask for several answers, side by side."""
+
+    change: Annotated[
+        Names,
+        repeatable(
+            "NAME:OPTIONS",
+            "One of several alternatives to compare, with its own change: "
+            "'b:--drain pool=old --max-unavailable 1'.",
+        ),
+    ] = ()
+    against_snapshot: Annotated[
+        str | None, named("FILE", "Ask the same of another snapshot, and compare the answers.")
+    ] = None
+    against_config: Annotated[
+        str | None,
+        named(
+            "FILE",
+            "Ask the same with another current KubeSchedulerConfiguration, and compare the "
+            "answers.",
+        ),
+    ] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether several answers are asked for."""
+        return bool(self.change or self.against_snapshot or self.against_config)
+
+
 NO_CHANGES: Final = ChangeOptions()
 DEFAULT_RUN: Final = RunOptions()
+NO_COMPARISON: Final = ComparisonOptions()

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from fairlead.cli import exit_code
-from fairlead.cli.commands.whatif.alternatives import (
+from fairlead.cli.commands.whatif.options import (
     NO_COMPARISON,
+    ChangeOptions,
     ComparisonOptions,
-    print_comparison,
+    RunOptions,
 )
-from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
@@ -142,6 +142,8 @@ def _compare(
     ):
         if is_given:
             raise InputError(option, "is about one answer; ask for each alternative alone")
+    from fairlead.cli.commands.whatif.alternatives import print_comparison
+
     snapshot = _read(request)
     with ProgressBar() as progress:
         differs = print_comparison(
