@@ -68,9 +68,9 @@ def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
 def already_exists(
     kind: Kind, namespace: str, name: str, *, terminating: bool = False, is_generated: bool = False
 ) -> ApiError:
-    """Return ApiError 409: the name is taken; `terminating`: by an object that is being deleted.
+    """Return ApiError 409: the name is taken (if `terminating`, by a terminating object).
 
-    `is_generated`: the client set generateName, whether or not it also set a name.
+    `is_generated` means that the client set generateName, with or without a name.
     """
     # upstream: registry/generic/registry/store.go:Create, rest/create.go:CheckGeneratedNameError
     message = f"{kind.resource} {quoted(name)} already exists"

@@ -94,7 +94,7 @@ def with_nominated_verdicts(
 ) -> Codes:
     """Return `codes` with the verdicts on nodes with nominated pods.
 
-    The same array if there are none.
+    Returns `codes` itself if there are none.
     """
     nominator = plans.framework.nominator
     if not nominator:

@@ -61,7 +61,7 @@ class ControllerEnvironment:
 
 
 def served_environment() -> ControllerEnvironment:
-    """Return the environment for a cluster with API clients: all is written, nothing is missing."""
+    """Return the environment for a cluster with API clients: all statuses are written."""
     return ControllerEnvironment(
         events=Events(),
         pod_factory=ServedPodFactory(),

@@ -87,6 +87,6 @@ def content_security_policy(style: str, scripts: tuple[str, ...]) -> str:
 
 
 def source_hash(text: str) -> str:
-    """CSP's name for an inline script or style of exactly this text."""
+    """Return the hash by which a CSP allows an inline script or style with this text."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -146,7 +146,7 @@ _NO_OPTIONS: Final = DeleteOptions(Deletion(), dry_run=False)
 
 
 def delete_options(scope: RequestScope) -> DeleteOptions:
-    """Reads DeleteOptions from the body, else from the query. Raises ApiError."""
+    """Read DeleteOptions from the body, otherwise from the query. Raises ApiError."""
     if not scope.request.body and not scope.request.query:
         return _NO_OPTIONS
     raw = _body_options(scope) if scope.request.body else _query_options(scope.request)

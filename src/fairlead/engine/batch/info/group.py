@@ -66,7 +66,7 @@ class GroupInfo:
 
 
 def group_info(group: PodGroup) -> GroupInfo:
-    """Convert `group`, of any API."""
+    """Convert the PodGroup `group`, of any supported API, to a GroupInfo."""
     meta, spec = group.metadata, group.spec
     created, api_group = meta.creation_timestamp, group.api_version.rpartition("/")[0]
     return GroupInfo(

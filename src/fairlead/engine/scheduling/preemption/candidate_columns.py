@@ -70,7 +70,7 @@ class CandidateColumns:
         return found
 
     def candidate(self, row: int) -> Candidate:
-        """Return the candidate in `row`; the row must be one."""
+        """Return the candidate of `row`; the row must have one."""
         return self._candidates[row]
 
     def answer(self, row: int) -> Candidate | Status:

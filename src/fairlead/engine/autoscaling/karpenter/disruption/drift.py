@@ -21,7 +21,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class Drift:
-    """Disrupts one drifted node at a time, at any price, without validation."""
+    """Disrupts one drifted node at a time, without comparing prices and without validation."""
 
     name = "drift"
     reason = DRIFTED
