@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -38,6 +38,14 @@ SNAPSHOT_HELP: Final = (
 JOB_HELP: Final = (
     "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs (default: 5s), "
     "or forever; the annotation fairlead.dev/run-duration takes precedence."
+)
+
+AUTOSCALE_HELP: Final = (
+    "Add and remove simulated nodes as Cluster Autoscaler does; auto: if the snapshot has one."
+)
+GROUPS_HELP: Final = (
+    "Cluster Autoscaler's node groups (default: groups found by the labels of the snapshot's "
+    "nodes, or else one group of 1 to 100 nodes for each zone)."
 )
 
 
@@ -77,6 +85,10 @@ def up(
         ),
     ] = False,
     job_duration: Annotated[str, named("DURATION", JOB_HELP)] = "5s",
+    autoscale: Annotated[
+        Literal["off", "auto", "cluster-autoscaler"], Parameter(help=AUTOSCALE_HELP)
+    ] = "off",
+    node_groups: Annotated[str, named("FILE", GROUPS_HELP)] = "",
     detach: Annotated[
         bool,
         Parameter(
@@ -118,6 +130,7 @@ def up(
     from fairlead.cli.commands.up.options import UpOptions
     from fairlead.cli.commands.up.run import serve
     from fairlead.whatif.configuration.admission import read_limited_resources
+    from fairlead.whatif.configuration.autoscaling import AutoscaleOptions
     from fairlead.whatif.configuration.release import read_release
 
     file = admission_control_config_file
@@ -136,6 +149,7 @@ def up(
         paused=paused,
         without=without,
         job_duration=job_duration,
+        autoscale=AutoscaleOptions(autoscale, node_groups),
         command=command,
         client_certificates=client_certificates,
         release=read_release(release.choice),

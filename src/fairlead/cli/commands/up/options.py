@@ -13,6 +13,7 @@ from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.parameter import Names
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.configuration.autoscaling import NO_AUTOSCALING, OFF, AutoscaleOptions
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.decision_log import Logging
@@ -49,6 +50,7 @@ class UpOptions:
     logging: Logging | None = None
     limited: tuple[LimitedResource, ...] = ()
     snapshot: str | None = None
+    autoscale: AutoscaleOptions = NO_AUTOSCALING
 
     def check(self) -> None:
         """Raise InputError for invalid options; nothing is written or opened."""
@@ -66,6 +68,8 @@ class UpOptions:
                 raise InputError("--without", problem, object_name=name)
         self.job_time  # noqa: B018 - raises
         self._check_users()
+        if self.autoscale.autoscale == OFF and self.autoscale.node_groups:
+            raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair, new_client, new_server
 from fairlead.apiserver.error import ApiError
@@ -29,6 +31,8 @@ from fairlead.cli.commands.up.listener import (
 from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.engine.configuration.release import CURRENT
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.configuration.autoscaling import OFF
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
@@ -36,6 +40,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
 from fairlead.worlds.local.bootstrap.nodes import ZONE
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+from fairlead.worlds.local.control_plane import OBSERVED
 from fairlead.worlds.local.data_dir import (
     ADDRESS,
     DataDir,
@@ -46,6 +51,9 @@ from fairlead.worlds.local.data_dir import (
 )
 from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
 from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
+
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 
 
 def serve(options: UpOptions) -> int:
@@ -169,6 +177,7 @@ def _cluster(
         logging=options.logging,
         limited=options.limited,
         objects=() if snapshot is None else objects_of_cluster(snapshot),
+        engine=replace(OBSERVED, autoscaler=_autoscaler(options, snapshot, clock.now())),
     )
     is_new = log is None or log.is_empty
     try:
@@ -185,6 +194,18 @@ def _cluster(
         # The log was just read, and it is the only outside input.
         name = str(options.data_dir)
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
+
+
+def _autoscaler(
+    options: UpOptions, snapshot: Snapshot | None, now: Instant
+) -> ClusterAutoscalerConfig | None:
+    """Return Cluster Autoscaler's configuration, None if it does not act. Raises InputError."""
+    if options.autoscale.autoscale == OFF:
+        return None
+    # Imported only where it runs: most clusters have no autoscaler.
+    from fairlead.cli.commands.up.node_groups import autoscaler_config
+
+    return autoscaler_config(options.autoscale, options.nodes, options.zones, snapshot, now)
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:

@@ -1,0 +1,57 @@
+"""The node groups of `fairlead up --autoscale`: of a file, of a snapshot, or one for each zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.configuration.autoscaling import (
+    CLUSTER_AUTOSCALER,
+    AutoscaleOptions,
+    read_autoscaling,
+)
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.node_template import node_template
+from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.worlds.local.bootstrap.nodes import ZONE, node_manifests
+
+LARGEST: Final = 100
+
+
+def autoscaler_config(
+    options: AutoscaleOptions, nodes: int, zones: int, snapshot: Snapshot | None, now: Instant
+) -> ClusterAutoscalerConfig | None:
+    """Return Cluster Autoscaler's configuration, None if it does not act. Raises InputError.
+
+    Without a file and a snapshot, the nodes of a zone are a group of 1 to 100 nodes.
+    """
+    if snapshot is not None:
+        return read_autoscaling(options, snapshot.manifests).config
+    created = list(node_manifests(nodes, zones, now))
+    if options.autoscale == CLUSTER_AUTOSCALER and not options.node_groups:
+        return ClusterAutoscalerConfig(tuple(_groups_by_zone(created)))
+    return read_autoscaling(options, manifests([Document("--nodes", created)])).config
+
+
+def _groups_by_zone(nodes: Iterable[Json]) -> Iterable[NodeGroupSpec]:
+    groups: dict[str, NodeGroupSpec] = {}
+    for node in nodes:
+        zone = _zone(node)
+        if zone not in groups:
+            groups[zone] = NodeGroupSpec(
+                id=zone,
+                minimum=1,
+                maximum=LARGEST,
+                labels={ZONE: zone},
+                template=node_template(node),
+            )
+    return groups.values()
+
+
+def _zone(node: Mapping[str, Any]) -> str:
+    return str(node["metadata"]["labels"][ZONE])
