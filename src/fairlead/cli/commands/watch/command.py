@@ -29,10 +29,10 @@ def watch(
 ) -> int:
     """Ask what-if questions again as a cluster changes, and serve the answers.
 
-    Each question is what `fairlead whatif` is asked with. The cluster is read once in every
-    interval, and the questions are asked again if it has changed. The answers are served as a page
-    (/), as JSON (/answers) and as Prometheus metrics (/metrics), to clients that send the token: as
-    a bearer token, or as ?token= in the address.
+    Each question consists of options of `fairlead whatif`. The cluster is read once per interval,
+    and the questions are answered again if it has changed. The answers are served as a page (/), as
+    JSON (/answers) and as Prometheus metrics (/metrics), to clients that send the token: as a
+    bearer token, or as ?token= in the address.
 
         every: 1m
         questions:
