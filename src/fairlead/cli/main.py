@@ -91,6 +91,11 @@ _COMMANDS: Final = (
         "Find the nodes that can be removed, and what keeps the others.",
     ),
     _Command(
+        "size",
+        "fairlead.cli.commands.size:size",
+        "Find the cheapest nodes that run everything.",
+    ),
+    _Command(
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
         "Plan the drain of nodes: blockers, order, pace, time.",

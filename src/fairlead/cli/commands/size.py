@@ -1,0 +1,107 @@
+"""`fairlead size`: the cheapest nodes that run everything."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.output import AnswerOutput
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+
+def size(
+    snapshot: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = None,
+    /,
+    *,
+    instance_types: Annotated[
+        str | None,
+        named("FILE", "Instance types with prices, CSV or JSON (default: those of the nodes)."),
+    ] = None,
+    survive: Annotated[
+        Names,
+        repeatable(
+            "FAILURE",
+            "Everything still runs without any one zone, any one node, or nodes=N: zone, node, "
+            "nodes=2.",
+        ),
+    ] = (),
+    headroom: Annotated[
+        str, named("SHARE", "Share of cpu and memory of each new node that stays free: 20%.")
+    ] = "",
+    keep: Annotated[
+        Names, repeatable("NODE", "Nodes that stay as they are, by name or selector (pool=gpu).")
+    ] = (),
+    effort: Annotated[
+        int,
+        Parameter(
+            help="How long to search: scheduling cycles, as a multiple of the number of pods.",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = 10,
+    connection: ConnectionOptions = NO_CONNECTION,
+    present: PresentOptions = PRESENT_DEFAULTS,
+    release: ReleaseOptions = NO_RELEASE,
+    output: AnswerOutput = "text",
+) -> int:
+    """Find the cheapest set of nodes that runs everything, also after failures.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. The search places every pod by
+    the scheduler's rules; the answer says how far it can be from the cheapest, and what binds.
+
+    Try:
+
+        fairlead size dump.yaml
+
+        fairlead size dump.yaml --instance-types types.csv --survive zone
+
+        fairlead size --context prod --headroom 20% --keep pool=gpu --effort 50
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from fairlead.cli.commands.plan_input import read_plan_input
+    from fairlead.cli.output.plan_answer import print_plan
+    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.whatif.configuration.instance_type_file import read_instance_types
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.planner.node_offer import node_offers, price_of_node
+    from fairlead.whatif.planner.size import SizeSearch
+    from fairlead.whatif.planner.size_answer import SizeQuestion, size_answer
+    from fairlead.whatif.planner.size_option import EFFORT_MAX, parse_headroom, parse_survival
+
+    survival, share = parse_survival(survive), parse_headroom(headroom)
+    if not 1 <= effort <= EFFORT_MAX:
+        raise InputError("--effort", f"{effort} is not from 1 to {EFFORT_MAX:,}")
+    types = [] if instance_types is None else read_instance_types(instance_types)
+    with ProgressBar() as progress:
+        read = read_plan_input(snapshot, connection, present, release, progress)
+        model = read.model
+        kept = set(read.nodes("--keep", keep))
+        replaced = [info for info in model.table.nodes() if info.name not in kept]
+        if not replaced:
+            raise InputError("--keep", "matches every node, so that none is left to choose")
+        offers = node_offers(replaced, types, share)
+        question = SizeQuestion(
+            len(replaced),
+            len(kept),
+            sum(price_of_node(info, types) for info in replaced),
+            survival,
+            share,
+            effort,
+            any(one.has_price for one in types),
+            tuple(model.table.resources.names),
+        )
+        found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
+    print_plan(size_answer(question, found, read.snapshot.source, read.notes), output)
+    return 0

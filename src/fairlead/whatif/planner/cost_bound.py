@@ -1,0 +1,88 @@
+"""CostBound: a price below which no set of nodes can hold the pods, whatever goes where.
+
+Relax the problem: pods may be cut into pieces, and nodes bought in fractions. What is left is a
+linear program, and by duality every vector of unit prices y >= 0 with
+
+    y · capacity(k) <= price(k)        for every kind of node k
+
+proves that the cost is at least y · demand. The best y is a vertex of this polytope; there are few
+resources, so all vertices are computed.
+
+Example: demand 10 cores and 40 GiB; one kind of node with 4 cores and 16 GiB for 1.00. The vector
+y = (0.25, 0) is feasible and proves a cost of 2.50; 3 nodes cost 3.00.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_KINDS_MAX: Final = 40  # of which vertices are computed; feasibility is checked against all kinds
+_TOLERANCE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CostBound:
+    """No set of nodes costs less than `cost`. `shares` is how much of it each resource causes."""
+
+    cost: float
+    unit_prices: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
+
+
+def cost_bound(
+    demand: Sequence[float], capacities: Sequence[Sequence[float]], prices: Sequence[float]
+) -> CostBound:
+    """The bound for `demand` by resource, and kinds of nodes with `capacities` and `prices`.
+
+    A resource that nothing demands does not count; if a kind is free of charge, the bound is 0.
+    """
+    wanted = np.array(demand, np.float64)
+    used = np.flatnonzero(wanted > 0)
+    if not len(used) or not len(prices):
+        return CostBound(0.0, (0.0,) * len(demand), (0.0,) * len(demand))
+    # Demand of 1 in each resource: the coefficients have similar sizes then.
+    matrix = np.maximum(np.array(capacities, np.float64)[:, used], 0) / wanted[used]
+    kinds = np.unique(np.column_stack([matrix, prices]), axis=0)
+    matrix, limit = kinds[:, :-1], kinds[:, -1]
+    best = np.zeros(len(used))
+    for vertices in _vertices(matrix, limit):
+        usable = (vertices >= -_TOLERANCE).all(axis=1) & (
+            vertices @ matrix.T <= limit + _TOLERANCE * (1 + limit)
+        ).all(axis=1)
+        for one in np.maximum(vertices[usable], 0):
+            if one.sum() > best.sum():
+                best = one
+    units, shares = [0.0] * len(demand), [0.0] * len(demand)
+    total = float(best.sum())
+    for at, column in enumerate(used.tolist()):
+        units[column] = float(best[at]) / demand[column]
+        shares[column] = float(best[at]) / total if total else 0.0
+    return CostBound(total * (1 - _TOLERANCE), tuple(units), tuple(shares))
+
+
+def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
+    """The vertices: for each set of d constraints, the point where all of them are tight."""
+    size = matrix.shape[1]
+    # Kinds that give most for their price first; others are rarely tight.
+    with np.errstate(divide="ignore"):
+        value = np.where(limit > 0, matrix.max(axis=1) / limit, np.inf)
+    kinds = np.argsort(-value, kind="stable")[:_KINDS_MAX]
+    rows = np.vstack([matrix[kinds], np.eye(size)])
+    sides = np.concatenate([limit[kinds], np.zeros(size)])
+    chosen = np.array(list(combinations(range(len(rows)), size)))
+    systems, right = rows[chosen], sides[chosen]
+    solvable = np.abs(np.linalg.det(systems)) > 1e-12
+    solved = np.linalg.solve(systems[solvable], right[solvable][..., None])[..., 0]
+    # Along one axis there is always a feasible point, even if `kinds` leaves out what is tight.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(matrix > 0, limit[:, None] / matrix, np.inf).min(axis=0)
+    axes = np.diag(np.where(np.isfinite(reach), reach, 0.0))
+    return [solved, axes]

@@ -1,0 +1,227 @@
+"""NodeOffer: a kind of node that a cluster could have: the labels of a pool, a type, and a zone.
+
+Pools are nodes that are alike but for place, type and size. With a file of instance types, each
+pool can have each type of its architecture; otherwise the types that its nodes have today. Each
+pool can have nodes in all zones of the cluster. A new node has the labels, taints and DaemonSet
+pods of a node of its pool; of the capacity of a type, the same share is allocatable as on that
+node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Node, QuantityText, ResourceList, Taint
+from fairlead.api.pods.facts import is_daemon_pod
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.resource_columns import allocatable_amount
+from fairlead.whatif.configuration.instance_type_file import StatedType
+from fairlead.whatif.planner.node_copy import NodeCopy, copy_node
+from fairlead.whatif.planner.node_price import TYPE_LABELS, capacity_type_of, type_of_node
+
+ZONE: Final = "topology.kubernetes.io/zone"
+_ZONES: Final = (ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
+_ARCH: Final = "kubernetes.io/arch"
+_INDIVIDUAL: Final = frozenset(
+    (*_ZONES, *TYPE_LABELS, "kubernetes.io/hostname", "failure-domain.beta.kubernetes.io/region",
+     "topology.kubernetes.io/region")
+)  # fmt: skip
+_SCALED: Final = ("cpu", "memory")
+# Without stated prices: the weights by which types are compared.
+_CORE_WEIGHT: Final = 0.03
+_GIB_WEIGHT: Final = 0.004
+_GIB: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOffer:
+    """A node that could be added, as often as needed.
+
+    `price` is per hour; an estimate from cores and memory if `is_estimate`. `sample` is the node
+    that it is a copy of, with `node_type` and `zone` instead of its own.
+    """
+
+    pool: str
+    node_type: str
+    zone: str
+    price: float
+    is_estimate: bool
+    sample: NodeInfo
+    capacity: ResourceList
+    allocatable: ResourceList
+
+    @property
+    def title(self) -> str:
+        """A name for messages: type, zone and pool."""
+        return " ".join(part for part in (self.node_type, self.zone, self.pool) if part)
+
+    def room(self, resources: Sequence[str]) -> list[float]:
+        """What a node has for pods, by resource, less its DaemonSets; last the number of pods."""
+        found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
+        found.append(float(whole_value(self.allocatable.get("pods", 0))))
+        for pod in self.sample.pods.values():
+            if is_daemon_pod(pod.pod):
+                found[-1] -= 1
+                for column, amount in pod.shape.load:
+                    found[column] -= amount
+        return found
+
+    def node(self, name: str) -> NodeCopy:
+        """A new node called `name`."""
+        copy = copy_node(self.sample, name)
+        labels = dict(copy.node.metadata.labels)
+        labels |= {key: self.zone for key in _ZONES if key in labels and self.zone}
+        labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
+        meta = replace(copy.node.metadata, labels=labels)
+        status = replace(copy.node.status, allocatable=self.allocatable)
+        return NodeCopy(replace(copy.node, metadata=meta, status=status), copy.daemon_pods)
+
+
+def node_offers(
+    infos: Sequence[NodeInfo], stated: Sequence[StatedType], headroom: float
+) -> list[NodeOffer]:
+    """The kinds of nodes that could replace `infos`; a share of `headroom` of each stays free.
+
+    `stated` are the types of a file; without any, those of the nodes.
+    """
+    found: list[NodeOffer] = []
+    zones = sorted({info.labels.get(ZONE, "") for info in infos})
+    for pool, members in _pools(infos).items():
+        sample = min(members, key=lambda info: (info.node.spec.unschedulable, info.name))
+        types = _stated_types(sample, stated) if stated else _present_types(members)
+        for node_type in types:
+            found += [
+                NodeOffer(
+                    pool,
+                    node_type.name,
+                    zone,
+                    node_type.price(zone),
+                    node_type.stated is None or not node_type.stated.has_price,
+                    node_type.sample,
+                    node_type.capacity,
+                    _reduced(node_type.allocatable, headroom),
+                )
+                for zone in node_type.zones(zones)
+            ]
+    return found
+
+
+def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
+    """The nodes by what they have in common; a pool is named for the labels that others lack."""
+    by_key: dict[tuple[frozenset[tuple[str, str]], str], list[NodeInfo]] = {}
+    for info in infos:
+        labels = frozenset(item for item in info.labels.items() if item[0] not in _INDIVIDUAL)
+        marks = sorted(f"{one.key}={one.value}:{one.effect}" for one in _taints(info.node))
+        by_key.setdefault((labels, ",".join(marks)), []).append(info)
+    common = frozenset.intersection(*(labels for labels, _ in by_key)) if by_key else frozenset()
+    named: dict[str, list[NodeInfo]] = {}
+    for (labels, taints), members in by_key.items():
+        name = ",".join(f"{key}={value}" for key, value in sorted(labels - common)) or taints
+        named.setdefault(name, []).extend(members)
+    return dict(sorted(named.items()))
+
+
+def _taints(node: Node) -> list[Taint]:
+    return [one for one in node.spec.taints if not one.key.startswith("node.kubernetes.io/")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """An instance type for one pool; `stated` is None for a type that only the nodes show."""
+
+    name: str
+    sample: NodeInfo
+    capacity: ResourceList
+    allocatable: ResourceList
+    stated: StatedType | None = None
+
+    def price(self, zone: str) -> float:
+        """The price per hour, estimated from the size if none is stated."""
+        if self.stated is not None:
+            return self.stated.price(capacity_type_of(self.sample), zone)
+        return estimated_price(self.capacity)
+
+    def zones(self, zones: Sequence[str]) -> list[str]:
+        """Those of `zones` in which the type can be had."""
+        sold = () if self.stated is None else self.stated.zones
+        return [zone for zone in zones if not sold or zone in sold]
+
+
+def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
+    """The distinct types and sizes of nodes."""
+    found: dict[tuple[str, str], _Type] = {}
+    for info in members:
+        status = info.node.status
+        allocatable = dict(status.allocatable)
+        capacity = dict(status.capacity or status.allocatable)
+        size = f"{allocatable.get('cpu')}/{allocatable.get('memory')}"
+        name = type_of_node(info) or size
+        found.setdefault((name, size), _Type(name, info, capacity, allocatable))
+    return list(found.values())
+
+
+def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]:
+    """The types of a file that have the architecture of the pool."""
+    arch = sample.labels.get(_ARCH, "amd64")
+    return [
+        _Type(one.name, sample, one.capacity, _allocatable(sample, one.capacity), one)
+        for one in stated
+        if arch in one.architectures
+    ]
+
+
+def _allocatable(sample: NodeInfo, capacity: ResourceList) -> ResourceList:
+    """What is allocatable of `capacity`: the share that is allocatable on `sample`."""
+    status = sample.node.status
+    have: ResourceList = dict(status.allocatable)
+    whole: ResourceList = dict(status.capacity or have)
+    found: ResourceList = {
+        name: amount
+        for name, amount in have.items()
+        if name in ("pods", "ephemeral-storage") or name.startswith("hugepages-")
+    }
+    for name, amount in capacity.items():
+        found[name] = amount
+        if name in _SCALED and name in have and name in whole:
+            found[name] = _scaled(name, amount, have[name], whole[name])
+    return found
+
+
+def _scaled(name: str, amount: QuantityText, part: QuantityText, whole: QuantityText) -> str:
+    read = milli_value if name == "cpu" else whole_value
+    scaled = read(amount) * min(read(part), read(whole)) // max(read(whole), 1)
+    return f"{scaled}m" if name == "cpu" else str(scaled)
+
+
+def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:
+    """`allocatable` without the share of cpu and memory that must stay free."""
+    if not headroom:
+        return allocatable
+    found = dict(allocatable)
+    for name in _SCALED:
+        if name in found:
+            read = milli_value if name == "cpu" else whole_value
+            kept = int(read(found[name]) * (1 - headroom))
+            found[name] = f"{kept}m" if name == "cpu" else str(kept)
+    return found
+
+
+def estimated_price(capacity: ResourceList) -> float:
+    """A price by which sizes are compared if none is stated."""
+    cores = milli_value(capacity.get("cpu", 0)) / 1000
+    memory = whole_value(capacity.get("memory", 0)) / _GIB
+    return cores * _CORE_WEIGHT + memory * _GIB_WEIGHT
+
+
+def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
+    """The price per hour of a node that exists: stated for its type, else estimated."""
+    known = next((one for one in stated if one.name == type_of_node(info)), None)
+    if known is not None:
+        return known.price(capacity_type_of(info), info.labels.get(ZONE, ""))
+    status = info.node.status
+    return estimated_price(status.capacity or status.allocatable)

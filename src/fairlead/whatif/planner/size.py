@@ -1,0 +1,496 @@
+"""size: the cheapest set of nodes that runs everything, found by search over the exact rules.
+
+All nodes but those to keep are taken away with their pods. Then
+
+    1  build     the pods are scheduled one by one, the largest first; when one finds no node, the
+                 node that gives most for its price, and takes the pod, is added
+    2  survive   for each failure that must be survived, the failed nodes are taken away and their
+                 pods scheduled anew; what is missing is added
+    3  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
+                 cheaper one; some are removed at random and rebuilt. A change is kept if everything
+                 still runs, also after each failure, for less money
+
+Every placement is a decision of the scheduler, and a failure is tried for every node and zone. Step
+3 ends when its `effort` is used up: the number of scheduling cycles as a multiple of the number of
+pods. The seed makes it repeatable; more effort never gives a worse answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import ceil, gcd
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.scheduling.cycle import Failure, Placement
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.planner.cluster_model import (
+    ClusterModel,
+    in_queue_order,
+    is_leaving,
+    moves_with_drain,
+)
+from fairlead.whatif.planner.cost_bound import CostBound, cost_bound
+from fairlead.whatif.planner.node_bound import most_exclusive
+from fairlead.whatif.planner.node_offer import ZONE, NodeOffer
+from fairlead.whatif.run.progress import Progress
+
+NODES_MAX: Final = 100_000
+_MICRO: Final = 1_000_000  # prices are compared in millionths
+_RUIN: Final = (2, 3, 5, 8)  # nodes that are removed at random and rebuilt
+_SURVIVAL_ROUNDS_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """Which failures must be survived: `zones`, and any `nodes` nodes at a time (0: none).
+
+    With more than one node only the worst sets of a search are tried.
+    """
+
+    zones: bool = False
+    nodes: int = 0
+
+    @property
+    def is_any(self) -> bool:
+        """Whether any failure must be survived."""
+        return self.zones or self.nodes > 0
+
+
+@dataclass(slots=True)
+class SizeResult:
+    """The nodes found: the offer of each by name, and what they cost per hour.
+
+    `unplaceable` pods fit no node on offer; `pinned` pods do not survive a failure on any set of
+    nodes, by failure. `obstacles` count why nodes cannot be removed. `tried` are the failures that
+    were tried for the answer. `waiting_at_once` pods would wait if all were created at one instant.
+    """
+
+    nodes: dict[str, NodeOffer] = field(default_factory=dict)
+    unplaceable: dict[str, str] = field(default_factory=dict)
+    pinned: dict[str, str] = field(default_factory=dict)
+    obstacles: dict[str, int] = field(default_factory=dict)
+    bound: CostBound = field(default_factory=lambda: CostBound(0.0))
+    tried: int = 0
+    cycles: int = 0
+    waiting_at_once: int = 0
+
+    @property
+    def cost(self) -> float:
+        """The price of all nodes per hour."""
+        return sum(offer.price for offer in self.nodes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """Which of equally good nodes are built, and whether their worth follows what is left over."""
+
+    prefers_large: bool
+    follows_rest: bool
+
+
+_MANNERS: Final = tuple(_Manner(large, rest) for rest in (True, False) for large in (True, False))
+
+
+class SizeSearch:
+    """One search; the model holds the nodes found so far."""
+
+    def __init__(
+        self,
+        model: ClusterModel,
+        offers: Sequence[NodeOffer],
+        survival: Survival,
+        progress: Progress,
+        seed: int = 0,
+    ) -> None:
+        """Search among `offers`; `model` is changed."""
+        self._model = model
+        self._offers = offers
+        self._survival = survival
+        self._progress = progress
+        self._pick = TieBreak(seed).pick
+        self._number = 0
+        self._limit = self._spent = 0
+        self._rooms: list[list[float]] = []
+        self._left: list[float] = []  # what the pods that are not built yet request
+        self._manner = _MANNERS[0]
+        self.result = SizeResult()
+
+    def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
+        """Replace the nodes `replaced`; returns what was found."""
+        pods = self._take_away(list(replaced))
+        columns = tuple(self._model.table.resources.names)
+        self._rooms = [offer.room(columns) for offer in self._offers]
+        self.result.bound = self._bound(pods)
+        self._begin(pods)
+        self._spent = self.result.cycles
+        self._limit = effort * max(len(pods), 1)
+        self._progress.begin("improving", self._limit)
+        self._improve()
+        # Ties are broken anew in each check; what one of them misses is added.
+        while self._survival.is_any and not self._survives():
+            self._become_survivable()
+        self.result.waiting_at_once = self._waiting_at_once()
+        return self.result
+
+    def _begin(self, pods: Sequence[PodInfo]) -> None:
+        """Build in several manners, and keep the cheapest."""
+        best: tuple[tuple[int, float], _Manner] | None = None
+        for manner in _MANNERS:
+            with self._model.hypothesis():
+                self._build(pods, manner)
+                cost = (len(self.result.unplaceable), self.result.cost)
+            if best is None or cost < best[0]:
+                best = cost, manner
+            self.result.nodes, self.result.unplaceable, self.result.pinned = {}, {}, {}
+        assert best is not None
+        self._build(pods, best[1])
+
+    def _build(self, pods: Sequence[PodInfo], manner: _Manner) -> None:
+        self._manner = manner
+        self._left = self._demand(pods)
+        self._progress.begin("building", len(pods))
+        for number, pod in enumerate(pods):
+            self._progress.reach(number, 0)
+            failure = self._place(pod)
+            if failure is not None:
+                self.result.unplaceable[pod.key] = short_reason(failure.message)
+            self._left[-1] -= 1
+            for column, amount in pod.shape.requests:
+                self._left[column] -= amount
+        self._become_survivable()
+
+    def _waiting_at_once(self) -> int:
+        """How many pods find no node if all are scheduled anew, in the order of the queue."""
+        model = self._model
+        pods = [
+            pod
+            for name in self.result.nodes
+            for pod in model.node(name).pods.values()
+            if moves_with_drain(pod)
+        ]
+        with model.hypothesis():
+            for pod in pods:
+                model.remove(pod)
+            new = map(model.replacement, in_queue_order(pods))
+            return sum(isinstance(self._schedule(pod), Failure) for pod in new)
+
+    # --- building --------------------------------------------------------------------------
+
+    def _take_away(self, replaced: list[NodeInfo]) -> list[PodInfo]:
+        """Remove nodes with their pods; returns the pods to place, the largest first."""
+        model = self._model
+        pods = list(model.waiting_pods())
+        for pod in pods:
+            model.remove(pod)
+        for info in replaced:
+            pods += [
+                pod for pod in info.pods.values() if moves_with_drain(pod) and not is_leaving(pod)
+            ]
+            model.remove_node(info.name)
+        new = [model.replacement(pod) for pod in pods]
+        return sorted(new, key=_largest_first)
+
+    def _schedule(self, pod: PodInfo) -> Placement | Failure:
+        self.result.cycles += 1
+        return self._model.schedule(pod)
+
+    def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
+        """Schedule `pod`, on a new node if necessary; returns why no new node helps either.
+
+        No node is added in `failed_zone`.
+        """
+        first = self._schedule(pod)
+        if isinstance(first, Placement):
+            return None
+        for offer in self._by_value(pod):
+            if offer.zone == failed_zone or len(self.result.nodes) >= NODES_MAX:
+                continue
+            with self._model.hypothesis() as supposed:
+                name = self._add(offer)
+                if isinstance(self._schedule(pod), Placement):
+                    supposed.commit()
+                    return None
+            del self.result.nodes[name]
+        return first
+
+    def _add(self, offer: NodeOffer) -> str:
+        self._number += 1
+        name = f"new-{self._number}"
+        offer.node(name).add_to(self._model)
+        self.result.nodes[name] = offer
+        return name
+
+    def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
+        """The offers that hold `pod`, those that waste least of their price first.
+
+        What a node has is valued at the unit prices for what the pods still need beyond the free
+        room: if cores are left over, only memory is worth something. Of offers that waste about the
+        same, large ones (or small ones) come first, then the zone with the fewest nodes.
+        """
+        used: dict[tuple[str, str], int] = {}
+        for one in self.result.nodes.values():
+            used[one.pool, one.zone] = used.get((one.pool, one.zone), 0) + 1
+        units = self._unit_prices()
+        sign = -1 if self._manner.prefers_large else 1
+        found = []
+        for offer, room in zip(self._offers, self._rooms, strict=True):
+            if any(amount > room[at] for at, amount in pod.shape.wanted):
+                continue
+            value = sum(unit * size for unit, size in zip(units, room, strict=True))
+            waste = 1 - value / offer.price if offer.price else 0.0
+            count = used.get((offer.pool, offer.zone), 0)
+            found.append((round(waste, 2), sign * offer.price, count, offer.title, offer))
+        found.sort(key=lambda entry: entry[:4])
+        return [entry[-1] for entry in found]
+
+    def _unit_prices(self) -> Sequence[float]:
+        """What a unit of each resource is worth: of the whole demand, or of what is lacking now."""
+        if not self._manner.follows_rest:
+            return self.result.bound.unit_prices
+        lacking = [max(amount, 0.0) for amount in self._less_free_room(self._left)]
+        prices = [offer.price for offer in self._offers]
+        found = cost_bound(lacking, self._rooms, prices)
+        return found.unit_prices if found.cost else self.result.bound.unit_prices
+
+    def _demand(self, pods: Iterable[PodInfo]) -> list[float]:
+        """What `pods` request, by column; last their number."""
+        demand = [0.0] * (len(self._rooms[0]) if self._rooms else 1)
+        for pod in pods:
+            demand[-1] += 1
+            for column, amount in pod.shape.requests:
+                demand[column] += amount
+        return demand
+
+    def _less_free_room(self, demand: Sequence[float]) -> list[float]:
+        """`demand` less what is free on all nodes."""
+        table, left = self._model.table, list(demand)
+        free = np.maximum(table.allocatable - table.requested, 0).sum(axis=1)
+        for column, amount in enumerate(free.tolist()[: len(left) - 1]):
+            left[column] -= amount
+        left[-1] -= int(np.maximum(table.allowed_pods - table.pod_count, 0).sum())
+        return left
+
+    def _bound(self, pods: Sequence[PodInfo]) -> CostBound:
+        """The proven lower limit of the cost; the room of nodes to keep is free of charge."""
+        wanted = [max(amount, 0.0) for amount in self._less_free_room(self._demand(pods))]
+        bound = cost_bound(wanted, self._rooms, [offer.price for offer in self._offers])
+        return self._stronger(bound, pods)
+
+    def _stronger(self, bound: CostBound, pods: Sequence[PodInfo]) -> CostBound:
+        """`bound`, raised by pods that need a node each, and by the failures to survive."""
+        cheapest = min((offer.price for offer in self._offers), default=0.0)
+        kept = self._model.table.count
+        _, exclusive = most_exclusive(pods)
+        cost = max(bound.cost, (exclusive - kept) * cheapest)
+        if self._survival.nodes and not kept:
+            cost += self._survival.nodes * cheapest
+        zones = {offer.zone for offer in self._offers}
+        if self._survival.zones and not kept and len(zones) > 1:
+            # Without any one of Z zones the rest holds everything: (Z - 1) · cost >= Z · bound.
+            cost = max(cost, bound.cost * len(zones) / (len(zones) - 1))
+        return CostBound(self._whole(cost), bound.unit_prices, bound.shares)
+
+    def _whole(self, cost: float) -> float:
+        """`cost` rounded up to a sum of prices: a multiple of their greatest common divisor."""
+        unit = gcd(*(round(offer.price * _MICRO) for offer in self._offers))
+        return ceil(cost * _MICRO / unit - 1e-6) * unit / _MICRO if unit else cost
+
+    # --- surviving -------------------------------------------------------------------------
+
+    def _failures(self) -> Iterator[tuple[str, list[str]]]:
+        """The failures to survive: a name, and the nodes that are gone."""
+        infos = self._model.table.nodes()
+        if self._survival.zones:
+            for zone in sorted({info.labels.get(ZONE, "") for info in infos} - {""}):
+                gone = [info.name for info in infos if info.labels.get(ZONE, "") == zone]
+                yield f"zone {zone}", gone
+        if self._survival.nodes == 1:
+            for info in infos:
+                yield f"node {info.name}", [info.name]
+        elif self._survival.nodes > 1:
+            yield from self._worst_sets(infos)
+
+    def _worst_sets(self, infos: list[NodeInfo]) -> Iterator[tuple[str, list[str]]]:
+        """Sets of nodes that are hard to lose together: the fullest by each resource, by zone too.
+
+        Not all sets are tried: there are too many.
+        """
+        count = self._survival.nodes
+        zones = ["", *sorted({info.labels.get(ZONE, "") for info in infos} - {""})]
+        for zone in zones:
+            there = [info for info in infos if not zone or info.labels.get(ZONE, "") == zone]
+            for what, amount in _FULLNESS.items():
+                worst = sorted(there, key=lambda info: (-amount(info), info.name))[:count]
+                where = f" of {zone}" if zone else ""
+                yield f"the {count} nodes{where} with most {what}", [one.name for one in worst]
+
+    def _become_survivable(self) -> None:
+        """Add what is missing after each failure, until a round adds nothing."""
+        if not self._survival.is_any:
+            return
+        self._progress.begin("surviving failures", 0)
+        for _ in range(_SURVIVAL_ROUNDS_MAX):
+            added = False
+            for name, gone in list(self._failures()):
+                missing = self._missing_after(name, gone)
+                for offer in missing:
+                    self._add(offer)
+                    added = True
+            if not added:
+                return
+
+    def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
+        """The nodes to add so that the failure is survived; notes pods that cannot survive it."""
+        before = dict(self.result.nodes)
+        zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None
+        with self._model.hypothesis():
+            for pod in self._fail(gone):
+                refused = self._place(pod, zone)
+                if refused is not None:
+                    self.result.pinned.setdefault(pod.key, failure)
+        added = [offer for name, offer in self.result.nodes.items() if name not in before]
+        self.result.nodes = before
+        return added
+
+    def _fail(self, gone: Sequence[str]) -> list[PodInfo]:
+        """Take nodes away; returns replacements of their pods, in the order of building."""
+        model = self._model
+        pods = [
+            pod
+            for name in gone
+            for pod in model.node(name).pods.values()
+            if moves_with_drain(pod) and not is_leaving(pod)
+        ]
+        for name in gone:
+            model.remove_node(name)
+        return sorted(map(model.replacement, pods), key=_largest_first)
+
+    def _survives(self) -> bool:
+        """Whether every failure is survived by all pods that can survive it."""
+        tried = 0
+        for failure, gone in list(self._failures()):
+            tried += 1
+            with self._model.hypothesis():
+                for pod in self._fail(gone):
+                    lost = isinstance(self._schedule(pod), Failure)
+                    if lost and self.result.pinned.get(pod.key) != failure:
+                        return False
+        self.result.tried = tried
+        return True
+
+    # --- improving -------------------------------------------------------------------------
+
+    @property
+    def _is_over(self) -> bool:
+        used = self.result.cycles - self._spent
+        self._progress.reach(min(used, self._limit), 0)
+        return used >= self._limit
+
+    def _improve(self) -> None:
+        """Remove and exchange nodes until that ends; then rebuild a few, and start again."""
+        is_settled, spent = False, -1
+        while not self._is_over and (not is_settled or self.result.cycles > spent):
+            spent = self.result.cycles
+            if not is_settled:
+                cost = self.result.cost
+                self._remove_nodes()
+                self._exchange_nodes()
+                is_settled = self.result.cost >= cost
+                continue
+            for count in _RUIN:
+                if not self._is_over and self._rebuild(count):
+                    is_settled = False
+
+    def _try(self, change: Callable[[], bool]) -> bool:
+        """Make `change` if it is possible, saves money, and every failure is still survived."""
+        before, cost = dict(self.result.nodes), self.result.cost
+        with self._model.hypothesis() as supposed:
+            if (
+                change()
+                and self.result.cost < cost - 1e-9
+                and (not self._survival.is_any or self._survives())
+            ):
+                supposed.commit()
+                return True
+        self.result.nodes = before
+        return False
+
+    def _remove_nodes(self) -> None:
+        """Try to remove each node, those with the least load for their price first."""
+        self.result.obstacles = {}
+        names = sorted(self.result.nodes, key=self._load_for_price)
+        for name in names:
+            if self._is_over:
+                return
+            self._try(lambda name=name: self._without([name]))  # type: ignore[misc]
+
+    def _exchange_nodes(self) -> None:
+        """Try a cheaper kind in place of each node."""
+        for name in sorted(self.result.nodes, key=self._load_for_price):
+            offer = self.result.nodes[name]
+            cheaper = [
+                one for one in self._offers if one.price < offer.price and one.zone == offer.zone
+            ]
+            for one in sorted(cheaper, key=lambda one: (one.price, one.title)):
+                if self._is_over:
+                    return
+                if self._try(lambda name=name, one=one: self._exchanged(name, one)):  # type: ignore[misc]
+                    break
+
+    def _rebuild(self, count: int) -> bool:
+        """Remove `count` nodes at random and build what their pods need."""
+        names = sorted(self.result.nodes)
+        if len(names) < count:
+            return False
+        chosen = [names.pop(self._pick(len(names))) for _ in range(count)]
+        return self._try(lambda: self._rebuilt(chosen))
+
+    def _rebuilt(self, names: Sequence[str]) -> bool:
+        pods = self._fail(names)
+        for name in names:
+            del self.result.nodes[name]
+        return all(self._place(pod) is None for pod in pods)
+
+    def _exchanged(self, name: str, offer: NodeOffer) -> bool:
+        pods = self._fail([name])
+        del self.result.nodes[name]
+        self._add(offer)
+        return all(isinstance(self._schedule(pod), Placement) for pod in pods)
+
+    def _without(self, names: Sequence[str]) -> bool:
+        """Remove nodes; False, with the obstacle noted, if a pod finds no other place."""
+        pods = self._fail(names)
+        for name in names:
+            del self.result.nodes[name]
+        for pod in pods:
+            decision = self._schedule(pod)
+            if isinstance(decision, Failure):
+                for reason in short_reason(decision.message).split(", "):
+                    count = self.result.obstacles.get(reason, 0)
+                    self.result.obstacles[reason] = count + 1
+                return False
+        return True
+
+    def _load_for_price(self, name: str) -> tuple[float, str]:
+        info, price = self._model.node(name), self.result.nodes[name].price
+        units = self.result.bound.unit_prices
+        load = sum(unit * amount for unit, amount in zip(units, info.requested, strict=False))
+        return load / price if price else load, name
+
+
+def _largest_first(pod: PodInfo) -> tuple[float, str]:
+    """A core weighs as much as 4 GiB, the usual shape of nodes."""
+    return -(pod.shape.milli_cpu / 1000 + pod.shape.memory / (4 << 30)), pod.key
+
+
+_FULLNESS: Final[dict[str, Callable[[NodeInfo], int]]] = {
+    "cpu": lambda info: info.requested[0],
+    "memory": lambda info: info.requested[1],
+    "pods": lambda info: len(info.pods),
+}

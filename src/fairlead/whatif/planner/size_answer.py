@@ -1,0 +1,179 @@
+"""The answer of `fairlead size`: the nodes, their cost, how good that is, and what binds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fairlead.api.json import Json
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+    listed,
+)
+from fairlead.whatif.planner.consolidate import HOURS_PER_MONTH
+from fairlead.whatif.planner.node_bound import PODS_PER_NODE
+from fairlead.whatif.planner.size import SizeResult, Survival
+
+
+@dataclass(frozen=True, slots=True)
+class SizeQuestion:
+    """What was asked: about `replaced` nodes that cost `cost` per hour today, and `kept` ones."""
+
+    replaced: int
+    kept: int
+    cost: float
+    survival: Survival
+    headroom: float
+    effort: int
+    is_priced: bool
+    resources: Sequence[str]
+
+
+def size_answer(
+    question: SizeQuestion, found: SizeResult, source: str, notes: tuple[str, ...]
+) -> PlanAnswer:
+    """The answer about what was `found`."""
+    facts: Json = {
+        "nodes_today": question.replaced,
+        "nodes_kept": question.kept,
+        "nodes": len(found.nodes),
+        "cost_per_hour": round(found.cost, 4),
+        "cost_per_hour_today": round(question.cost, 4),
+        "cost_per_hour_at_least": round(found.bound.cost, 4),
+        "prices": "stated" if question.is_priced else "estimated from cores and memory",
+        "survives": _survival_words(question.survival),
+        "failures_tried": found.tried,
+        "headroom": question.headroom,
+        "effort": question.effort,
+        "scheduling_cycles": found.cycles,
+        "waiting_at_once": found.waiting_at_once,
+    }
+    tables = (
+        _nodes(question, found),
+        _binds(question, found),
+        _obstacles(found),
+        _pods("unplaceable", "pods that fit no node on offer", found.unplaceable, "why"),
+        _pods("pinned", "pods that do not survive a failure", found.pinned, "failure"),
+    )
+    return PlanAnswer(
+        "Size", source, _verdict(question, found), tuple(_findings(question, found)), tables,
+        facts, notes,
+    )  # fmt: skip
+
+
+def _verdict(question: SizeQuestion, found: SizeResult) -> str:
+    nodes = counted(len(found.nodes), "node")
+    kept = f" beside {counted(question.kept, 'kept node')}" if question.kept else ""
+    survives = _survival_words(question.survival)
+    also = f", also without any {survives}" if survives else ""
+    today = f"today {question.replaced:,}"
+    money = ""
+    if question.is_priced:
+        money = f" for {found.cost:,.2f} per hour"
+        today = f"today {question.replaced:,} for {question.cost:,.2f}"
+    if found.unplaceable:
+        return (
+            f"{nodes}{money}{kept} run all but {counted(len(found.unplaceable), 'pod')} ({today})."
+        )
+    return f"{nodes}{money}{kept} run everything{also} ({today})."
+
+
+def _survival_words(survival: Survival) -> str:
+    parts = ["zone"] if survival.zones else []
+    if survival.nodes == 1:
+        parts.append("node")
+    elif survival.nodes:
+        parts.append(f"{survival.nodes} nodes")
+    return " or ".join(parts)
+
+
+def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
+    if question.is_priced:
+        saved = (question.cost - found.cost) * HOURS_PER_MONTH
+        verb = "saves" if saved >= 0 else "costs"
+        yield f"That {verb} {abs(saved):,.0f} per month."
+    else:
+        yield "Nodes are compared by cores and memory; --instance-types FILE has prices."
+    if found.cost and found.bound.cost:
+        above = 100 * (1 - found.bound.cost / found.cost)
+        yield f"No set of these types is more than {above:.1f}% cheaper (proven)."
+    if question.survival.nodes > 1:
+        yield (
+            f"Of the sets of {question.survival.nodes} nodes, only {found.tried} were tried: the "
+            "fullest by cpu, memory and pods, of all nodes and of each zone."
+        )
+    if found.pinned:
+        names = listed(sorted(found.pinned), 2)
+        yield f"{counted(len(found.pinned), 'pod')} cannot survive on any nodes: {names}."
+    if question.headroom:
+        yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
+    if found.waiting_at_once:
+        yield (
+            f"If all pods were created at one instant, {found.waiting_at_once:,} of them would "
+            "wait: the scheduler spreads pods, and large ones come last. Move large pods first."
+        )
+
+
+def _nodes(question: SizeQuestion, found: SizeResult) -> PlanTable:
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for offer in found.nodes.values():
+        groups.setdefault((offer.pool, offer.node_type, offer.zone), []).append(offer.price)
+    rows = [
+        {
+            "nodes": len(prices),
+            "type": node_type,
+            "zone": zone,
+            "pool": pool,
+            "price": round(prices[0], 4),
+            "cost": round(sum(prices), 4),
+            "each": f"{prices[0]:,.3f}" if question.is_priced else "",
+            "all": f"{sum(prices):,.2f}" if question.is_priced else "",
+        }
+        for (pool, node_type, zone), prices in sorted(groups.items())
+    ]
+    columns = (
+        PlanColumn("nodes", "nodes", NUMBER),
+        PlanColumn("type", "type", NAME),
+        PlanColumn("zone", "zone", NAME),
+        PlanColumn("each", "each/h", NUMBER, 2),
+        PlanColumn("all", "all/h", NUMBER),
+        PlanColumn("pool", "pool", NAME, 1),
+    )
+    return PlanTable("fleet", "the nodes", columns, rows, 12)
+
+
+def _binds(question: SizeQuestion, found: SizeResult) -> PlanTable:
+    """How much of the proven cost each resource causes."""
+    names = (*question.resources, PODS_PER_NODE)
+    causes = sorted(
+        (-share, name) for name, share in zip(names, found.bound.shares, strict=False) if share > 0
+    )
+    rows = [
+        {"resource": name, "share": round(-share, 4), "percent": f"{-share:.0%}"}
+        for share, name in causes
+    ]
+    columns = (
+        PlanColumn("percent", "of the cost", NUMBER),
+        PlanColumn("resource", "is caused by"),
+    )
+    return PlanTable("binds", "what binds", columns, rows, 5)
+
+
+def _obstacles(found: SizeResult) -> PlanTable:
+    rows = [
+        {"reason": reason, "nodes": count}
+        for reason, count in sorted(found.obstacles.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    columns = (PlanColumn("nodes", "nodes", NUMBER), PlanColumn("reason", "because"))
+    return PlanTable("obstacles", "why no further node can go", columns, rows, 6)
+
+
+def _pods(name: str, title: str, pods: dict[str, str], what: str) -> PlanTable:
+    rows = [{"pod": pod, what: why} for pod, why in sorted(pods.items())]
+    columns = (PlanColumn("pod", "pod", NAME), PlanColumn(what, what))
+    return PlanTable(name, title, columns, rows, 5)

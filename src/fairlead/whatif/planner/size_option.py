@@ -1,0 +1,43 @@
+"""The options of `fairlead size`: which failures to survive, and how much stays free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.size import Survival
+
+EFFORT_MAX: Final = 100_000
+_NODES_MAX: Final = 100
+_SHARE_MAX: Final = 0.9
+
+
+def parse_survival(texts: Iterable[str]) -> Survival:
+    """The failures that `--survive` names: zone, node, nodes=N. Raises InputError."""
+    zones, nodes = False, 0
+    for text in texts:
+        kind, equals, number = text.partition("=")
+        if text == "zone":
+            zones = True
+        elif text == "node":
+            nodes = max(nodes, 1)
+        elif kind == "nodes" and equals and number.isdigit() and 1 <= int(number) <= _NODES_MAX:
+            nodes = max(nodes, int(number))
+        else:
+            problem = f"{text!r} is not zone, node or nodes=N with N from 1 to {_NODES_MAX}"
+            raise InputError("--survive", problem)
+    return Survival(zones, nodes)
+
+
+def parse_headroom(text: str) -> float:
+    """The share in `--headroom`: 20% or 0.2; "" is 0. Raises InputError."""
+    if not text:
+        return 0.0
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= _SHARE_MAX:
+        raise InputError("--headroom", f"{text!r} is not a share from 0 to 90%, such as 20%")
+    return share

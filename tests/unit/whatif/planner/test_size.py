@@ -1,0 +1,196 @@
+"""size: the cheapest nodes, proven limits, failures that are survived, what binds."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import daemon_pod, deployment
+
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.configuration.instance_type_file import StatedType
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.cost_bound import cost_bound
+from fairlead.whatif.planner.node_offer import ZONE, node_offers, price_of_node
+from fairlead.whatif.planner.size import SizeSearch, Survival
+from fairlead.whatif.planner.size_answer import SizeQuestion, size_answer
+from fairlead.whatif.planner.size_option import parse_headroom, parse_survival
+from fairlead.whatif.run.progress import NoProgress
+
+NO_FAILURE = Survival()
+
+
+def stated(name, cpu, memory, price):
+    return StatedType(name, {"cpu": cpu, "memory": memory}, prices={("on-demand", ""): price})
+
+
+SMALL = stated("small", "4", "16Gi", 1.0)
+LARGE = stated("large", "8", "32Gi", 1.8)
+
+
+def sized(planner, *, types=(), survival=NO_FAILURE, headroom=0.0, keep=(), effort=5, seed=0):
+    model = planner.model
+    replaced = [info for info in model.table.nodes() if info.name not in keep]
+    offers = node_offers(replaced, types, headroom)
+    search = SizeSearch(model, offers, survival, NoProgress(), seed)
+    return search.run(replaced, effort)
+
+
+def fleet(found):
+    """The number of nodes by type."""
+    counts = {}
+    for offer in found.nodes.values():
+        counts[offer.node_type] = counts.get(offer.node_type, 0) + 1
+    return counts
+
+
+def test_as_many_nodes_as_the_pods_need(planner, make):
+    """Six cores on nodes of four, one core of each taken by a DaemonSet: two are enough."""
+    names = ("a", "b", "c", "d")
+    objects = [*map(make.node, names), *(daemon_pod(make, name, "1") for name in names)]
+    found = sized(planner(*objects, *deployment(make, "web", ["a", "a", "b", "b", "c", "d"])))
+    assert len(found.nodes) == 2
+    assert found.bound.cost == pytest.approx(found.cost)  # proven to be the cheapest
+
+
+@pytest.mark.parametrize(
+    ("pods", "types"),
+    [(4, {"small": 1}), (8, {"large": 1}), (12, {"large": 1, "small": 1}), (16, {"large": 2})],
+)
+def test_the_cheapest_mix_of_types_is_found(planner, make, pods, types):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * pods))
+    found = sized(made, types=(SMALL, LARGE))
+    assert fleet(found) == types
+    assert found.bound.cost <= found.cost + 1e-9
+
+
+def test_without_any_zone_the_rest_runs_everything(planner, make):
+    """Eight cores in two zones: either zone alone must hold them, so two nodes in each."""
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    nodes += [make.node("c", **{ZONE: "z1"}), make.node("d", **{ZONE: "z2"})]
+    made = planner(*nodes, *deployment(make, "web", ["a", "b", "c", "d"] * 2))
+    found = sized(made, survival=Survival(zones=True))
+    zones = sorted(offer.zone for offer in found.nodes.values())
+    assert zones == ["z1", "z1", "z2", "z2"]
+    assert found.bound.cost == pytest.approx(found.cost)
+    assert found.tried == 2
+
+
+def test_without_any_node_the_rest_runs_everything(planner, make):
+    made = planner(*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4))
+    assert len(sized(made, survival=Survival(nodes=1)).nodes) == 2
+    made = planner(*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4))
+    assert len(sized(made, survival=Survival(nodes=2)).nodes) == 3
+
+
+def test_pods_that_cannot_leave_their_zone_are_named(planner, make):
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
+    found = sized(planner(*nodes, *pinned), survival=Survival(zones=True))
+    assert found.pinned == {"default/db-1-0": "zone z1"}
+
+
+def test_headroom_stays_free_on_each_node(planner, make):
+    """With a quarter free a node of four cores takes three."""
+    made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a"] * 4))
+    assert len(sized(made, headroom=0.25).nodes) == 2
+
+
+def test_kept_nodes_stay_with_their_pods_and_their_room(planner, make):
+    """The kept node has one core free, which the second workload uses before a new node."""
+    made = planner(
+        make.node("gpu", pool="gpu"),
+        make.node("a"),
+        *deployment(make, "train", ["gpu"] * 3),
+        *deployment(make, "web", ["a"]),
+    )
+    found = sized(made, keep=("gpu",))
+    assert found.nodes == {}
+    assert len(made.model.node("gpu").pods) == 4
+
+
+def test_pools_are_kept_apart_by_their_labels(planner, make):
+    made = planner(
+        make.node("a", pool="x"),
+        make.node("b", pool="y"),
+        *deployment(make, "one", ["a"], nodeSelector={"pool": "x"}),
+        *deployment(make, "two", ["b"], nodeSelector={"pool": "y"}),
+    )
+    assert sorted(offer.pool for offer in sized(made).nodes.values()) == ["pool=x", "pool=y"]
+
+
+def test_a_pod_too_large_for_every_type_is_named(planner, make):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "big", ["a"], cpu="9"))
+    found = sized(made, types=(SMALL, LARGE))
+    assert list(found.unplaceable) == ["default/big-1-0"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_more_effort_is_never_worse_and_never_below_the_limit(planner, make, seed):
+    pick = TieBreak(seed).pick
+    objects = [make.node(f"n{number}", cpu="8") for number in range(6)]
+    for number in range(5):
+        nodes = [f"n{(number + at) % 6}" for at in range(1 + pick(5))]
+        objects += deployment(make, f"w{number}", nodes, cpu=("700m", "1300m", "2")[pick(3)])
+    costs = []
+    for effort in (1, 4, 16):
+        found = sized(planner(*objects), types=(SMALL, LARGE), effort=effort, seed=seed)
+        costs.append(found.cost)
+        assert found.bound.cost <= found.cost + 1e-9
+        assert not found.unplaceable
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_equal_seeds_give_equal_nodes(planner, make):
+    objects = [*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a", "b", "c"] * 3)]
+    assert fleet(sized(planner(*objects))) == fleet(sized(planner(*objects)))
+
+
+def test_the_bound_is_the_optimum_of_the_relaxed_problem():
+    """Demand 10 and 40; kinds (4, 16) for 1.00 and (8, 16) for 1.50: ten cores cost 2.50."""
+    found = cost_bound([10, 40], [[4, 16], [8, 16]], [1.0, 1.5])
+    assert found.cost == pytest.approx(2.5)
+    assert sum(found.shares) == pytest.approx(1)
+
+
+def test_the_bound_mixes_kinds():
+    """One kind has only cores, the other only memory: both are needed."""
+    found = cost_bound([10, 10], [[10, 0], [0, 10]], [1.0, 2.0])
+    assert found.cost == pytest.approx(3.0)
+    assert found.shares == pytest.approx((1 / 3, 2 / 3))
+
+
+def test_the_answer_says_nodes_money_limit_and_what_binds(planner, make):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
+    today = [price_of_node(info, (SMALL, LARGE)) for info in made.model.table.nodes()]
+    question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, ("cpu", "memory"))
+    found = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ()).to_json()
+    assert found["verdict"] == "1 node for 1.80 per hour run everything (today 1 for 1.98)."
+    assert found["findings"][0] == "That saves 134 per month."
+    assert found["findings"][1] == "No set of these types is more than 0.0% cheaper (proven)."
+    assert found["fleet"][0]["type"] == "large"
+    assert found["binds"][0]["resource"] == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("texts", "survival"),
+    [((), Survival()), (("zone",), Survival(zones=True)), (("node",), Survival(nodes=1)),
+     (("zone", "nodes=3"), Survival(zones=True, nodes=3))],
+)  # fmt: skip
+def test_failures_are_read(texts, survival):
+    assert parse_survival(texts) == survival
+
+
+@pytest.mark.parametrize("text", ["nodes=0", "nodes=x", "rack", "nodes"])
+def test_an_unknown_failure_is_refused(text):
+    with pytest.raises(InputError, match="is not zone, node or nodes=N"):
+        parse_survival((text,))
+
+
+@pytest.mark.parametrize(("text", "share"), [("", 0.0), ("20%", 0.2), ("0.5", 0.5)])
+def test_a_share_is_read(text, share):
+    assert parse_headroom(text) == share
+
+
+@pytest.mark.parametrize("text", ["-1%", "95%", "much", "nan"])
+def test_an_impossible_share_is_refused(text):
+    with pytest.raises(InputError, match="is not a share from 0 to 90%"):
+        parse_headroom(text)
