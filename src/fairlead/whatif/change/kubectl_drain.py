@@ -119,17 +119,21 @@ def _problems_by_node(
 
 
 def _problems(pod: Pod, inventory: Inventory) -> Iterator[str]:
-    """Yield the flags that kubectl needs for `pod`.
+    """Yield the flags that kubectl needs for `pod`, or its error about an absent DaemonSet."""
+    absent = "" if is_terminal(pod) else _absent_daemon_set(pod, inventory)
+    yield from [absent] if absent else flags_for(pod)
 
-    Kubectl reports only the first problem of a pod.
 
-    A pod with an emptyDir and without a controller needs two flags: kubectl names the second one
-    after the first is given.
+def flags_for(pod: Pod) -> Iterator[str]:
+    """Yield the flags of `kubectl drain` that `pod` makes necessary, if its DaemonSet exists.
+
+    A pod with an emptyDir and without a controller needs two; kubectl reports only the first
+    problem of a pod, so it names the second flag after the first is given.
     """
     if is_terminal(pod):
         return
     if is_daemon_pod(pod):
-        yield _absent_daemon_set(pod, inventory) or IGNORE_DAEMON_SETS
+        yield IGNORE_DAEMON_SETS
         return
     if is_static(pod):
         return
@@ -145,7 +149,7 @@ def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
     Without DaemonSets in the dump, this is unknown, and the result is "".
     """
     owner = controller_of(pod.metadata)
-    if owner is None or not inventory.of_kind(DAEMON_SET):
+    if owner is None or owner.kind != DAEMON_SET.kind or not inventory.of_kind(DAEMON_SET):
         return ""
     if inventory.get(DAEMON_SET, pod.metadata.namespace, owner.name) is not None:
         return ""

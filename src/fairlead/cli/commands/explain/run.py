@@ -92,7 +92,7 @@ def snapshot_and_target(
     if first is None and not apply:
         raise InputError("arguments", "name an object, such as pod/store/web-0")
     if not has_source:
-        missing = "a snapshot and an object, such as dump.yaml pod/store/web-0"
+        missing = "a SNAPSHOT, or a cluster, and an object: dump.yaml pod/store/web-0"
         raise InputError("arguments", f"name {missing}")
     return snapshot, first or ""
 
