@@ -61,6 +61,7 @@ _ALLOWED_WITH_STATUS: Final = (
     *("XPreserveUnknownFields", "XValidations"),
 )
 _JUNCTIONS: Final = ("allOf", "oneOf", "anyOf")
+_WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *_JUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +211,15 @@ def _extension_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 
 def _child_causes(raw: Json, field: str, context: _NodeContext) -> Iterator[Cause]:
+    if raw.keys().isdisjoint(_WITH_CHILDREN):
+        return
     context = replace(context, cardinality=inner_cardinality(raw, context.cardinality))
     inner = replace(context, is_root=False)
     yield from _additional_properties_causes(raw, field, inner)
-    for type_name, one in (raw.get("properties") or {}).items():
-        path = f"{field}.properties[{type_name}]"
-        yield from _node_causes(one, path, _property_context(raw, type_name, field, context))
+    in_property = _property_context(raw, field, inner)
+    for name, one in (raw.get("properties") or {}).items():
+        path = f"{field}.properties[{name}]"
+        yield from _node_causes(one, path, _identity_context(raw, name, context, in_property))
     without_rules = replace(inner, compiles_rules=False)
     if isinstance(raw.get("not"), dict):
         yield from _node_causes(raw["not"], f"{field}.not", without_rules)
@@ -240,16 +244,21 @@ def _additional_properties_causes(raw: Json, field: str, context: _NodeContext) 
         yield from _node_causes(additional, path, context)
 
 
-def _property_context(raw: Json, type_name: str, field: str, context: _NodeContext) -> _NodeContext:
-    """Return the context of the property `type_name`."""
-    inner = replace(context, is_root=False)
-    if raw.get("x-kubernetes-map-type", "granular") not in ("atomic", "granular"):
-        inner = replace(inner, uncorrelatable_from=inner.uncorrelatable_from or field)
-    if (context.is_root or raw.get("x-kubernetes-embedded-resource")) and type_name in _IDENTITY:
-        inner = replace(inner, is_identity=True)
-        if context.is_root:
-            inner = replace(inner, default_forbidden=f"in top-level {type_name}")
-    return inner
+def _property_context(raw: Json, field: str, inner: _NodeContext) -> _NodeContext:
+    """Return the context of ordinary properties; `inner` is that of any node below `raw`."""
+    if raw.get("x-kubernetes-map-type", "granular") in ("atomic", "granular"):
+        return inner
+    return replace(inner, uncorrelatable_from=inner.uncorrelatable_from or field)
+
+
+def _identity_context(
+    raw: Json, name: str, context: _NodeContext, inner: _NodeContext
+) -> _NodeContext:
+    """Return the context of the property `name`: `inner`, except for apiVersion and the like."""
+    if name not in _IDENTITY or not (context.is_root or raw.get("x-kubernetes-embedded-resource")):
+        return inner
+    default_forbidden = f"in top-level {name}" if context.is_root else inner.default_forbidden
+    return replace(inner, is_identity=True, default_forbidden=default_forbidden)
 
 
 # --- form ----------------------------------------------------------------------------------------

@@ -69,6 +69,8 @@ class DefinitionController:
         self._registry = registry
         self._track_status = track_status
         self._late = late
+        # By definition: its uid and generation, and the kinds that were made of that spec.
+        self._kinds: dict[str, tuple[tuple[str, int], tuple[Kind, ...]]] = {}
         # by definition: its phase, and when the phase began
         self._since: dict[str, tuple[str, int]] = {}
         self._due: dict[str, int] = {}  # when to examine a definition again
@@ -117,12 +119,13 @@ class DefinitionController:
         definition = storage.find(CUSTOM_RESOURCE_DEFINITION, "", name)
         if definition is None:
             self._since.pop(name, None)
+            self._kinds.pop(name, None)
             self._registry.withdraw(name)
             return
         if definition["metadata"].get("deletionTimestamp"):
             self._end(name, definition, now)
             return
-        kinds = _kinds(definition)
+        kinds = self._kinds_of(definition)
         if not kinds:
             self._registry.withdraw(name)
             return
@@ -181,7 +184,7 @@ class DefinitionController:
         Its kinds are served until then.
         """
         storage = self._store.storage
-        kinds = _kinds(definition)
+        kinds = self._kinds_of(definition)
         if kinds and self._registry.is_own(kinds[0].resource):
             kinds = ()  # the objects belong to the built-in resource
         if kinds and is_established(definition):
@@ -211,6 +214,15 @@ class DefinitionController:
         if self._is_time(name, _DELETING, self._late.ending, now):
             self._put(definition, with_deletion_in_progress(definition, now), now)
         return False
+
+    def _kinds_of(self, definition: Json) -> tuple[Kind, ...]:
+        """Return the kinds of a definition, made once for each spec."""
+        meta = definition["metadata"]
+        spec_id = meta.get("uid", ""), meta.get("generation", 0)
+        made = self._kinds.get(meta["name"])
+        if made is None or made[0] != spec_id or not all(spec_id):
+            made = self._kinds[meta["name"]] = spec_id, _kinds(definition)
+        return made[1]
 
     def _are_left(self, kind: Kind, now: int) -> bool:
         """Delete all objects of a kind.
