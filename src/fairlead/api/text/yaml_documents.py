@@ -60,8 +60,17 @@ class YamlError(ValueError):
         self.upstream = upstream or _upstream_message(problem, line)
 
 
-def documents(text: str | bytes, on_repeat: OnRepeat | None = None) -> Iterator[Any]:
+class TooManyValuesError(YamlError):
+    """A document has more values than its reader accepts."""
+
+
+def documents(
+    text: str | bytes, on_repeat: OnRepeat | None = None, *, values_max: int | None = None
+) -> Iterator[Any]:
     """Yield the documents of `text`; an empty one is None. Raises YamlError.
+
+    With `values_max`, a document with more values is refused as soon as they have been read. Keys
+    do not count, and a text counts as one value for each 64 characters.
 
     A duplicate key is reported to `on_repeat`, and its last value counts; without `on_repeat` it is
     an error.
@@ -71,7 +80,7 @@ def documents(text: str | bytes, on_repeat: OnRepeat | None = None) -> Iterator[
         while (event := parser.get_event()) is not None:
             match event:
                 case DocumentStartEvent():
-                    yield _Builder(parser, on_repeat).document()
+                    yield _Builder(parser, on_repeat, values_max).document()
                 case StreamStartEvent() | StreamEndEvent():
                     pass
     except yaml.YAMLError as cause:
@@ -129,9 +138,10 @@ class _Builder:
     repeated by aliases included, so that a document of nested aliases is refused early.
     """
 
-    def __init__(self, parser: Any, on_repeat: OnRepeat | None) -> None:
+    def __init__(self, parser: Any, on_repeat: OnRepeat | None, values_max: int | None) -> None:
         self._parser = parser
         self._on_repeat = on_repeat
+        self._values_max = sys.maxsize if values_max is None else values_max
         self._stack: list[_OpenCollection] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._scalars: dict[str, Any] = {}
@@ -165,6 +175,8 @@ class _Builder:
         value = self._scalar_value(event)
         weight = 1 + len(event.value) // _CHARACTERS_PER_VALUE
         self._count += weight
+        if self._count > self._values_max:
+            raise TooManyValuesError(f"has more than {self._values_max} values", _line(event))
         if event.anchor:
             self._anchors[event.anchor] = (value, weight)
         self._put(value, event)
@@ -229,6 +241,8 @@ class _Builder:
     def _close(self, event: Any) -> None:
         done = self._stack.pop()
         self._count += 1
+        if self._count > self._values_max:
+            raise TooManyValuesError(f"has more than {self._values_max} values", _line(event))
         for merged in done.merges:
             for key, item in merged.items():
                 done.value.setdefault(key, item)

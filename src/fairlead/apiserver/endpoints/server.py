@@ -43,7 +43,7 @@ from fairlead.apiserver.endpoints.post_start_hook.definition_controller import D
 from fairlead.apiserver.endpoints.post_start_hook.ip_address_reconciler import IpAddressReconciler
 from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.endpoints.post_start_hook.status_reconcilers import StatusReconcilers
-from fairlead.apiserver.endpoints.request.body import DecodeProtobuf
+from fairlead.apiserver.endpoints.request.body import DecodeProtobuf, require_few_values
 from fairlead.apiserver.endpoints.request.options import is_true, require_timeout
 from fairlead.apiserver.endpoints.request.request_info import (
     RequestInfo,
@@ -228,7 +228,9 @@ class ApiServer:
         # 2. impersonate and authorize
         verb = _verb(request, info)
         request = self._authorized(request, _attributes(request, info, verb))
-        # 3. find the kind
+        # 3. find the kind, unless the body would take too long
+        if request.body and not _is_bounded_later(request):
+            require_few_values(request.body)
         kind = self._deps.registry.find(info.group, info.version, info.resource)
         if kind is None:
             return self._unserved(info)
@@ -304,6 +306,12 @@ def _warn_of_deprecation(scope: RequestScope) -> None:
     warning = custom.deprecation if custom else strategy_of(scope.kind).deprecation
     if warning:
         scope.warnings.append(warning)
+
+
+def _is_bounded_later(request: Request) -> bool:
+    """Return whether the body is YAML or protobuf, whose values are counted when it is parsed."""
+    content_type = request.headers.get("content-type", "")
+    return "yaml" in content_type or "protobuf" in content_type
 
 
 def _verb(request: Request, info: RequestInfo) -> str:

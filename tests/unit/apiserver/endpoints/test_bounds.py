@@ -93,9 +93,10 @@ def test_a_patch_that_digs(api, config_maps):
 
 
 def test_a_patch_that_moves_the_same_things_again_and_again(api, config_maps):
-    first = {"op": "add", "path": "/data", "value": {"a": [1] * 200_000}}
     more = [{"op": "move", "from": "/data/a/0", "path": "/data/a/1"}] * 9_000
-    assert patched(api, config_maps, [first, *more]) == 422
+    for length, status in ((12_000, 422), (200_000, 413)):
+        first = {"op": "add", "path": "/data", "value": {"a": [1] * length}}
+        assert patched(api, config_maps, [first, *more]) == status
 
 
 def test_places_of_more_digits_than_python_reads(api, config_maps):
@@ -189,3 +190,32 @@ def test_field_managers_cannot_make_an_object_larger_than_etcd_stores(make_api, 
     assert statuses == [201, 200, 500, 500, 500]
     assert answer.message == "etcdserver: request is too large"
     assert len(api.get(f"{config_maps}/a").json["metadata"]["managedFields"]) == 2
+
+
+def test_bodies_of_too_many_values_are_refused(api, config_maps):
+    """However they are written; the work for a request grows with its values."""
+    data, many = "data: {a: b", {f"k{n}": "v" for n in range(50_000)}
+    api.config_map("a")
+    yaml = (
+        "metadata: {name: b}\n" + data + ", " + ", ".join(f"k{n}: v" for n in range(50_000)) + "}"
+    )
+    for answer in (
+        api.post(config_maps, {"metadata": {"name": "b"}, "data": many}),
+        api.post(config_maps, {"metadata": {"name": "b"}, "unknown": [[]] * 50_000}),
+        api.post(config_maps, yaml, content_type=YAML),
+        api.patch(f"{config_maps}/a", {"data": many}),
+        api.patch(f"{config_maps}/a", {"data": many}, STRATEGIC),
+        api.patch(f"{config_maps}/a?fieldManager=m", {"data": many}, APPLY),
+        api.patch(f"{config_maps}/a?fieldManager=m", yaml, APPLY),
+        api.delete(f"{config_maps}/a", {"preconditions": many}),
+    ):
+        assert (answer.status, answer.json["reason"]) == (413, "RequestEntityTooLarge")
+        assert answer.message == "Request entity too large: limit is 50000 values"
+
+
+def test_what_looks_like_values_within_a_text_does_not_count(api, config_maps):
+    text = '{"a\\": [' * 20_000 + ',"' * 100_000
+    answer = api.post(config_maps, {"metadata": {"name": "a"}, "data": {"a": text}})
+    assert (answer.status, answer.json["data"]["a"]) == (201, text)
+    lines = "metadata: {name: b}\ndata:\n  a: |\n" + "    - k: [v, w]\n" * 50_000
+    assert api.post(config_maps, lines, content_type=YAML).status == 201

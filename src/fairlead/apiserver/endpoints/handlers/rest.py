@@ -13,7 +13,7 @@ from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.conversion.kind_conversion import is_converted, stored
 from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.endpoints.request.body import decoded, media_type_of, parsed_yaml
+from fairlead.apiserver.endpoints.request.body import decoded, media_type_of
 from fairlead.apiserver.endpoints.request.body_type import require_type
 from fairlead.apiserver.endpoints.request.options import WriteOptions, unsigned_problem
 from fairlead.apiserver.endpoints.request.typed_object import of_another_version, typed, warnings_of
@@ -21,7 +21,7 @@ from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.negotiation.media_type import JSON, YAML
+from fairlead.apiserver.negotiation.media_type import JSON
 from fairlead.apiserver.negotiation.request_error import unreadable
 from fairlead.apiserver.schema.raw_extension import with_raw_data
 from fairlead.apiserver.validation.meta.format import path_segment_problems
@@ -68,8 +68,8 @@ def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None
     content_type = request.headers.get("content-type", "")
     # upstream does not read custom resources from protobuf either
     protobuf = None if kind.is_custom else scope.deps.protobuf
-    obj = decoded(request.body, content_type, kind.kind, protobuf, kind.api_version)
-    repeats = parsed_yaml(request.body)[1] if media_type_of(content_type) == YAML else []
+    repeats: list[str] = []
+    obj = decoded(request.body, content_type, kind.kind, protobuf, kind.api_version, repeats)
     scope.warnings.extend(warnings_of(of_another_version(kind, obj), options.validation))
     obj, warnings = typed(kind, require_type(obj, kind, request.body), options.validation, repeats)
     scope.warnings.extend(warnings)

@@ -12,17 +12,21 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
-from fairlead.api.text.yaml_documents import YamlError, documents
+from fairlead.api.text.yaml_documents import TooManyValuesError, YamlError, documents
 from fairlead.apiserver.endpoints.request.body_type import type_problem, version_problem
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.negotiation.media_type import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.negotiation.request_error import unknown_body
+from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.schema.gojson.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
 
 # (body, default apiVersion, default kind) -> object
 DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
+# More than the largest CustomResourceDefinitions in use have.
+VALUES_MAX: Final = 50_000
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _INT64: Final = 1 << 63
 # a number with a point or an exponent, or too long for 64 bits
 _FLOATING: Final = re.compile(rb"[:,\[]-?[0-9]+[.eE]|[0-9]{19}")
@@ -41,10 +45,12 @@ def decoded(
     expected: str,
     protobuf: DecodeProtobuf | None = None,
     api_version: str = "v1",
+    repeats: list[str] | None = None,
 ) -> Json:
     """Return the object in `body`; `expected` is its kind in error messages, "" for DeleteOptions.
 
-    Raises ApiError: 415 for an unknown media type, 400 if the body is not an object.
+    Notes of duplicate YAML keys are added to `repeats`. Raises ApiError: 415 for an unknown media
+    type, 413 if the body has too many values, 400 if it is not an object.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
@@ -52,7 +58,13 @@ def decoded(
     if media_type not in ACCEPTED or media_type == PROTOBUF:
         raise unknown_body(ACCEPTED)
     try:
-        value = _in_order(parsed_yaml(body)[0]) if media_type == YAML else parse_json(body)
+        if media_type == YAML:
+            value, notes = parsed_yaml(body)
+            value = _in_order(value)
+            if repeats is not None:
+                repeats += notes
+        else:
+            value = parse_json(body)
     except JsonError as cause:
         raise _unrecognized(body, expected, f"{_TYPE_UNREADABLE}{cause}") from None
     except YamlError as cause:
@@ -72,23 +84,27 @@ def decoded(
 
 def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: DecodeProtobuf) -> Json:
     try:
-        return protobuf(body, api_version, expected or "DeleteOptions")
+        value = protobuf(body, api_version, expected or "DeleteOptions")
     except ApiError as refusal:
         untyped = "the object provided is unrecognized:"
         typed = f"the object provided is unrecognized (must be of type {expected}):"
         raise ApiError(
             refusal.reason, refusal.code, refusal.message.replace(untyped, typed, 1)
         ) from None
+    if len(body) > VALUES_MAX:  # a value takes at least a byte
+        require_few_values(encode(value))
+    return value
 
 
 def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
     """Return the first YAML document as a JSON value, and notes of duplicate keys.
 
-    The last duplicate counts. Raises YamlError.
+    The last duplicate counts. Raises YamlError, and ApiError 413 if there are too many values.
     """
     # Most clients apply JSON, which is valid YAML but ten times faster to parse as JSON.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
     if plain is not NOT_PLAIN:
+        require_few_values(body)
         return with_json_numbers(plain) if _FLOATING.search(body) else plain, []
     # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
     notes: list[str] = []
@@ -96,7 +112,30 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
     def note(key: str, line: int) -> None:
         notes.append(f"line {line}: key {quoted(key)} already set in map")
 
-    return with_json_numbers(next(documents(body, note), None)), notes
+    try:
+        value = next(documents(body, note, values_max=VALUES_MAX), None)
+    except TooManyValuesError:
+        raise _too_many_values() from None
+    return with_json_numbers(value), notes
+
+
+def require_few_values(body: bytes) -> None:
+    """Refuse JSON with more than VALUES_MAX values, without parsing it. Raises ApiError 413.
+
+    The work for a request grows with its values rather than its bytes, and other requests wait
+    meanwhile. Every value but the first of a collection follows a comma. A malformed body may pass.
+    """
+    if _separators(body) > VALUES_MAX and _separators(_STRING.sub(b"", body)) > VALUES_MAX:
+        raise _too_many_values()
+
+
+def _separators(text: bytes) -> int:
+    return text.count(b",") + text.count(b"}") + text.count(b"]")
+
+
+def _too_many_values() -> ApiError:
+    text = f"Request entity too large: limit is {VALUES_MAX} values"
+    return ApiError("RequestEntityTooLarge", 413, text)
 
 
 def _in_order(value: Any) -> Any:
