@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import controller_of
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.nodelifecycle.profile import ZONE
@@ -64,9 +65,7 @@ def explain_workload(planner: DrainPlanner, snapshot: Snapshot, workload: Manife
     """Return the explanation of `workload`, an object of `snapshot` that has pods."""
     model = planner.model
     ref = _ref_of(workload)
-    pods = sorted(
-        (pod for pod in model.pods() if workload_of(pod.pod) == ref), key=lambda pod: pod.key
-    )
+    pods = sorted((pod for pod in model.pods() if _is_of(pod, ref)), key=lambda pod: pod.key)
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_ready(pod.pod) for pod in pods)
@@ -104,6 +103,14 @@ def _ref_of(workload: Manifest) -> WorkloadRef:
     """Return the workload as its pods name it: pods of a Deployment's ReplicaSet are its own."""
     ref = workload.ref
     return WorkloadRef(workload.kind.kind, ref.namespace, ref.name)
+
+
+def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
+    """Return whether `pod` belongs to `ref`, directly or through a ReplicaSet or Job."""
+    owner = controller_of(pod.pod.metadata)
+    if owner is not None and (owner.kind, owner.name) == (ref.kind, ref.name):
+        return pod.namespace == ref.namespace
+    return workload_of(pod.pod) == ref
 
 
 def _verdict(

@@ -169,3 +169,19 @@ def test_a_workload_of_a_file_is_explained_by_its_first_pod(explain_file, make):
         explain_file([make.node("a")], [make.pod("p", priorityClassName="gold")])
     with pytest.raises(InputError, match="exists already; explain pod/default/p without --apply"):
         explain_file([make.node("a"), make.pod("p")], [make.pod("p")])
+
+
+def test_a_replica_set_of_a_deployment_has_its_own_pods(explained, make):
+    """Its pods count for the Deployment and for the ReplicaSet."""
+    web = make.workload(name="web", replicas=1)
+    owned = make.workload("ReplicaSet", "web-1", replicas=1)
+    owned["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d",
+         "controller": True}
+    ]  # fmt: skip
+    pod = make.pod("web-1-a", node_name="a", owner="web-1")
+    pod["metadata"]["labels"] = {"app": "web", "pod-template-hash": "1"}
+    pod["status"]["conditions"] = READY
+    for target in ("deploy/web", "rs/web-1"):
+        answer = explained(target, make.node("a"), web, owned, pod)
+        assert (answer.facts["pods"], answer.facts["ready"]) == (1, 1), target
