@@ -162,6 +162,8 @@ CASES = [
     plan("headroom of all", "size dump.yaml --headroom 100%", "--headroom: '100%' is not a share"),
     plan("keeping every node", "size dump.yaml --keep n1", "--keep: matches every node"),
     plan("no effort", "size dump.yaml --effort 0", "--effort: 0 is not from 1 to 100,000"),
+    plan("no moves", "rebalance dump.yaml --moves 0", "--moves: 0 is not from 1 to 10,000"),
+    plan("moves nowhere", "rebalance none.yaml", "none.yaml: cannot be read"),
     plan("fit of nothing", "fit dump.yaml", "arguments: name either --pod FILE or --like KIND/"),
     plan("fit nowhere", "fit --like deploy/shop/web", "arguments: name a SNAPSHOT, or a cluster"),
     plan("fit a file without pods", "fit dump.yaml --pod n.yaml",

@@ -106,6 +106,11 @@ _COMMANDS: Final = (
         "Check whether all nodes can be drained and upgraded.",
     ),
     _Command(
+        "rebalance",
+        "fairlead.cli.commands.rebalance:rebalance",
+        "Propose the moves of pods that gain most.",
+    ),
+    _Command(
         "snapshot",
         "fairlead.cli.commands.snapshot:snapshot",
         "Write what a running cluster contains to a file.",

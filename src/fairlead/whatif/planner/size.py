@@ -67,13 +67,14 @@ class SizeResult:
     """The nodes found: the offer of each by name, and what they cost per hour.
 
     `unplaceable` pods fit no node on offer; `pinned` pods do not survive a failure on any set of
-    nodes, by failure. `obstacles` count why nodes cannot be removed. `tried` are the failures that
-    were tried for the answer. `waiting_at_once` pods would wait if all were created at one instant.
+    nodes, as (pod, failure). `obstacles` count why nodes cannot be removed. `tried` are the
+    failures that were tried for the answer. `waiting_at_once` pods would wait if all were created
+    at one instant.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
     unplaceable: dict[str, str] = field(default_factory=dict)
-    pinned: dict[str, str] = field(default_factory=dict)
+    pinned: dict[tuple[str, str], None] = field(default_factory=dict)
     obstacles: dict[str, int] = field(default_factory=dict)
     bound: CostBound = field(default_factory=lambda: CostBound(0.0))
     tried: int = 0
@@ -133,7 +134,9 @@ class SizeSearch:
         self._progress.begin("improving", self._limit)
         self._improve()
         # Ties are broken anew in each check; what one of them misses is added.
-        while self._survival.is_any and not self._survives():
+        for _ in range(_SURVIVAL_ROUNDS_MAX):
+            if not self._survival.is_any or self._survives():
+                break
             self._become_survivable()
         self.result.waiting_at_once = self._waiting_at_once()
         return self.result
@@ -353,7 +356,7 @@ class SizeSearch:
             for pod in self._fail(gone):
                 refused = self._place(pod, zone)
                 if refused is not None:
-                    self.result.pinned.setdefault(pod.key, failure)
+                    self.result.pinned[pod.key, failure] = None
         added = [offer for name, offer in self.result.nodes.items() if name not in before]
         self.result.nodes = before
         return added
@@ -379,7 +382,7 @@ class SizeSearch:
             with self._model.hypothesis():
                 for pod in self._fail(gone):
                     lost = isinstance(self._schedule(pod), Failure)
-                    if lost and self.result.pinned.get(pod.key) != failure:
+                    if lost and (pod.key, failure) not in self.result.pinned:
                         return False
         self.result.tried = tried
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairlead.api.json import Json
@@ -57,7 +57,7 @@ def size_answer(
         _nodes(question, found),
         _binds(question, found),
         _obstacles(found),
-        _pods("unplaceable", "pods that fit no node on offer", found.unplaceable, "why"),
+        _pods("unplaceable", "pods that fit no node on offer", found.unplaceable.items(), "why"),
         _pods("pinned", "pods that do not survive a failure", found.pinned, "failure"),
     )
     return PlanAnswer(
@@ -108,8 +108,9 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
             "fullest by cpu, memory and pods, of all nodes and of each zone."
         )
     if found.pinned:
-        names = listed(sorted(found.pinned), 2)
-        yield f"{counted(len(found.pinned), 'pod')} cannot survive on any nodes: {names}."
+        pods = sorted({pod for pod, _ in found.pinned})
+        names = listed(pods, 2)
+        yield f"{counted(len(pods), 'pod')} cannot survive on any nodes: {names}."
     if question.headroom:
         yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
     if found.waiting_at_once:
@@ -173,7 +174,7 @@ def _obstacles(found: SizeResult) -> PlanTable:
     return PlanTable("obstacles", "why no further node can go", columns, rows, 6)
 
 
-def _pods(name: str, title: str, pods: dict[str, str], what: str) -> PlanTable:
-    rows = [{"pod": pod, what: why} for pod, why in sorted(pods.items())]
+def _pods(name: str, title: str, pods: Iterable[tuple[str, str]], what: str) -> PlanTable:
+    rows = [{"pod": pod, what: why} for pod, why in sorted(pods)]
     columns = (PlanColumn("pod", "pod", NAME), PlanColumn(what, what))
     return PlanTable(name, title, columns, rows, 5)

@@ -85,7 +85,22 @@ def test_pods_that_cannot_leave_their_zone_are_named(planner, make):
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
     pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
     found = sized(planner(*nodes, *pinned), survival=Survival(zones=True))
-    assert found.pinned == {"default/db-1-0": "zone z1"}
+    assert list(found.pinned) == [("default/db-1-0", "zone z1")]
+
+
+def test_a_pod_that_survives_neither_its_zone_nor_its_node_ends_the_search(planner, make):
+    """It is named for both failures, and all other pods survive."""
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    alone = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "db"}}}
+            ]
+        }
+    }
+    objects = [*nodes, *deployment(make, "db", ["a", "b"], affinity=alone)]
+    found = sized(planner(*objects), survival=Survival(zones=True, nodes=1))
+    assert {failure for _, failure in found.pinned} >= {"zone z1", "zone z2"}
 
 
 def test_headroom_stays_free_on_each_node(planner, make):

@@ -1,0 +1,79 @@
+"""`fairlead rebalance`: the moves of pods that gain most."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.commands.consolidate import Ignored
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.output import AnswerOutput
+from fairlead.cli.options.parameter import integer, repeatable
+from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+
+def rebalance(
+    snapshot: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = None,
+    /,
+    *,
+    moves: Annotated[
+        int, Parameter(help="Propose at most N moves.", metavar="N", converter=integer)
+    ] = 20,
+    ignore: Annotated[
+        tuple[Ignored, ...],
+        repeatable(
+            "RULE",
+            "Ignore what keeps autoscalers from moving pods: annotations, local-storage, unmanaged "
+            "(pods without a controller) or system-pods.",
+        ),
+    ] = (),
+    connection: ConnectionOptions = NO_CONNECTION,
+    present: PresentOptions = PRESENT_DEFAULTS,
+    release: ReleaseOptions = NO_RELEASE,
+    output: AnswerOutput = "text",
+) -> int:
+    """Propose the few moves of pods that gain most: room for waiting pods, then even nodes.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. A move evicts a pod within its
+    disruption budget; where its replacement goes is the scheduler's decision.
+
+    Try:
+
+        fairlead rebalance dump.yaml
+
+        fairlead rebalance dump.yaml --moves 5 --ignore local-storage
+
+        fairlead rebalance --context prod -o json
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from fairlead.api.objects import PodDisruptionBudget
+    from fairlead.cli.commands.plan_input import read_plan_input
+    from fairlead.cli.output.plan_answer import print_plan
+    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.whatif.configuration.autoscaling import installed_flags
+    from fairlead.whatif.configuration.node_group import options_of_flags
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
+    from fairlead.whatif.planner.rebalance import MOVES_MAX, Rebalancer, rebalance_answer
+
+    if not 1 <= moves <= MOVES_MAX:
+        raise InputError("--moves", f"{moves} is not from 1 to {MOVES_MAX:,}")
+    with ProgressBar() as progress:
+        read = read_plan_input(snapshot, connection, present, release, progress)
+        flags = installed_flags(read.snapshot.manifests) or ()
+        budgets = [one for one in read.model.objects if isinstance(one, PodDisruptionBudget)]
+        ignored = [IgnoredRule(one) for one in ignore]
+        rules = AutoscalerRules(options_of_flags(flags), budgets, read.model.now, ignored)
+        plan = Rebalancer(read.planner(), rules).run(moves, progress)
+    print_plan(rebalance_answer(plan, read.snapshot.source, read.notes), output)
+    return 0

@@ -1,0 +1,286 @@
+"""rebalance: the fewest moves of running pods that place waiting pods and even out the nodes.
+
+A move evicts a pod, and the scheduler places its replacement: the target is its decision, not ours.
+Each step takes the move with the highest gain:
+
+    1  a pod that waits for room gets a place, if one other pod moves; the move that leaves the
+       nodes most even is taken
+    2  the load of the nodes becomes more even: of the pods on the fullest node whose move helps,
+       the one that lowers the sum of squared loads most
+
+The load of a node is the larger share of its cpu and memory that is requested. Pods move only if a
+budget allows an eviction and no rule of the autoscalers forbids it; moves are made one at a time,
+each after the replacement of the one before is ready.
+
+Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first. Moving it gives 0.7 and 0.5;
+the sum of squares falls from 0.90 to 0.74.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.json import Json
+from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import CPU, MEMORY
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.planner.answer import (
+    NAME,
+    NUMBER,
+    PlanAnswer,
+    PlanColumn,
+    PlanTable,
+    counted,
+)
+from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.cluster_model import is_leaving
+from fairlead.whatif.planner.drain import DrainPlanner, PodMove
+from fairlead.whatif.run.progress import Progress
+
+MOVES_MAX: Final = 10_000
+_GAIN_MIN: Final = 1e-3  # of the sum of squared loads; less is not worth an eviction
+_NODES_TRIED_MAX: Final = 8  # fullest nodes that are tried before the search ends
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBalance:
+    """How even the loads are: the number of waiting pods, the fullest node, and the deviation."""
+
+    waiting: int
+    fullest: float
+    deviation: float
+    squares: float
+
+
+@dataclass(frozen=True, slots=True)
+class GainingMove:
+    """A move, with the balance after it; `placed` is the waiting pod that it made room for."""
+
+    move: PodMove
+    before: NodeBalance
+    after: NodeBalance
+    placed: str = ""
+
+    @property
+    def gain(self) -> float:
+        """By how much the move lowers the sum of squared loads; may be negative if it places."""
+        return self.before.squares - self.after.squares
+
+
+@dataclass(slots=True)
+class RebalancePlan:
+    """The moves in order, and the balance before the first and after the last."""
+
+    before: NodeBalance
+    after: NodeBalance
+    moves: list[GainingMove] = field(default_factory=list)
+
+
+class Rebalancer:
+    """Searches for moves in the model of `planner`, which keeps them."""
+
+    def __init__(self, planner: DrainPlanner, rules: AutoscalerRules) -> None:
+        """Move pods that `rules` and the budgets of `planner` let go."""
+        self._planner = planner
+        self._model = planner.model
+        self._rules = rules
+        self._waiting: list[PodInfo] = []
+
+    def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
+        """Return at most `moves_max` moves."""
+        for pod in self._model.waiting_pods():
+            with self._model.hypothesis() as supposed:
+                self._model.remove(pod)
+                if isinstance(self._model.schedule(self._model.replacement(pod)), Placement):
+                    supposed.commit()  # it waits only for its turn
+                else:
+                    self._waiting.append(pod)
+        before = self._balance()
+        plan = RebalancePlan(before, before)
+        progress.begin("looking for moves", moves_max)
+        while len(plan.moves) < moves_max:
+            progress.reach(len(plan.moves), 0)
+            found = self._make_room() or self._even_out()
+            if found is None:
+                break
+            plan.moves.append(found)
+            plan.after = found.after
+        return plan
+
+    # --- measures --------------------------------------------------------------------------
+
+    def _loads(self) -> npt.NDArray[np.float64]:
+        """The load by row, 0 where there is no node in service."""
+        table = self._model.table
+        whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
+        loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)
+        return np.where(table.alive & ~table.unschedulable, loads, 0.0)
+
+    def _balance(self) -> NodeBalance:
+        table, loads = self._model.table, self._loads()
+        open_at = table.alive & ~table.unschedulable
+        seen = loads[open_at] if open_at.any() else np.zeros(1)
+        squares = float((seen**2).sum())
+        return NodeBalance(len(self._waiting), float(seen.max()), float(seen.std()), squares)
+
+    # --- moves -----------------------------------------------------------------------------
+
+    def _make_room(self) -> GainingMove | None:
+        """The best move that gives the first waiting pod a place; tries the others in turn."""
+        for waiting in list(self._waiting):
+            best: tuple[float, NodeInfo, PodInfo] | None = None
+            for info, pod in self._movable(self._model.table.nodes()):
+                if pod.priority > waiting.priority or not _could_hold(info, pod, waiting):
+                    continue
+                with self._model.hypothesis():
+                    if self._moved(info, pod, waiting) is not None:
+                        squares = self._balance().squares
+                        if best is None or squares < best[0]:
+                            best = squares, info, pod
+            if best is not None:
+                return self._commit(best[1], best[2], waiting)
+        return None
+
+    def _even_out(self) -> GainingMove | None:
+        """The best move away from the fullest node from which a move helps."""
+        before, loads = self._balance().squares, self._loads()
+        for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
+            if not loads[row]:
+                return None
+            info = self._model.table.at(row)
+            best: tuple[float, PodInfo] | None = None
+            for _, pod in self._movable([info]):
+                with self._model.hypothesis():
+                    if self._moved(info, pod, None) is not None:
+                        squares = self._balance().squares
+                        if before - squares > _GAIN_MIN and (best is None or squares < best[0]):
+                            best = squares, pod
+            if best is not None:
+                return self._commit(info, best[1], None)
+        return None
+
+    def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
+        """The pods that may move, one of each shape and set of labels on a node."""
+        for info in infos:
+            seen: set[tuple[int, tuple[tuple[str, str], ...]]] = set()
+            for pod in self._planner.evicted(info.name):
+                alike = (pod.shape.id, tuple(sorted(pod.labels.items())))
+                if alike not in seen and self._may_move(info.name, pod):
+                    seen.add(alike)
+                    yield info, pod
+
+    def _may_move(self, node: str, pod: PodInfo) -> bool:
+        limits = self._planner.budgets.guarding(pod.pod)
+        return (
+            not is_leaving(pod)
+            and len(limits) <= 1
+            and all(limit.now > 0 for limit in limits)
+            and self._rules.pod_blocker(node, pod.pod) is None
+        )
+
+    def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
+        """Move `pod` off its node, and place `waiting` first; None if either finds no place."""
+        model = self._model
+        model.remove(pod)
+        if waiting is not None:
+            model.remove(waiting)
+            if not isinstance(model.schedule(model.replacement(waiting)), Placement):
+                return None
+        decision = model.schedule(model.replacement(pod))
+        if not isinstance(decision, Placement) or decision.node.name == info.name:
+            return None
+        workload = str(workload_of(pod.pod))
+        return PodMove(pod.key, workload, info.name, decision.node.name)
+
+    def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
+        """Make the move for good; None if ties are broken against it this time."""
+        before = self._balance()
+        with self._model.hypothesis() as supposed:
+            move = self._moved(info, pod, waiting)
+            if move is None or (waiting is None and self._balance().squares >= before.squares):
+                return None
+            supposed.commit()
+        if waiting is not None:
+            self._waiting.remove(waiting)
+        return GainingMove(move, before, self._balance(), "" if waiting is None else waiting.key)
+
+
+def _could_hold(info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
+    """Whether the node has room for `waiting` by its sums if `pod` leaves; False is a proof."""
+    freed = dict(pod.shape.load)
+    return all(
+        info.requested_of(column) - freed.get(column, 0) + amount
+        <= (info.allocatable[column] if column < len(info.allocatable) else 0)
+        for column, amount in waiting.shape.wanted
+    )
+
+
+# --- the answer -------------------------------------------------------------------------------
+
+
+def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -> PlanAnswer:
+    """The answer of `fairlead rebalance`."""
+    rows = [
+        {
+            "step": number,
+            "pod": one.move.pod,
+            "from": one.move.origin,
+            "to": one.move.target,
+            "places": one.placed,
+            "gain": round(one.gain, 6),
+            "deviation": round(one.after.deviation, 6),
+            "points": f"{100 * (one.before.deviation - one.after.deviation):.2f}",
+        }
+        for number, one in enumerate(plan.moves, 1)
+    ]
+    columns = (
+        PlanColumn("step", "step", NUMBER, 1),
+        PlanColumn("pod", "pod", NAME),
+        PlanColumn("from", "from", NAME),
+        PlanColumn("to", "to", NAME),
+        PlanColumn("points", "gain", NUMBER),
+        PlanColumn("places", "makes room for", NAME),
+    )
+    facts: Json = {"before": _balance_json(plan.before), "after": _balance_json(plan.after)}
+    table = PlanTable("moves", "moves, one at a time", columns, rows, 12)
+    return PlanAnswer(
+        "Rebalance", source, _verdict(plan), tuple(_findings(plan)), (table,), facts, notes
+    )
+
+
+def _balance_json(balance: NodeBalance) -> Json:
+    return {
+        "waiting_pods": balance.waiting,
+        "fullest_load": round(balance.fullest, 6),
+        "deviation": round(balance.deviation, 6),
+    }
+
+
+def _verdict(plan: RebalancePlan) -> str:
+    if not plan.moves:
+        return "No move of one pod gives a waiting pod a place or makes the nodes more even."
+    placed = plan.before.waiting - plan.after.waiting
+    several = len(plan.moves) > 1
+    give, take = ("give", "take") if several else ("gives", "takes")
+    room = f" {give} {counted(placed, 'waiting pod')} a place and" if placed else ""
+    return (
+        f"{counted(len(plan.moves), 'move')}{room} {take} the fullest node from "
+        f"{plan.before.fullest:.0%} to {plan.after.fullest:.0%}."
+    )
+
+
+def _findings(plan: RebalancePlan) -> Iterator[str]:
+    before, after = 100 * plan.before.deviation, 100 * plan.after.deviation
+    yield (
+        f"The loads of nodes deviate by {before:.1f} points on average; after the moves by "
+        f"{after:.1f}."
+    )
+    if plan.after.waiting:
+        yield f"{counted(plan.after.waiting, 'waiting pod')} would still find no place."

@@ -1,0 +1,96 @@
+"""Rebalancing: few moves, each with a gain, within budgets; waiting pods come first."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import budget, deployment
+
+from fairlead.api.objects import PodDisruptionBudget
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.rebalance import Rebalancer, rebalance_answer
+from fairlead.whatif.run.progress import NoProgress
+
+
+def rebalanced(planner, moves=20):
+    model = planner.model
+    budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
+    rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now)
+    return Rebalancer(planner, rules).run(moves, NoProgress())
+
+
+def moved(plan):
+    return [(one.move.origin, one.move.target) for one in plan.moves]
+
+
+def test_one_move_evens_out_two_nodes(planner, make):
+    """Three pods against one: one move gives two and two, and a second would gain nothing."""
+    made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"]))
+    plan = rebalanced(made)
+    assert moved(plan) == [("a", "b")]
+    assert (plan.before.fullest, plan.after.fullest) == (0.75, 0.5)
+    assert plan.after.deviation == 0
+    assert plan.moves[0].gain == pytest.approx(0.75**2 + 0.25**2 - 2 * 0.5**2)
+
+
+def test_even_nodes_need_no_move(planner, make):
+    made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "b"]))
+    assert rebalanced(made).moves == []
+
+
+def test_a_waiting_pod_gets_room_by_one_move(planner, make):
+    """Each node has two cores free; the waiting pod needs three, so a pod of one core moves."""
+    made = planner(
+        *map(make.node, ("a", "b")),
+        *deployment(make, "web", ["a", "a", "b", "b"]),
+        make.pod("big", cpu="3"),
+    )
+    plan = rebalanced(made, moves=1)
+    assert [one.placed for one in plan.moves] == ["default/big"]
+    assert (plan.before.waiting, plan.after.waiting) == (1, 0)
+
+
+def test_a_budget_without_room_forbids_the_move(planner, make):
+    objects = [*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"])]
+    assert rebalanced(planner(*objects, budget("web", maxUnavailable=0))).moves == []
+    assert len(rebalanced(planner(*objects, budget("web", maxUnavailable=1))).moves) == 1
+
+
+def test_an_annotation_forbids_the_move(planner, make):
+    objects = [*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"])]
+    for pod in objects[-4:]:
+        pod["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    assert rebalanced(planner(*objects)).moves == []
+
+
+def test_the_number_of_moves_is_limited(planner, make):
+    objects = [*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4)]
+    assert len(rebalanced(planner(*objects), moves=1).moves) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_move_gains_and_leaves_the_model_consistent(planner, make, seed):
+    """On random clusters the deviation never rises, and no pod is lost."""
+    pick = TieBreak(seed).pick
+    names = [f"n{number}" for number in range(5)]
+    objects = [make.node(name, cpu=str(6 + pick(4))) for name in names]
+    for number in range(4):
+        places = [names[pick(5)] for _ in range(1 + pick(4))]
+        objects += deployment(make, f"w{number}", places, cpu=("500m", "1")[pick(2)])
+    made = planner(*objects)
+    before = sum(len(info.pods) for info in made.model.table.nodes())
+    plan = rebalanced(made)
+    assert all(one.gain > 0 for one in plan.moves)
+    assert plan.after.squares <= plan.before.squares
+    assert sum(len(info.pods) for info in made.model.table.nodes()) == before
+    made.model.table.validate()
+
+
+def test_the_answer_has_a_gain_for_each_move(planner, make):
+    made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"]))
+    found = rebalance_answer(rebalanced(made), "dump.yaml", ()).to_json()
+    assert found["verdict"] == "1 move takes the fullest node from 75% to 50%."
+    assert found["before"]["deviation"] == 0.25
+    [row] = found["moves"]
+    assert (row["from"], row["to"], row["points"]) == ("a", "b", "25.00")
