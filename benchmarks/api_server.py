@@ -20,7 +20,7 @@ from typing import Final
 
 from rich.console import Console
 
-from api_cost import holding, reading, starting, unread, watching, writing
+from api_cost import blocking, holding, reading, starting, unread, watching, writing
 from api_cost.figure import Figure, table
 from api_cost.process import ALONE, PLAIN, UP, serving
 
@@ -31,7 +31,8 @@ WIDTH: Final = 150
 def measured(directory: Path, pods: int) -> Iterator[Figure]:
     """All figures."""
     places = {
-        name: directory / name for name in ("plain", "alone", "watched", "unread", "up", "busy")
+        name: directory / name
+        for name in ("plain", "alone", "watched", "unread", "large", "up", "busy")
     }
     for place in places.values():
         place.mkdir()
@@ -49,6 +50,8 @@ def measured(directory: Path, pods: int) -> Iterator[Figure]:
         yield from watching.over_https(server)
     with serving((*UP, "--nodes", "1", "--paused"), places["unread"]) as server:
         yield from unread.over_https(server)
+    with serving(ALONE, places["large"]) as server:
+        yield from blocking.over_https(server)
     yield from starting.up(places["up"])
 
 
