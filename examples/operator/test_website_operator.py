@@ -1,4 +1,4 @@
-"""The operator at work in a cluster of six nodes in three zones: `pytest examples/operator`."""
+"""Tests the operator in a cluster of six nodes in three zones: `pytest examples/operator`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.fairlead_cluster(nodes=6, zones=3, paused=True)
 
 @pytest.fixture
 def cluster(fairlead_cluster):
-    """A cluster that knows Websites, with the operator running beside it, as it would anywhere."""
+    """Yield a cluster that serves Websites, with the operator running as a separate process."""
     fairlead_cluster.apply(HERE / "website.yaml")
     command = [sys.executable, "-m", "kopf", "run", "--namespace=default", "--standalone"]
     environment = {**os.environ, "KUBECONFIG": str(fairlead_cluster.kubeconfig)}
@@ -56,8 +56,8 @@ def test_a_website_is_spread_over_zones(cluster) -> None:
     assert set(zones_of_pods(cluster).values()) == {2}
 
 
-def test_a_website_outlives_a_zone_for_a_while(cluster) -> None:
-    """Its copies in the dark zone are not replaced before they are evicted, after 5m50s."""
+def test_a_website_survives_the_failure_of_a_zone(cluster) -> None:
+    """Its copies in the failed zone are replaced when they are evicted, after 5m50s."""
     cluster.apply(SITE)
     cluster.expect(lambda: ready(cluster) == 6)
     cluster.fail_zone("zone-a")
@@ -78,7 +78,7 @@ def test_a_new_image_is_rolled_out(cluster) -> None:
 
 
 def test_a_website_leaves_a_note(cluster) -> None:
-    """The finalizer holds it until the operator has written it; its Deployment goes with it."""
+    """A finalizer delays the deletion until the note is written; the Deployment is deleted too."""
     cluster.apply(SITE)
     cluster.expect(lambda: ready(cluster) == 6)
     cluster.delete("website", "shop")
@@ -87,8 +87,8 @@ def test_a_website_leaves_a_note(cluster) -> None:
     assert cluster.get("configmap", "shop-was-here") is not None
 
 
-def test_what_makes_no_sense_is_refused(fairlead_cluster) -> None:
-    """By the schema, before the operator hears of it; here nothing but the definition is needed."""
+def test_an_invalid_website_is_refused(fairlead_cluster) -> None:
+    """The schema refuses it before the operator sees it; the test needs only the definition."""
     fairlead_cluster.apply(HERE / "website.yaml")
     with pytest.raises(RefusedError, match="should be less than or equal to 50"):
         fairlead_cluster.apply(SITE.replace("6", "600"))

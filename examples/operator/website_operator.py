@@ -1,4 +1,4 @@
-"""An operator: a Website becomes a Deployment that is spread over zones, and says how it stands.
+"""An operator that turns a Website into a Deployment spread over zones, and reports its status.
 
 Run it against any cluster with `kopf run website_operator.py`.
 """
@@ -15,7 +15,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 @kopf.on.startup()
 def connect(settings: kopf.OperatorSettings, **_: object) -> None:
-    """Find the cluster as kubectl does."""
+    """Connect to the cluster of the kubeconfig, as kubectl does."""
     config.load_kube_config(os.environ.get("KUBECONFIG"))
     settings.posting.enabled = False
     settings.persistence.finalizer = "example.com/website"
@@ -24,7 +24,7 @@ def connect(settings: kopf.OperatorSettings, **_: object) -> None:
 @kopf.on.create("websites.example.com")
 @kopf.on.update("websites.example.com", field="spec")
 def make(name: str, namespace: str, body: kopf.Body, **_: object) -> None:
-    """Apply the Deployment that the Website stands for."""
+    """Apply the Deployment of the Website."""
     wanted = deployment(name, body["spec"])
     kopf.adopt(wanted, owner=body)
     client.AppsV1Api().patch_namespaced_deployment(
@@ -39,14 +39,14 @@ def make(name: str, namespace: str, body: kopf.Body, **_: object) -> None:
 
 @kopf.on.delete("websites.example.com")
 def say_goodbye(name: str, namespace: str, **_: object) -> None:
-    """Leave a note before it goes: what a finalizer is for."""
+    """Create a note before the Website is deleted; a finalizer delays the deletion until then."""
     note = {"metadata": {"name": f"{name}-was-here"}}
     client.CoreV1Api().create_namespaced_config_map(namespace, note)
 
 
 @kopf.on.event("deployments.apps", labels={"website": kopf.PRESENT})
 def tell(event: dict, name: str, namespace: str, status: dict, **_: object) -> None:
-    """Let the Website say how many copies are ready."""
+    """Write the number of ready copies to the Website's status."""
     if event["type"] == "DELETED":
         return
     ready = {"status": {"ready": status.get("readyReplicas", 0)}}
@@ -60,7 +60,7 @@ def tell(event: dict, name: str, namespace: str, status: dict, **_: object) -> N
 
 
 def deployment(name: str, spec: dict) -> dict:
-    """The Deployment of a Website with that `spec`."""
+    """Return the Deployment of a Website with this `spec`."""
     labels = {"website": name}
     spread = {
         "maxSkew": 1,

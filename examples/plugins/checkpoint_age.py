@@ -1,11 +1,11 @@
-"""CheckpointAge: preemption takes the pods that lose least work.
+"""CheckpointAge: preempts the pods that lose the least work.
 
-Jobs that checkpoint say when, in the annotation `example.com/last-checkpoint` (RFC 3339). What a
-pod has done since is lost when it is pushed out. Among pods of equal priority the one with the most
-recent checkpoint goes first, and among nodes with equally important victims the one whose victims
-have all checkpointed most recently. A pod that never did loses everything since its start.
+Jobs state the time of their last checkpoint in the annotation `example.com/last-checkpoint`
+(RFC 3339). A preempted pod loses its work since then; without a checkpoint, all work since its
+start. Among pods of equal priority, the pod with the newest checkpoint is preempted first. Among
+nodes with equally important victims, the node whose oldest checkpoint is newest is chosen.
 
-No clock is asked: to compare ages it is enough to compare instants.
+The plugin needs no clock, because comparing the instants of checkpoints also compares their ages.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ AFTER = "lowest highest victim priority"
 
 
 class CheckpointAge:
-    """Changes whom DefaultPreemption gives up first, and on which node."""
+    """Changes which pods DefaultPreemption chooses as victims, and on which node."""
 
     name = "CheckpointAge"
 
     class Args(msgspec.Struct, frozen=True):
-        """Where pods say when they last checkpointed."""
+        """`annotation` is the annotation with the time of a pod's last checkpoint."""
 
         annotation: str = "example.com/last-checkpoint"
 
     def __init__(self, args: Args) -> None:
-        """See Args."""
+        """Store `args`."""
         self._annotation = args.annotation
 
     def checkpoint(self, pod: plugin.PodInfo) -> plugin.Instant:
-        """Since when `pod` has done work that would be lost."""
+        """Return the time of the last checkpoint of `pod`, otherwise of its start."""
         text = pod.pod.metadata.annotations.get(self._annotation, "")
         try:
             return max(parse_timestamp(text), pod.start) if text else pod.start
@@ -43,17 +43,17 @@ class CheckpointAge:
             return pod.start
 
     def importance(self, pod: plugin.PodInfo) -> tuple[int, ...]:
-        """Priority first, then the age of the checkpoint."""
+        """Return the sort key of `pod`: its priority, then the age of its checkpoint."""
         return (pod.priority, -self.checkpoint(pod))
 
     def candidate_rules(
         self, rules: Sequence[plugin.CandidateRule]
     ) -> Sequence[plugin.CandidateRule]:
-        """Lost work decides before the number of victims does, not before their priority."""
+        """Return `rules` with lost work before the number of victims, but after their priority."""
         least_lost = plugin.CandidateRule("least work lost since a checkpoint", self.oldest)
         place = next((at for at, rule in enumerate(rules, 1) if rule.name == AFTER), len(rules))
         return [*rules[:place], least_lost, *rules[place:]]
 
     def oldest(self, candidate: plugin.Candidate) -> int:
-        """The oldest checkpoint among the victims; later is cheaper, so negative."""
+        """Return the oldest checkpoint of the victims, negated because a later one is better."""
         return -min(self.checkpoint(victim) for victim in candidate.victims)

@@ -1,18 +1,19 @@
-"""CrossNodePreemption: make room for a pod by removing pods from other nodes than its own.
+"""CrossNodePreemption: makes a pod schedulable by preempting pods on other nodes, too.
 
-Kubernetes' preemption looks at one node at a time. A pod that must not share its zone with another
-one stays Pending where that one is in the zone but on another node: removing it would help, and
-nobody tries. This plugin does, when DefaultPreemption has found nothing:
+Kubernetes' preemption evaluates one node at a time. If a pod has anti-affinity over a zone to
+another pod, and that one runs on another node of the zone, the pod stays Pending, although
+preempting the other pod would help. If DefaultPreemption has found no candidate, this plugin tries
+the following for each node:
 
-    1  opponents   lower-priority pods that the pod repels, or that repel it (required
-                   anti-affinity), wherever they are, and with them the pods on the node itself
-    2  trial       all of them gone: does the pod fit the node now?
-    3  reprieve    let them back one by one, the most important first, while the pod still fits
-    4  pick        the node whose victims cost least, by DefaultPreemption's order
+    1  opponents   the lower-priority pods on the node, and those anywhere that exclude the pod or
+                   are excluded by it (required anti-affinity)
+    2  trial       remove all of them: does the pod fit the node now?
+    3  reprieve    add them again one by one, the most important first, while the pod still fits
+    4  pick        the node with the best victims, by DefaultPreemption's order
 
-At most `nodesMax` nodes are tried, and none for which more than `podsMax` pods come into question.
-While the victims leave, pods of lower priority that the pod repels are kept out of its zone, or
-their replacements would be in its way again.
+At most `nodesMax` nodes are tried, and nodes with more than `podsMax` possible victims are skipped.
+While the victims terminate, pods of lower priority that the pod's anti-affinity excludes are kept
+out of its zone; otherwise the victims' replacements would be placed there.
 """
 
 from __future__ import annotations
@@ -37,32 +38,32 @@ Place = tuple[plugin.PodInfo, plugin.NodeInfo]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Topology domains, by key and value, that are kept free of the pod."""
+    """The topology domains, by key and value, from which the evaluated pod is excluded."""
 
     domains: frozenset[tuple[str, str]]
 
 
 class CrossNodePreemption:
-    """PostFilter, and a Filter that holds what it has won."""
+    """A PostFilter that preempts pods, and a Filter that keeps replacements out."""
 
     name = "CrossNodePreemption"
     events = frozenset({plugin.EventKind.ASSIGNED_POD_DELETE, plugin.EventKind.ASSIGNED_POD_ADD})
 
     class Args(msgspec.Struct, frozen=True, rename="camel"):
-        """Bounds of the search."""
+        """The limits of the search."""
 
         nodes_max: int = 100
         pods_max: int = 500
 
     def __init__(self, handle: plugin.Handle, args: Args) -> None:
-        """Reads the cluster and makes trials on it."""
+        """Read the cluster and run trials through `handle`."""
         self._handle = handle
         self._args = args
 
-    # --- holding ---------------------------------------------------------------------------
+    # --- keeping replacements out ------------------------------------------------------------
 
     def pre_filter(self, state: plugin.CycleState, pod: plugin.PodInfo) -> plugin.Status | None:
-        """Nearly every pod is skipped: it costs nothing that nobody was nominated."""
+        """Store the domains from which `pod` is excluded; return SKIP if there are none."""
         domains = frozenset(self._held_against(pod))
         if not domains:
             return plugin.SKIP
@@ -83,7 +84,7 @@ class CrossNodePreemption:
     def filter(
         self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo
     ) -> plugin.Status | None:
-        """Keeps the pod out of what is held against it."""
+        """Reject nodes in the domains from which the pod is excluded."""
         held = state.read(Held).domains
         return HELD if any(node.labels.get(key) == value for key, value in held) else None
 
@@ -95,7 +96,7 @@ class CrossNodePreemption:
         pod: plugin.PodInfo,
         diagnosis: plugin.Diagnosis,
     ) -> plugin.PostFilterResult:
-        """Nominate the node whose victims, wherever they are, cost least."""
+        """Nominate the node with the best victims, which may be on several nodes."""
         if not preempts_lower(pod.pod):
             return plugin.PostFilterResult(NEVER)
         opponents = list(self._opponents(pod))
@@ -124,7 +125,7 @@ class CrossNodePreemption:
         node: plugin.NodeInfo,
         opponents: list[tuple[Place, list[str]]],
     ) -> plugin.Candidate | None:
-        """What must go for the pod to fit `node`; None if that does not help."""
+        """Return the victims with which the pod fits `node`; None if it does not fit anyway."""
         rivals = {
             other.id: (other, home) for (other, home), keys in opponents if _near(node, home, keys)
         }
@@ -152,23 +153,23 @@ class CrossNodePreemption:
         return plugin.Candidate(node, tuple(sorted(lost, key=_importance)), breached)
 
     def _is_waiting(self, pod: plugin.PodInfo, opponents: list[tuple[Place, list[str]]]) -> bool:
-        """Whether victims of an earlier attempt are on their way out."""
+        """Return whether victims of an earlier attempt are still terminating."""
         node = self._handle.cluster.table.find(pod.pod.status.nominated_node_name)
         return node is not None and any(
             other.terminating and _near(node, home, keys) for (other, home), keys in opponents
         )
 
-    # --- who is in whose way ---------------------------------------------------------------
+    # --- anti-affinity ---------------------------------------------------------------------
 
     def _opponents(self, pod: plugin.PodInfo) -> Iterator[tuple[Place, list[str]]]:
-        """Pods of lower priority that cannot be near `pod`, and the topology keys of "near"."""
+        """Return the lower-priority pods that exclude `pod` or vice versa, with the keys."""
         for home in self._handle.cluster.table.nodes():
             for other in home.pods.values():
                 if other.priority < pod.priority and (keys := self._keys_apart(pod, other)):
                     yield (other, home), keys
 
     def _keys_apart(self, one: plugin.PodInfo, other: plugin.PodInfo) -> list[str]:
-        """The topology keys by which the two must be apart, by either pod's anti-affinity."""
+        """Return the topology keys of either pod's anti-affinity that excludes the other."""
         return [
             term.topology_key
             for owner, target in ((one, other), (other, one))
@@ -194,7 +195,7 @@ def _anti_affinity(pod: plugin.PodInfo) -> tuple[PodAffinityTerm, ...]:
 
 
 def _near(node: plugin.NodeInfo, other: plugin.NodeInfo, keys: list[str]) -> bool:
-    """Whether the nodes are in one domain of any of `keys`."""
+    """Return whether both nodes are in the same domain of any of `keys`."""
     return any(key in node.labels and node.labels[key] == other.labels.get(key) for key in keys)
 
 

@@ -1,19 +1,19 @@
-"""GPU fragmentation: place pods where they spoil least of the GPUs for those still to come.
+"""GPU fragmentation: places pods where they leave the fewest free GPUs unusable for later pods.
 
 Fragmentation Gradient Descent, after Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing
-Workloads with Fragmentation Gradient Descent", USENIX ATC 2023. A node's fragmentation, as a class
-of pods sees it, is the part of its free GPUs that a pod of this class cannot use:
+Workloads with Fragmentation Gradient Descent", USENIX ATC 2023. A node's fragmentation
+for a class of pods is the part of its free GPUs that a pod of this class cannot use:
 
     all of it                        if the class asks for no GPU, or does not fit the node;
     the GPUs too small for its share otherwise.
 
-The mean over the classes of the usual workload, weighted by how common they are, is what the node
-wastes. The node on which it falls most (or rises least) gets the highest score.
+The waste of a node is the mean over the classes of the typical workload, weighted by their
+frequency. The node whose waste decreases most (or increases least) gets the highest score.
 
-Kubernetes only counts: it takes two half GPUs for a whole one. So this plugin is also a Filter that
-tells devices apart. Which device a pod has is not in the API; it is inferred by placing a node's
-pods one after the other, each share on the fullest GPU that holds it. Where pods come and go, real
-devices may differ.
+Kubernetes adds up a node's GPUs, so two half GPUs count as a whole one. So this plugin is also a
+Filter that treats GPUs as single devices. The API does not say which device a pod has. The plugin
+infers it by placing a node's pods one after the other, each share on the fullest GPU with enough
+room. If pods have come and gone, the real devices may differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOO_SMALL = plugin.unschedulable("no GPU has enough left")
 
 
 class PodClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Pods that ask for the same: milli CPUs, milli GPUs (a share of one, or whole ones)."""
+    """Pods with equal requests: milli CPUs, and milli GPUs (a share of one GPU, or whole ones)."""
 
     pods: int
     cpu_milli: int
@@ -41,7 +41,7 @@ class PodClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
 
 class GpuFragmentation:
-    """Filter and Score; both depend on nothing but a node and its pods."""
+    """A Filter and Score plugin; both results depend only on a node and its pods."""
 
     name = "GpuFragmentation"
     locality = plugin.Locality.ROW
@@ -54,13 +54,13 @@ class GpuFragmentation:
     )
 
     class Args(msgspec.Struct, frozen=True, rename="camel"):
-        """`workload` is what usually comes; of `resource`, a GPU is 1000."""
+        """`workload` is the typical workload; a GPU is 1000 units of `resource`."""
 
         workload: tuple[PodClass, ...]
         resource: str = "openb/gpu-milli"
 
     def __init__(self, handle: plugin.Handle, args: Args) -> None:
-        """Raises ValueError for a workload that cannot be."""
+        """Check the arguments. Raises ValueError for an invalid workload."""
         if not args.workload or any(one.pods < 1 for one in args.workload):
             raise ValueError("args.workload: every class needs at least one pod")
         self._table = handle.cluster.table
@@ -72,18 +72,18 @@ class GpuFragmentation:
     # --- devices ---------------------------------------------------------------------------
 
     def wanted(self, pod: plugin.PodInfo) -> int:
-        """What `pod` asks for, in milli GPUs."""
+        """Return the request of `pod`, in milli GPUs."""
         return dict(pod.shape.load).get(self._column, 0)
 
     def devices(self, node: plugin.NodeInfo) -> list[int]:
-        """What is left of each GPU of `node`."""
+        """Return the free milli GPUs of each GPU of `node`."""
         free = [GPU] * (node.allocatable_of(self._column) // GPU)
         for pod in node.pods.values():
             take(free, self.wanted(pod))
         return free
 
     def _columns(self, table: plugin.NodeTable) -> Ints:
-        """`devices` of every row; only rows that changed are looked at again."""
+        """Return `devices` of every row; only rows that changed are computed again."""
         nodes = table.node_log.since(self._seen[0])
         pods = table.pod_log.since(self._seen[1])
         self._seen = (table.node_log.position, table.pod_log.position)
@@ -104,7 +104,7 @@ class GpuFragmentation:
     def filter(
         self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo
     ) -> plugin.Status | None:
-        """Whether one GPU has room for the share, or enough GPUs are free."""
+        """Reject the node unless one GPU has room for the share, or enough GPUs are free."""
         wanted = self.wanted(pod)
         return TOO_SMALL if wanted and not take(self.devices(node), wanted) else None
 
@@ -115,14 +115,14 @@ class GpuFragmentation:
         table: plugin.NodeTable,
         rows: plugin.Rows,
     ) -> plugin.Verdicts:
-        """`filter` over `rows`."""
+        """Return the results of `filter` for `rows`."""
         codes = lacking(self._columns(table)[rows], self.wanted(pod))
         return plugin.Verdicts(codes, (plugin.SUCCESS, TOO_SMALL))
 
     # --- Score -----------------------------------------------------------------------------
 
     def score(self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo) -> int:
-        """50 where the pod changes nothing, more where waste falls, less where it rises."""
+        """Return 50 if the waste stays the same, more if it decreases, less if it increases."""
         rows = np.array([node.row])
         free = np.array([self.devices(node)], np.int64)
         return int(self._scores(pod, self._table, rows, free)[0])
@@ -134,7 +134,7 @@ class GpuFragmentation:
         table: plugin.NodeTable,
         rows: plugin.Rows,
     ) -> plugin.Scores:
-        """`score` over `rows`."""
+        """Return the results of `score` for `rows`."""
         return self._scores(pod, table, rows, self._columns(table)[rows])
 
     def _scores(
@@ -152,10 +152,10 @@ class GpuFragmentation:
 
 
 class Waste:
-    """What nodes waste in the eyes of a workload."""
+    """Computes the waste of nodes for a workload."""
 
     def __init__(self, workload: Sequence[PodClass]) -> None:
-        """Classes by what they ask for; those without GPUs find every free GPU useless."""
+        """Group the classes by request; for a class without GPUs, all free GPUs are waste."""
         self._pods = sum(one.pods for one in workload)
         asking = [one for one in workload if one.gpu_milli]
         self._useless = self._pods - sum(one.pods for one in asking)
@@ -166,7 +166,7 @@ class Waste:
         self._shares, self._share = np.unique(np.minimum(wanted, GPU), return_inverse=True)
 
     def of(self, free: Ints, cpu: Ints) -> Ints:
-        """Milli GPUs wasted on nodes with `free` GPUs [node, device] and `cpu` milli CPUs left."""
+        """Return the wasted milli GPUs of nodes with `free` GPUs [node, device] and free `cpu`."""
         total: Ints = free.sum(axis=1)
         if not free.shape[1] or not len(self._shares):
             return total
@@ -180,9 +180,9 @@ class Waste:
 
 
 def take(free: list[int], wanted: int) -> bool:
-    """Take `wanted` from `free`: a share from the fullest GPU that holds it, or whole GPUs.
+    """Take `wanted` from `free`: a share of the fullest GPU with enough room, or whole GPUs.
 
-    Returns False, and takes what there is, where it does not fit.
+    If it does not fit, take as much as possible and return False.
     """
     if wanted >= GPU:
         whole = [at for at, left in enumerate(free) if left == GPU][: wanted // GPU]
@@ -196,7 +196,7 @@ def take(free: list[int], wanted: int) -> bool:
 
 
 def lacking(free: Ints, wanted: int) -> npt.NDArray[np.int32]:
-    """1 for each node whose devices do not hold `wanted`, else 0."""
+    """Return 1 for each node whose GPUs have no room for `wanted`, otherwise 0."""
     if not wanted:
         return np.zeros(len(free), np.int32)
     usable = free == GPU if wanted >= GPU else free >= wanted
@@ -205,7 +205,7 @@ def lacking(free: Ints, wanted: int) -> npt.NDArray[np.int32]:
 
 
 def placed(free: Ints, wanted: int) -> Ints:
-    """`free` after `take` on every node, on all of which it fits."""
+    """Return `free` after `take` on every node; `wanted` must fit all nodes."""
     if not wanted or not free.shape[1]:
         return free
     if wanted >= GPU:

@@ -1,8 +1,8 @@
-"""NodePrice: the cheaper node is the better one.
+"""NodePrice: prefers cheaper nodes.
 
-The price of a node is a label, `example.com/price-per-hour`, in any currency. Depends on the Node
-object alone, so that scores are worked out once per kind of pod and node; REVERSED makes 100 of the
-lowest price that fits and 0 of the highest.
+The price of a node is its label `example.com/price-per-hour`, in any currency. The score depends on
+the Node object only, so it is computed once per pod shape and node. REVERSED maps the lowest price
+of the feasible nodes to 100 and the highest to 0.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from fairlead import plugin
 
 
 class NodePrice:
-    """Score."""
+    """A Score plugin."""
 
     name = "NodePrice"
     locality = plugin.Locality.NODE
     normalization = plugin.Normalization.REVERSED
 
     class Args(msgspec.Struct, frozen=True, rename="camel"):
-        """`default_price` is that of nodes without a (readable) price."""
+        """`default_price` is the price of nodes whose label is missing or not a number."""
 
         label: str = "example.com/price-per-hour"
         default_price: float = 1.0
 
     def __init__(self, args: Args) -> None:
-        """See Args."""
+        """Store `args`."""
         self._args = args
 
     def score(self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo) -> int:
-        """The price in ten-thousandths."""
+        """Return the price in ten-thousandths."""
         try:
             price = float(node.labels.get(self._args.label, ""))
         except ValueError:
