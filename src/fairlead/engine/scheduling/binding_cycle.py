@@ -64,7 +64,7 @@ class BindingRefused:
     """The binding failed; the steps of `begin` have been undone.
 
     `in_cycle` is set if it failed within the scheduling cycle, before another pod could be
-    scheduled around it.
+    scheduled.
     """
 
     binding: PodBinding

@@ -7,8 +7,8 @@ read. The size of a body and the time to receive it are bounded, so that a slow 
 the server.
 
 A web page in a browser on this machine must not be able to send requests. Browsers send
-application/json to another origin only after a CORS preflight, which fails here. If the page's DNS
-name was rebound to this address, the name is not in `hosts`.
+application/json to another origin only after a CORS preflight, which fails here. After DNS
+rebinding, requests have the page's name in their Host header, which is not in `hosts`.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def is_counted(kind: Kind, resource: str) -> bool:
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
     """Return which containers lack `required` resources; "" if none.
 
-    The text is such as `cpu for: a,b; memory for: a`.
+    Example: `cpu for: a,b; memory for: a`.
     """
     requirement = _REQUIRED_BY_QUOTA.intersection(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]

@@ -114,7 +114,7 @@ def network_policy_warnings(policy: Json) -> Warnings:
 
 
 def ip_warnings(field: str, text: str) -> Warnings:
-    """Warns about a non-canonical address."""
+    """Yield a warning about a non-canonical address."""
     found = parse_ip(text)
     if found is None:
         return

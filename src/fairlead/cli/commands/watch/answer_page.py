@@ -29,7 +29,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class AnswerPage:
-    """Serves what an Inquiry has found out."""
+    """Serves the answers of an Inquiry."""
 
     def __init__(self, inquiry: Inquiry, token: str) -> None:
         """Clients must send `token`."""

@@ -171,9 +171,9 @@ class NodeDrain:
 
 
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
-    """Return the drain of a node with `pods`: all but mirror pods.
+    """Return the drain of a node with `pods`, which evicts all except mirror pods.
 
-    DaemonSet pods by best effort.
+    Unless pods are drained by priority, failed evictions of DaemonSet pods are ignored.
     """
     options = context.options
     by_default = options.daemonset_eviction_for_occupied_nodes
