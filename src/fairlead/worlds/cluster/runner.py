@@ -6,12 +6,14 @@
     4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
 
 The clock is the machine's time at the start plus the time passed since then, so that a change of
-the machine's clock does not make nodes look unresponsive.
+the machine's clock does not make nodes look unresponsive. Leadership also counts the time for which
+the machine was suspended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -43,6 +45,15 @@ SLICE_S: Final = 0.02
 STOP_SECONDS_MAX: Final = 5.0
 LOST_LEADERSHIP: Final = "leaderelection lost"
 _POLL_S: Final = 0.02
+
+
+def _since_boot() -> int:
+    """Return the nanoseconds since the machine was started, those of a suspension included.
+
+    A leader that was suspended for longer than its Lease must not act when it goes on.
+    """
+    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
 
 
 class RunningEngine(CommandSource, Protocol):
@@ -78,6 +89,7 @@ class ClusterRunner:
     def __init__(self, options: RunnerOptions) -> None:
         """Prepare the runner; `run` starts it."""
         self.clock = LocalClock()
+        self._lease_clock = LocalClock(monotonic=_since_boot)
         self.election: Election | None = None
         self.engine: RunningEngine | None = None
         random = Random()  # noqa: S311 - jitter
@@ -102,7 +114,7 @@ class ClusterRunner:
     @property
     def is_leader(self) -> bool:
         """Whether this replica may act now."""
-        return self.election is None or self.election.state.is_leader(self.clock.now())
+        return self.election is None or self.election.state.is_leader(self._lease_clock.now())
 
     @property
     def has_synced(self) -> bool:
@@ -146,7 +158,7 @@ class ClusterRunner:
             self._compose(api, stack)
             if options.election is not None:
                 state = LeaderElection(options.election, self._jitter)
-                self.election = Election(state, lease, self.clock.now, self._on_election)
+                self.election = Election(state, lease, self._lease_clock.now, self._on_election)
                 tasks.append(self._task(self.election.run()))
             try:
                 await self._ended.wait()
@@ -203,7 +215,7 @@ class ClusterRunner:
 
     def _on_election(self) -> None:
         assert self.election is not None
-        if self.election.state.has_lost(self.clock.now()):
+        if self.election.state.has_lost(self._lease_clock.now()):
             self._fail(LOST_LEADERSHIP)
         elif self._driver is None:
             self._begin_if_ready()
