@@ -19,9 +19,15 @@ from fairlead.cli import main
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = (
     ROOT / "README.md",
+    ROOT / "docs" / "consolidate.md",
+    ROOT / "docs" / "drain-plan.md",
+    ROOT / "docs" / "fit.md",
     ROOT / "docs" / "index.md",
     ROOT / "docs" / "outages.md",
+    ROOT / "docs" / "rebalance.md",
+    ROOT / "docs" / "size.md",
     ROOT / "docs" / "tutorial.md",
+    ROOT / "docs" / "upgrade-check.md",
     ROOT / "docs" / "versions.md",
 )
 LEFT_OUT: Final = "[...]\n"

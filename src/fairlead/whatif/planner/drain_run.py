@@ -97,7 +97,8 @@ def run_drains(
         outcome = in_child(
             partial(_finish, run, _steps(nodes, pace), before or 0, progress), shared
         )
-        assert outcome is not None, "the copy of the process failed"
+        if outcome is None:  # the copy failed, perhaps for lack of memory
+            outcome = _run_apart(base, nodes, pace, before or 0, progress)
         return _drain_run(pace, nodes, outcome)
 
     return _until_unsafe(map(drained, paces))

@@ -278,9 +278,7 @@ def _verdict(plan: RebalancePlan) -> str:
 
 def _findings(plan: RebalancePlan) -> Iterator[str]:
     before, after = 100 * plan.before.deviation, 100 * plan.after.deviation
-    yield (
-        f"The loads of nodes deviate by {before:.1f} points on average; after the moves by "
-        f"{after:.1f}."
-    )
+    then = f"; after the moves by {after:.1f}" if plan.moves else ""
+    yield f"The loads of nodes deviate by {before:.1f} points on average{then}."
     if plan.after.waiting:
         yield f"{counted(plan.after.waiting, 'waiting pod')} would still find no place."
