@@ -1,4 +1,4 @@
-"""compare: several answers side by side, of alternative changes, snapshots or configurations."""
+"""compare: puts answers side by side, of several changes, snapshots or configurations."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _UNTOUCHED: Final = "untouched"
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """An answer under the name by which the comparison calls it."""
+    """An answer and its name in the comparison."""
 
     name: str
     answer: WhatIfAnswer
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """A sort key: the alternative that disturbs least comes first."""
+        """A sort key; the alternative that disturbs least is first."""
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after
         return (
@@ -63,9 +63,9 @@ class Alternative:
 
 
 def compare(found: Sequence[Alternative], *, is_choice: bool) -> PlanAnswer:
-    """Return the comparison of `found`, in the order given.
+    """Return the comparison of `found`, in the given order.
 
-    `is_choice` says that they are alternatives to choose from, of which one is the best.
+    `is_choice` means that they are alternatives, of which the best is named.
     """
     notes = dict.fromkeys(note for one in found for note in one.answer.changed.notes)
     return PlanAnswer(

@@ -1,1 +1,1 @@
-"""Explanations of one pod or one PodGroup against a snapshot."""
+"""Explanations of a pod, PodGroup, workload, node or budget of a snapshot."""

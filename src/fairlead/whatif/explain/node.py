@@ -47,7 +47,10 @@ _EDIT_COLUMNS: Final = (PlanColumn("edit", "what would help"),)
 
 
 def explain_node(planner: DrainPlanner, name: str, source: str) -> PlanAnswer:
-    """Return the explanation of the node `name`; `source` is the snapshot. The model stays."""
+    """Return the explanation of the node `name`; `source` is the snapshot.
+
+    The model is unchanged.
+    """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
     refused = planner.budget_blockers(name)

@@ -100,7 +100,10 @@ def explain_workload(planner: DrainPlanner, snapshot: Snapshot, workload: Manife
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:
-    """Return the workload as its pods name it: pods of a Deployment's ReplicaSet are its own."""
+    """Return the workload by which its pods are grouped.
+
+    A Deployment includes its ReplicaSets' pods.
+    """
     ref = workload.ref
     return WorkloadRef(workload.kind.kind, ref.namespace, ref.name)
 
@@ -153,7 +156,7 @@ def _findings(
 def _one_more(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
 ) -> tuple[str, str, list[Refusal]]:
-    """Return the node that one more pod would get, else the reason, and the nodes' refusals."""
+    """Return the node that one more pod would get, otherwise the reason and the nodes' refusals."""
     model = planner.model
     try:
         new = new_pods_of("explain", workload, Inventory(snapshot.manifests))

@@ -1,4 +1,4 @@
-"""AnswerPage: the answers as a page, as JSON and as metrics, for clients with the token."""
+"""AnswerPage: serves the answers as a page, as JSON and as metrics, to clients with the token."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AnswerPage:
     """Serves the answers of an Inquiry."""
 
     def __init__(self, inquiry: Inquiry, token: str) -> None:
-        """Clients must send `token`."""
+        """Serve `inquiry`; clients must send `token`."""
         self._inquiry = inquiry
         self._token = token
         self._registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""`fairlead watch`: asks what-if questions again and again as a cluster changes."""
+"""`fairlead watch`: answers what-if questions again whenever a cluster changes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Inquiry: reads a cluster at intervals, and asks each question again if it has changed.
+"""Inquiry: reads a cluster at intervals, and answers each question again if it has changed.
 
-A question is asked by a `fairlead whatif` of its own, so that a question that fails or takes long
-does not stop the server.
+Each question runs in its own `fairlead whatif` process, so a question that fails or takes long does
+not stop the server.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import LiveObjects
 
 ANSWER_SECONDS_MAX: Final = 600
-# What changes with every heartbeat of a node.
+# These fields change with every heartbeat of a node.
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
 _ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
@@ -52,10 +52,10 @@ class Answer:
 
 
 class Inquiry:
-    """Asks the questions of a file about one cluster."""
+    """Answers the questions of a file about one cluster."""
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
-        """`read` reads the cluster; snapshots are kept in `folder` while questions are asked."""
+        """Read the cluster with `read`, and keep snapshots in `folder` during the answers."""
         self.cluster = cluster
         self.answers: dict[str, Answer] = {}
         self.problem = ""
@@ -89,13 +89,13 @@ class Inquiry:
         }
 
     async def run(self) -> None:
-        """Look at the cluster, and ask, until cancelled."""
+        """Read the cluster and answer the questions, again and again until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(self._file.every_s)
 
     async def look(self) -> None:
-        """Read the cluster once, and ask all questions if it has changed."""
+        """Read the cluster once, and answer all questions if it has changed."""
         loop = asyncio.get_running_loop()
         try:
             live = await loop.run_in_executor(None, self._read)
@@ -113,7 +113,7 @@ class Inquiry:
         self._digest = digest
 
     async def _ask(self, question: Question) -> Answer:
-        """Ask one question about the snapshot."""
+        """Answer one question about the snapshot."""
         command = [sys.executable, "-m", "fairlead.cli", "whatif", str(self._snapshot)]
         process = await asyncio.create_subprocess_exec(
             *command,

@@ -13,7 +13,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
 
 EVERY_MIN_S: Final = 1.0
-# Options that name another cluster, or another place or form of the answer.
+# Options that name another cluster, or the place or form of the answer.
 _OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report", "--json")
 
 
@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """All questions, and the seconds between two looks at the cluster."""
+    """All questions, and the interval between reads of the cluster in seconds."""
 
     questions: tuple[Question, ...]
     every_s: float

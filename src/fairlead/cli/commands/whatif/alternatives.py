@@ -53,7 +53,7 @@ def _change(name: str, words: str) -> ClusterChange:
     except CycloptsError as refusal:
         problem = " ".join(str(refusal).split())
         raise InputError(OPTION, problem, object_name=name) from None
-    except ValueError as cause:  # quotes that are not closed
+    except ValueError as cause:  # A text with unclosed quotes.
         raise InputError(OPTION, str(cause), object_name=name) from None
     found: ClusterChange = command(*bound.args, **bound.kwargs)
     if not found.words:
@@ -89,7 +89,7 @@ def print_comparison(
 def _worlds(
     snapshot: Snapshot, conditions: Conditions, options: ComparisonOptions
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
-    """Yield each snapshot with each configuration, and the words that tell them apart."""
+    """Yield each snapshot with each configuration, and the words that distinguish them."""
     snapshots = [snapshot]
     if options.against_snapshot is not None:
         snapshots.append(read_snapshot(options.against_snapshot))

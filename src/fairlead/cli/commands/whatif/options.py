@@ -232,7 +232,7 @@ class RunOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """The options that ask for several answers, side by side."""
+    """The options for several answers, side by side."""
 
     change: Annotated[
         Names,
@@ -256,7 +256,7 @@ class ComparisonOptions:
 
     @property
     def is_given(self) -> bool:
-        """Whether several answers are asked for."""
+        """Return whether the options request several answers."""
         return bool(self.change or self.against_snapshot or self.against_config)
 
 

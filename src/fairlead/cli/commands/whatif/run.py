@@ -133,7 +133,7 @@ def _compare(
     comparison: ComparisonOptions,
     has_fail_on: bool,
 ) -> int:
-    """Print several answers side by side; the exit code says whether any has a difference."""
+    """Print several answers side by side; the exit code tells whether any has a difference."""
     for option, is_given in (
         ("--fail-on", has_fail_on),
         ("--report", outputs.report is not None),
@@ -168,13 +168,16 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
 
 
 def _cluster_autoscaler(options: RunOptions) -> AutoscaleOptions:
-    """Return whether Cluster Autoscaler takes part, and its node groups."""
+    """Return whether Cluster Autoscaler is simulated, and its node groups."""
     choice = OFF if options.autoscale == "karpenter" else options.autoscale
     return AutoscaleOptions(choice, options.node_groups)
 
 
 def _karpenter(options: RunOptions, change: ClusterChange) -> KarpenterInput | None:
-    """Karpenter's input if it takes part. Raises InputError for options without it."""
+    """Return Karpenter's input if Karpenter is simulated, otherwise None.
+
+    Raises InputError for Karpenter's options without Karpenter.
+    """
     if options.autoscale != "karpenter":
         if options.node_pools is not None:
             raise InputError("--node-pools", "needs --autoscale karpenter")
