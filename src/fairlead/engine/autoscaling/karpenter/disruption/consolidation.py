@@ -14,7 +14,7 @@ upstream: pkg/controllers/disruption/consolidation.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -27,13 +27,19 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     min_values_error,
     unmet_min_values,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.budget import UNDERUTILIZED
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionCandidate,
     total_price,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
-from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext
+from fairlead.engine.autoscaling.karpenter.disruption.method import (
+    VALIDATION_DELAY_NS,
+    DisruptionContext,
+    Waiting,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated, simulate
+from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
@@ -44,6 +50,9 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
+    ConsolidationMemory,
+)
 from fairlead.engine.core.instant import Instant
 
 SPOT_TO_SPOT_TYPES: Final = 15
@@ -77,14 +86,45 @@ def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandida
     return go_sorted(list(candidates), [one.cost for one in candidates])
 
 
+Reject = Callable[[DisruptionCommand, str], None]
+Search = Callable[[Instant], tuple[DisruptionCommand | None, bool]]
+
+
 class Consolidation:
     """Decides about sets of candidates, for one method."""
 
-    def __init__(self, context: DisruptionContext, method: str, reason: str) -> None:
-        """Use `context`; commands carry `method` and `reason`."""
+    def __init__(
+        self, context: DisruptionContext, memory: ConsolidationMemory, method: str
+    ) -> None:
+        """Use `context`; commands carry `method`.
+
+        `memory` tells whether a search can find anything new.
+        """
         self._context = context
+        self._memory = memory
         self._method = method
-        self._reason = reason
+
+    def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
+        """Yield the command that `search` finds, if it is still valid after a wait.
+
+        `reject` receives a command that is not, and why.
+
+        `search` also returns whether a budget excluded a candidate. If none did and nothing was
+        found, the next search waits for a change of the cluster.
+        """
+        if self._memory.is_consolidated(self._method, now):
+            return []
+        command, is_constrained = search(now)
+        if command is None:
+            if not is_constrained:
+                self._memory.mark(self._method, now)
+            return []
+        now = yield VALIDATION_DELAY_NS
+        problem = validate(self._context, command, should_consolidate, now)
+        if problem is not None:
+            reject(command, problem)
+            return []
+        return [command]
 
     def compute(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
@@ -113,7 +153,7 @@ class Consolidation:
         simulated: Simulated,
     ) -> DisruptionCommand:
         return DisruptionCommand(
-            self._method, self._reason, tuple(candidates), replacements, simulated.placed
+            self._method, UNDERUTILIZED, tuple(candidates), replacements, simulated.placed
         )
 
     def _cheaper(

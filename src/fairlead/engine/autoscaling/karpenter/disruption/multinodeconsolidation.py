@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import NO_PRICE
@@ -25,12 +26,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.consolidation import (
     cheaper_than,
     should_consolidate,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.method import (
-    VALIDATION_DELAY_NS,
-    DisruptionContext,
-    Waiting,
-)
-from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
+from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
     ConsolidationMemory,
@@ -49,9 +45,7 @@ class MultiNodeConsolidation:
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
         """Use `context`; `memory` tells whether a search can find anything new."""
-        self._context = context
-        self._memory = memory
-        self._consolidation = Consolidation(context, self.name, self.reason)
+        self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
         """Return whether the node may be consolidated, or the reason why not."""
@@ -107,17 +101,14 @@ class MultiNodeConsolidation:
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
         """Yield the command found, if it is still valid after a wait."""
-        if self._memory.is_consolidated(self.name, now):
-            return []
+        return self._consolidation.commands(partial(self.longest, candidates, allowed), now)
+
+    def longest(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> tuple[DisruptionCommand | None, bool]:
+        """Return the command for the longest prefix found, and whether a budget excluded a node."""
         batch, is_constrained = self.batch(candidates, allowed)
-        command = self.search(batch, now)
-        if command is None:
-            if not is_constrained:
-                self._memory.mark(self.name, now)
-            return []
-        now = yield VALIDATION_DELAY_NS
-        problem = validate(self._context, command, self.should_disrupt, now)
-        return [] if problem is not None else [command]
+        return self.search(batch, now), is_constrained
 
 
 def _without_same_type(

@@ -8,6 +8,7 @@ upstream: pkg/controllers/disruption/singlenodeconsolidation.go
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 
 from fairlead.engine.autoscaling.karpenter.disruption.budget import UNDERUTILIZED
@@ -21,12 +22,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.consolidation import (
     by_cost,
     should_consolidate,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.method import (
-    VALIDATION_DELAY_NS,
-    DisruptionContext,
-    Waiting,
-)
-from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
+from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
     ConsolidationMemory,
 )
@@ -43,8 +39,7 @@ class SingleNodeConsolidation:
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
         """Use `context`; `memory` tells whether a search can find anything new."""
         self._context = context
-        self._memory = memory
-        self._consolidation = Consolidation(context, self.name, self.reason)
+        self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
         """Return whether the node may be consolidated, or the reason why not."""
@@ -85,16 +80,8 @@ class SingleNodeConsolidation:
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
         """Yield the command found, if it is still valid after a wait."""
-        if self._memory.is_consolidated(self.name, now):
-            return []
-        command, is_constrained = self.first(candidates, allowed, now)
-        if command is None:
-            if not is_constrained:
-                self._memory.mark(self.name, now)
-            return []
-        now = yield VALIDATION_DELAY_NS
-        problem = validate(self._context, command, self.should_disrupt, now)
-        if problem is not None:
-            self._context.rejected += [(one.name, problem) for one in command.candidates]
-            return []
-        return [command]
+        search = partial(self.first, candidates, allowed)
+        return self._consolidation.commands(search, now, self._reject)
+
+    def _reject(self, command: DisruptionCommand, problem: str) -> None:
+        self._context.rejected += [(one.name, problem) for one in command.candidates]
