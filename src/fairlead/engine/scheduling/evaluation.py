@@ -212,7 +212,7 @@ def _preemption(found: Feasibility, search: PreemptionSearch) -> PreemptionEvalu
     table = found.plan.table
     result = PreemptionEvaluation(
         ineligible=search.ineligible,
-        potential_nodes=[table.at(row).name for row in search.potential],
+        potential_nodes=[table.at(row).name for row in search.potential.tolist()],
     )
     if search.dry_run is None:
         return result
@@ -220,5 +220,5 @@ def _preemption(found: Feasibility, search: PreemptionSearch) -> PreemptionEvalu
     result.rejected = {table.at(row).name: why for row, why in search.dry_run.rejected()}
     if search.pick is not None:
         result.rule = search.pick.rule
-        result.nominated = sorted(table.at(row).name for row in search.pick.rows)
+        result.nominated = sorted(table.at(row).name for row in search.pick.rows.tolist())
     return result

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
+from collections.abc import Iterator
+from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
-
-from fairlead.engine.core.status import SUCCESS, Status
-from fairlead.engine.framework.candidate import Candidate, CandidateRule
+from fairlead.engine.core.status import SUCCESS
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.candidate import Candidate
+from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Rows
 
 Ints = npt.NDArray[np.int64]
@@ -63,6 +64,10 @@ class CandidateColumns:
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():
             yield self.statuses[code], int(tally[code])
+
+    def count(self, among: Rows) -> int:
+        """Return the number of rows in `among` that are candidates."""
+        return int(np.count_nonzero(self.is_candidate[among]))
 
     def rows(self, among: Rows) -> list[int]:
         """Return the rows in `among` that are candidates."""

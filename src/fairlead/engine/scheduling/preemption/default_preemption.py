@@ -6,7 +6,7 @@ upstream: framework/preemption/preemption.go: Evaluator.Preempt
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from fairlead.engine.framework.cluster_event import EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis, histogram
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.interface import PostFilterResult, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
@@ -38,7 +38,7 @@ NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 class PreemptionSearch:
     """The result of a preemption attempt, for the decision and for explanations."""
 
-    potential: tuple[int, ...] = ()
+    potential: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
     dry_run: DryRun | None = None
     pick: Pick | None = None
     ineligible: str = ""
@@ -87,7 +87,7 @@ class DefaultPreemption:
         found = state.read(Feasibility)
         dry_run = self._dry_runs.dry_run_preemption(pod, found, potential, sample)
         pick = pick_one_node(dry_run.columns, dry_run.potential)
-        return PreemptionSearch(tuple(potential.tolist()), dry_run, pick)
+        return PreemptionSearch(potential, dry_run, pick)
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
@@ -98,7 +98,7 @@ class DefaultPreemption:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
         if search.dry_run is None or search.pick is None:
             message = no_candidates(diagnosis, search)
-            keeps = self._policy.keeps_nomination and bool(search.potential)
+            keeps = self._policy.keeps_nomination and len(search.potential) > 0
             nominated = None if keeps else ""
             return PostFilterResult(unschedulable(message), nominated_node=nominated)
         if self._consults:
@@ -115,14 +115,14 @@ class DefaultPreemption:
 
     def _nominate(self, dry_run: DryRun, pick: Pick) -> PostFilterResult:
         rows = pick.rows
-        chosen = dry_run.columns.candidate(rows[self._tie_break.pick(len(rows))])
+        chosen = dry_run.columns.candidate(int(rows[self._tie_break.pick(len(rows))]))
         return PostFilterResult(
             SUCCESS,
             nominated_node=chosen.node.name,
             victims=_present(chosen),
             pdb_violations=chosen.pdb_violations,
             rule=pick.rule,
-            candidates=len(dry_run.columns.rows(dry_run.potential)),
+            candidates=dry_run.columns.count(dry_run.potential),
             equals=len(rows),
         )
 

@@ -21,7 +21,7 @@ AT_RANDOM: Final = "random among equals"
 class Pick:
     """The best rows, ascending; `rule` is the rule that decided."""
 
-    rows: tuple[int, ...]
+    rows: Rows
     rule: str
 
 
@@ -31,11 +31,11 @@ def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
     if not len(left):
         return None
     if len(left) == 1:
-        return Pick((int(left[0]),), ONLY_CANDIDATE)
+        return Pick(left, ONLY_CANDIDATE)
     for rule, costs in zip(columns.rules, columns.costs, strict=True):
         values = costs[left]
-        kept = left[values == values.min()]
+        kept = left[values == np.minimum.reduce(values)]
         if len(kept) == 1:
-            return Pick((int(kept[0]),), rule.name)
+            return Pick(kept, rule.name)
         left = kept
-    return Pick(tuple(np.sort(left).tolist()), AT_RANDOM)
+    return Pick(left, AT_RANDOM)

@@ -106,16 +106,18 @@ def select_victims_by_resources(
     violating, others = split_by_budget(lower, budgets)
     lost: list[PodInfo] = []
     breached = 0
+    too_large: set[int] = set()  # what does not fit now does not fit later: `spare` only shrinks
     for number, other in enumerate((*violating, *others)):
-        left = [
-            amount - taken
-            for amount, taken in zip(spare, other.shape.amounts_of(columns), strict=True)
-        ]
-        if places and min(left, default=0) >= 0:
-            spare, places = left, places - 1
-        else:
-            lost.append(other)
-            breached += number < len(violating)
+        shape = other.shape
+        if places and shape.id not in too_large:
+            taken = shape.amounts_of(columns)
+            left = [amount - more for amount, more in zip(spare, taken, strict=True)]
+            if min(left, default=0) >= 0:
+                spare, places = left, places - 1
+                continue
+            too_large.add(shape.id)
+        lost.append(other)
+        breached += number < len(violating)
     if not lost:
         # Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
         return error(f'expected at least one victim pod on node "{node.name}"')
