@@ -61,9 +61,12 @@ class Shape:
         self.id = shape_id
         self.spec: PodSpec = spec
         self.requests: Amounts = columns.amounts(pod_requests(pod))
-        self.load: Amounts = columns.amounts(pod_requests(pod, existing=True))
         self.nonzero_requests = pod_nonzero_requests(pod, existing=False)
-        self.nonzero_load = pod_nonzero_requests(pod, existing=True)
+        self.load: Amounts = self.requests
+        self.nonzero_load = self.nonzero_requests
+        if _load_differs(pod):
+            self.load = columns.amounts(pod_requests(pod, existing=True))
+            self.nonzero_load = pod_nonzero_requests(pod, existing=True)
         amounts = dict(self.requests)
         self.milli_cpu = amounts.get(CPU, 0)
         self.memory = amounts.get(MEMORY, 0)
@@ -80,6 +83,16 @@ class Shape:
             load = dict(self.load)
             self._amounts_of = columns, tuple(load.get(column, 0) for column in columns)
         return self._amounts_of[1]
+
+
+def _load_differs(pod: Pod) -> bool:
+    """Return True if the pod may occupy something else than it requests.
+
+    Only statuses of containers (a resize in place) and pod-level resources make a difference.
+    """
+    status = pod.status
+    has_statuses = status.container_statuses or status.init_container_statuses
+    return bool(has_statuses or status.resources or pod.spec.resources is not None)
 
 
 def _shape_key(pod: Pod) -> bytes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import numpy.typing as npt
-from fairlead.engine.core.status import SUCCESS
-from fairlead.engine.core.status import Status
-from fairlead.engine.framework.candidate import Candidate
-from fairlead.engine.framework.candidate import CandidateRule
+
+from fairlead.engine.core.status import SUCCESS, Status
+from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.interface import Rows
 
 Ints = npt.NDArray[np.int64]
