@@ -63,9 +63,10 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._show(done, amount, total)
 
     def reach(self, done: int, now_s: float) -> None:
-        """Show the virtual time reached."""
+        """Show the virtual time reached; at 0 s, in work without one, how much is done."""
         if self._is_due():
-            self._show(done, f"{for_readers(seconds(now_s))} of virtual time")
+            time = f"{for_readers(seconds(now_s))} of virtual time"
+            self._show(done, time if now_s else f"{done:,}")
 
     def _is_due(self) -> bool:
         """Return whether to update the bar, which happens at most once per REFRESH_S."""

@@ -76,9 +76,11 @@ def _is_shareable(without: Experiment, changed: Experiment) -> bool:
     """Return whether the runs differ only in their steps and the process can be forked.
 
     A process with several threads is not forked: locks held by other threads would never be
-    released.
+    released. Runs with extenders are not shared either, because connections cannot be.
     """
     is_same = replace(changed, steps=(), steps_begin=None) == without
+    if without.scheduler.extenders:
+        return False
     return is_same and hasattr(os, "fork") and threading.active_count() == 1
 
 

@@ -9,9 +9,16 @@ import pytest
 
 from fairlead.engine.core.command import ObjectRef, PatchObject
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.run.run_pair import in_child, run_pair
+
+EXTENDER = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders: [{urlPrefix: "http://127.0.0.1:9", filterVerb: filter, weight: 1}]
+"""
 
 
 @pytest.fixture
@@ -41,6 +48,16 @@ def in_another_thread(act):
     finally:
         release.set()
         thread.join()
+
+
+def test_extenders_are_called_in_a_process_of_one_thread(pair, write):
+    """Nothing listens at this address, and the reason of the waiting pods says so."""
+    config = read_scheduler_config(write("c.yaml", EXTENDER), allow_extenders=True)
+    without, changed = (replace(one, scheduler=config) for one in pair)
+    _, after = run_pair(without, changed, NoProgress())
+    reasons = {pod.reason for pod in after.pending()}
+    assert reasons
+    assert not any("no extender can be reached here" in reason for reason in reasons)
 
 
 def test_both_ways_have_the_same_outcomes_and_commands(pair):
