@@ -157,8 +157,10 @@ def test_a_shadow_agrees_with_the_scheduler_that_runs_and_writes_nothing(cluster
     shadow = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert "comparing" in shadow.stderr.readline()
     with running(cluster, "--listen", "none"):
-        create(*(pod(f"p{number}") for number in range(10)))
-        eventually(lambda: file.read_text().count("\n") == 10)
+        # One after another, because bindings may be observed in another order than decided.
+        for number in range(10):
+            create(pod(f"p{number}"))
+            eventually(lambda count=number + 1: file.read_text().count("\n") == count)
     shadow.send_signal(signal.SIGTERM)
     text, _ = shadow.communicate(timeout=20)
     assert shadow.returncode == 0
