@@ -20,7 +20,7 @@ def test_invalid_values_break_the_one_rule(value):
     assert problem.startswith("a valid label must be an empty string or consist of alphanumeric")
 
 
-def test_a_long_value_is_told_its_limit():
+def test_a_long_value_is_refused_with_the_limit():
     """In bytes, as upstream counts."""
     assert label_value_problems("x" * 64) == ("must be no more than 63 bytes",)
 

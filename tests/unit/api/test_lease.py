@@ -26,7 +26,7 @@ def test_regular_renewals_are_a_function_of_time(now, last):
     assert Renewals(7, 10).last(now) == last
 
 
-def test_a_lease_that_nobody_renews_stays_as_it_is():
+def test_a_lease_without_renewals_does_not_change():
     assert Renewals(7).last(1_000) == 7
 
 

@@ -152,6 +152,6 @@ def test_there_is_no_room_on_nodes_that_a_pre_filter_excludes():
         ("broken", lambda adviser, pod: adviser.with_room(pod, {"n0": []})),
     ],
 )
-def test_a_plugin_that_breaks_is_told_of(name, ask):
+def test_a_failing_plugin_is_reported(name, ask):
     with pytest.raises(ExtenderBackendError, match="plugin 'Picky' failed in"):
         ask(advise(*NODES), make_pod(name))

@@ -163,7 +163,7 @@ def test_a_node_that_is_back_in_time_keeps_its_pods():
     assert cluster.run(3_600).told(PodEvicted) == []
 
 
-def test_a_paused_kubelet_is_as_quiet_as_a_dark_machine():
+def test_a_paused_kubelet_sends_no_heartbeats_like_a_stopped_machine():
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(100, "a1", "paused")
     assert len(cluster.run(200).told(NodeTainted)) == 1
@@ -206,7 +206,7 @@ def test_a_snapshots_lost_node_stays_lost_until_it_is_told_to_run():
     assert cluster.run(900).told(PodEvicted) == []
 
 
-def test_a_node_that_nobody_described_is_ready():
+def test_a_node_without_description_is_ready():
     """Its kubelet registers it."""
     cluster = Cluster(node_json("a1", ready=None), *replica_set(1, ["a1"]))
     assert cluster.run(600).taints("a1") == set()

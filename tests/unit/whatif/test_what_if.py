@@ -73,7 +73,7 @@ def test_a_drained_nodes_pods_move(ask, make):
     assert answer.difference.pending == ()
 
 
-def test_a_pod_without_an_owner_is_gone_for_good(ask, make):
+def test_a_pod_without_an_owner_is_not_replaced(ask, make):
     answer = ask([make.node("a"), make.node("b"), make.pod("bare", node_name="a")], drain=("a",))
     assert keys(answer.difference.gone) == ["default/bare"]
     assert answer.difference.recovered_after is None
@@ -178,7 +178,7 @@ def test_a_budget_is_breached_where_nothing_else_helps(ask, make):
     assert (breach.pdb, breach.pod, breach.by) == ("default/web", "default/guarded", "default/high")
 
 
-def test_a_drain_that_a_budget_holds_up_is_told(ask, make):
+def test_a_drain_blocked_by_a_budget_is_reported(ask, make):
     guarded = make.pod("guarded", node_name="a", owner="rs")
     guarded["metadata"]["labels"] = {"app": "web"}
     guarded["status"]["conditions"] = [{"type": "Ready", "status": "True"}]

@@ -140,7 +140,7 @@ def test_what_is_due_at_the_end_still_happens():
     assert run(Diary({40: ["a"]}, deadlines=[40]), until=40)[0] == ["see a@40", "deadline@40"]
 
 
-def test_a_run_goes_on_where_it_ended():
+def test_a_run_continues_where_it_ended():
     diary = Diary({7: ["a"], 50: ["b"]})
     driver = Driver(diary, diary, now=0)
     for until, entries in ((6, 0), (49, 1), (49, 1), (50, 2)):
@@ -154,7 +154,7 @@ def test_time_does_not_go_back():
     assert driver.now == 9
 
 
-def test_a_run_stops_where_it_is_told_to():
+def test_a_run_stops_at_the_given_time():
     diary = Diary({1: ["a"], 2: ["b"], 3: ["c"]})
     entries, now = run(diary, stop_when=lambda: ("see", "b", 2) in diary.entries)
     assert (entries[-1], now) == ("see b@2", 2)

@@ -109,7 +109,7 @@ def test_a_signer_signs_what_is_meant_for_it(signer, made, usages, wrong):
     assert signing_problem(signer, made, usages) == wrong
 
 
-def test_a_certificate_says_what_was_asked_for():
+def test_a_certificate_has_the_requested_fields():
     until = NOW + timedelta(hours=1)
     made = request(names=[HOST, ADDRESS])
     text = sign(AUTHORITY, made, [SIGNS, "server auth"], until)

@@ -245,7 +245,7 @@ def test_a_body_has_a_longest_time(app, monkeypatch):
     assert asyncio.run(slow()).status == 408
 
 
-def test_a_client_that_leaves_is_told_nothing(app):
+def test_a_disconnected_client_gets_no_response(app):
     async def leaving():
         client = Client(app, "POST", CONFIG_MAPS)
         client.incoming = asyncio.Queue()

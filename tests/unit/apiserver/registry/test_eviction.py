@@ -68,7 +68,7 @@ def test_without_a_budget_a_pod_is_targeted_and_asked_to_go(store, now, running)
     ]
 
 
-def test_a_grace_period_can_be_asked_for(store, now, running):
+def test_a_grace_period_can_be_requested(store, now, running):
     running()
     last = evict(store, "default", "a", now, grace_period_s=3)
     assert last["metadata"]["deletionGracePeriodSeconds"] == 3
@@ -107,7 +107,7 @@ def test_a_budget_without_disruptions_refuses(store, now, running, refusal):
     )
 
 
-def test_a_budget_nobody_computed_yet_says_when_to_come_back(store, now, running, refusal):
+def test_a_budget_without_status_returns_retry_after(store, now, running, refusal):
     running()
     fresh = budget(status={"observedGeneration": 1})
     fresh["metadata"]["generation"] = 2
@@ -213,7 +213,7 @@ def test_whom_a_budget_guards(store, now, running, selector, guards):
     assert allowed_by(store) == (0 if guards else 1)
 
 
-def test_a_budget_without_selector_or_in_another_namespace_guards_nobody(store, now, running):
+def test_a_budget_without_selector_or_in_another_namespace_covers_no_pod(store, now, running):
     running()
     nobody = budget("none")
     del nobody["spec"]["selector"]

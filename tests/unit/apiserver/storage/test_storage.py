@@ -54,7 +54,7 @@ def test_what_is_stored_shares_what_it_was_made_of_and_leaves_it_alone():
     assert "resourceVersion" not in given["metadata"]
 
 
-def test_a_listener_hears_no_more_after_it_left():
+def test_an_unsubscribed_listener_gets_no_changes():
     storage = Storage()
     heard = []
     leave = storage.subscribe(heard.append)

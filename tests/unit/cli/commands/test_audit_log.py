@@ -41,7 +41,7 @@ def pipe(tmp_path):
     return path
 
 
-def test_a_pipe_that_nobody_reads_is_refused(pipe):
+def test_a_pipe_without_reader_is_refused(pipe):
     """Nobody waits until somebody does."""
     with pytest.raises(InputError, match="is a pipe without a reader"), opened_audit(pipe):
         pass
@@ -63,7 +63,7 @@ def test_lines_go_whole_into_a_pipe_or_not_at_all(pipe, capsys):
     assert told == f"fairlead: --audit: {pipe}: is read too slowly: lines are missing\n"
 
 
-def test_a_reader_that_leaves_is_told_of(pipe, capsys):
+def test_a_disconnected_reader_is_reported(pipe, capsys):
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with opened_audit(pipe) as write:
         os.close(reader)

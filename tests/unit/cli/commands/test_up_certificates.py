@@ -59,7 +59,7 @@ def test_users_show_certificates_instead_of_tokens(tmp_path):
         assert run(["clock", "advance", "1m", "--kubeconfig", str(file)]) == 0
 
 
-def test_a_certificate_that_is_none_is_told(tmp_path, capsys):
+def test_an_invalid_certificate_is_reported(tmp_path, capsys):
     nonsense = base64.b64encode(b"nonsense").decode()
     user = {"client-certificate-data": nonsense, "client-key-data": nonsense}
     config = {

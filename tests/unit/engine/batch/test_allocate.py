@@ -195,7 +195,7 @@ def test_a_task_goes_where_room_is_free_rather_than_where_it_will_be(yard):
     assert yard.run().bound == {"g-0": "n2"}
 
 
-def test_room_that_is_being_released_is_promised_and_not_bound(yard):
+def test_releasing_room_is_pipelined_and_not_bound(yard):
     yard.put(make_node("n1", cpu="2"), make_task("old", node="n1", cpu=2, terminating=True))
     yard.put(make_gang("g", 2))
     found = yard.run()

@@ -103,7 +103,7 @@ def test_a_gang_that_fits_nowhere_ever_gets_no_reservation(yards):
     assert yard.run(600).bound == {"small": "n1"}
 
 
-def test_without_known_ends_room_gathers_where_it_is_promised(yards):
+def test_without_known_ends_room_is_collected_on_reserved_nodes(yards):
     yard = yards("fairlead").put(make_node("n1"), make_node("n2"))
     yard.put(make_task("a", node="n1", cpu=1), make_task("b", node="n2", cpu=2))
     yard.put(make_gang("g", 2, cpu=4))

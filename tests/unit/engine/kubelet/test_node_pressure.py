@@ -132,7 +132,7 @@ def test_static_and_critical_pods_stay():
     assert not may_be_evicted(pod("p", "", annotations={"kubernetes.io/config.mirror": "x"}))
 
 
-def test_an_evicted_pod_is_told_why():
+def test_an_evicted_pod_has_the_reason():
     shortage = Shortage(Signal.MEMORY, 100 * 2**20, 50 * 2**20)
     assert message(pod("p", "memory=900Mi"), shortage) == (
         "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
@@ -244,7 +244,7 @@ def test_enough_must_be_reclaimed():
     assert len(Node(*pods, used="memory=650Mi", **reclaim).run(30).evicted) == 2
 
 
-def test_a_silent_kubelet_evicts_nobody():
+def test_a_stopped_kubelet_evicts_no_pods():
     """The eviction follows when the kubelet is back."""
     node = Node(pod_json("a", "memory=100Mi"))
     node.annotate(1, NODE, "n1", "kubelet", "stopped")

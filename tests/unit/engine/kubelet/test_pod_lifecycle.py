@@ -119,7 +119,7 @@ def test_removal(case, one, config, expected_s):
     assert removal_due(one, NOW, config) == NOW + seconds(expected_s), case
 
 
-def test_a_snapshot_says_when_deletion_was_asked_for():
+def test_a_snapshot_has_the_time_of_the_deletion_request():
     """deletionTimestamp is the end of the grace period."""
     assert asked_to_stop_at(pod(terminating=True, grace=20)) == NOW - seconds(20)
 

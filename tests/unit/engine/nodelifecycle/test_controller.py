@@ -164,7 +164,7 @@ def tainted_at(station, start):
     }
 
 
-def test_a_single_dark_zone_is_emptied_at_the_normal_rate(cluster, given):
+def test_a_single_failed_zone_is_evicted_at_the_normal_rate(cluster, given):
     zone = [f"a{i}" for i in range(5)]
     station = dark(cluster, given, *zone, "b1", quiet=zone)
     station.run(3_600)
@@ -181,7 +181,7 @@ def test_a_single_dark_zone_is_emptied_at_the_normal_rate(cluster, given):
     }
 
 
-def test_a_partly_dark_small_zone_is_not_emptied(cluster, given):
+def test_a_small_partially_failed_zone_is_not_evicted(cluster, given):
     zone = [f"a{i}" for i in range(5)]
     station = dark(cluster, given, *zone, quiet=zone[:4])
     station.run(3_600)
@@ -279,7 +279,7 @@ def test_a_lease_that_is_renewed_seldom_is_seen_through(cluster, given):
     assert station.ready("a1") == "Unknown"
 
 
-def test_a_lease_that_nobody_can_read_is_no_heartbeat(cluster, given):
+def test_an_unreadable_lease_is_not_a_heartbeat(cluster, given):
     station = cluster("a1", "a2")
     odd = given.lease_json("a1", every="often")
     station.at(3, given.put, odd)

@@ -113,7 +113,7 @@ def test_a_claim_whose_volume_is_gone_counts_under_its_class(scene, plugin):
     assert verdict(scene, plugin, "c") == TOO_MANY
 
 
-def test_an_attachment_for_nobody_counts(scene, plugin):
+def test_an_attachment_without_pod_counts(scene, plugin):
     """Until it is gone; it is no less there for being wanted again."""
     limit(scene, 1)
     bound(scene, "c")

@@ -223,14 +223,14 @@ def test_a_promise_to_an_equal_is_counted_and_kept(stage, priority):
     assert scene.nominated("other") == "n1"
 
 
-def test_a_promised_node_is_taken_without_looking_at_others(stage):
+def test_a_nominated_node_is_used_without_evaluating_others(stage):
     """Even if another one would be better."""
     scene = stage(make_node("n1", cpu="5"), make_node("n2", cpu="64"), preemptor(nominated="n1"))
     assert scene.turn() == [("bind", "p", "n1")]
     assert scene.records[0].via == "nominated"
 
 
-def test_a_promised_node_that_does_not_fit_is_given_up_for_one_that_does(stage):
+def test_a_nominated_node_that_does_not_fit_is_replaced_by_another(stage):
     """The promise ends with the binding."""
     full = victim("v", requests={"cpu": "4"}, terminating=True, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), make_node("n2"), full, preemptor(nominated="n1"))
@@ -238,7 +238,7 @@ def test_a_promised_node_that_does_not_fit_is_given_up_for_one_that_does(stage):
     assert scene.nominated("p") == ""
 
 
-def test_promised_room_is_kept_from_lesser_pods(stage):
+def test_room_on_a_nominated_node_is_kept_from_lower_priority_pods(stage):
     """And from equals; what is beyond it is theirs."""
     waiting = preemptor(nominated="n1", requests={"cpu": "3"})
     scene = stage(make_node("n1"), make_pod("big", requests={"cpu": "2"}), waiting)
@@ -256,7 +256,7 @@ def test_stronger_pods_ignore_a_promise(stage):
     assert scene.turn() == [("bind", "strong", "n1")]
 
 
-def test_a_preemptor_waits_for_the_victims_it_was_promised(stage):
+def test_a_preemptor_waits_for_its_victims(stage):
     """It may not preempt again meanwhile; its nomination is kept, and nothing is cleared."""
     full = victim("v", requests={"cpu": "4"}, terminating=True, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), full, preemptor(nominated="n1"))

@@ -37,7 +37,7 @@ def test_only_the_plugins_that_rejected_are_asked(waiting):
     assert (waiting.place("a"), waiting.place("b")) == ("unschedulable", "active")
 
 
-def test_a_plugin_that_nobody_knows_hears_everything(waiting):
+def test_a_plugin_without_events_gets_every_event(waiting):
     """It cannot say what it waits for."""
     waiting.add("a")
     waiting.fail(0.5, ["Mystery"])

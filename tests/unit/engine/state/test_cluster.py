@@ -73,7 +73,7 @@ def test_nodes_are_taken_in_before_pods(believer):
     assert believer.on("n1") == ["default/a", "default/b", "default/c"]
 
 
-def test_a_pod_on_a_node_nobody_knows_is_counted_when_the_node_comes(believer):
+def test_a_pod_on_an_unknown_node_is_counted_when_the_node_is_added(believer):
     """And not twice if the pod changed meanwhile."""
     believer.put(BOUND, make_pod("a", node="n1", requests={"cpu": "2"}), make_pod("b", node="n1"))
     believer.gone(make_pod("b", node="n1"))

@@ -102,7 +102,7 @@ def test_a_resource_nobody_had_seen(full, check):
     check(full.table)
 
 
-def test_a_commit_stays_and_is_told(full):
+def test_a_commit_is_kept_and_logged(full):
     """Only what comes after it is taken back."""
     log = full.table.pod_log.position
     with fork(full.table) as hypothesis:

@@ -8,7 +8,7 @@ from fairlead.engine.state.cluster import StorageChange
 from fairlead.testing.storage_builders import make_claim, make_csi_node, make_volume
 
 
-def test_a_change_is_told_with_both_versions(believer):
+def test_a_change_is_delivered_with_both_versions(believer):
     """And with one when it comes or goes."""
     old, new = make_volume("v"), make_volume("v", size="2Gi")
     assert believer.put(old) == [StorageChange(None, old)]

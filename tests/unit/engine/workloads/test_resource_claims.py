@@ -160,7 +160,7 @@ def test_a_pod_of_a_dump_gets_what_it_lacks_and_keeps_what_it_has():
     assert sorted(told.values()) == sorted(world.claims())
 
 
-def test_a_claim_that_was_refused_is_asked_for_again_later():
+def test_a_refused_claim_is_retried_later():
     """When the pod changes."""
     controller = ResourceClaims()
     waiting = ObjectChanged(decode(pod("p", wanting(templates=["t"]))))
@@ -254,7 +254,7 @@ def test_a_claim_is_written_once_per_version():
     assert controller.handle(ObjectChanged(decode(changed)), START) == []
 
 
-def test_a_deletion_that_was_refused_is_asked_for_again():
+def test_a_refused_deletion_is_retried():
     """With the next version."""
     controller = ResourceClaims()
     owner = {"kind": "Pod", "uid": "gone", "controller": True}

@@ -94,7 +94,7 @@ def test_an_eviction_is_timed(cluster) -> None:
     cluster.expect_evicted_at("p", "5m50s", tolerance="6s")
 
 
-def test_an_eviction_too_early_or_too_late_is_told(cluster) -> None:
+def test_an_eviction_too_early_or_too_late_fails_the_expectation(cluster) -> None:
     cluster.apply(pod("p"))
     cluster.fail_node(cluster.expect_running("p"))
     with pytest.raises(AssertionError, match="p was not evicted after 1m: Running, on node-"):

@@ -148,7 +148,7 @@ def test_when_every_zone_is_dark_nobody_is_evicted(ask, make, zoned):
     assert "all-dark" in {one.name for one in found.beliefs}
 
 
-def test_a_small_zone_that_is_dark_in_part_is_left_alone(ask, make, zoned):
+def test_a_small_partially_failed_zone_is_left_alone(ask, make, zoned):
     objects = [*zoned(a=5, b=2), *(tenant(make, f"x{n}", f"a{n}") for n in range(5))]
     answer = ask(objects, fail_fraction=("0.6@a",))
     found = outage(answer)

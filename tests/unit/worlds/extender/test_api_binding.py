@@ -74,7 +74,7 @@ def test_a_silent_api_server_is_given_up(bound, monkeypatch):
     assert "did not answer" in bound(respond)[0]["Error"]
 
 
-def test_an_api_server_that_is_not_there_is_told_of():
+def test_an_unreachable_api_server_is_reported():
     assert "cannot be reached" in bind("http://127.0.0.1:1")["Error"]
 
 

@@ -265,7 +265,7 @@ def test_a_refusal_is_an_outcome(world, listener, pod):
     assert outcome.message == 'pods "nobody" not found'
 
 
-def test_an_eviction_is_told_as_one_change(world, listener, pod):
+def test_an_eviction_is_delivered_as_one_change(world, listener, pod):
     world.load([pod(node="n1", uid="u")])
     world.perform(Issued(EvictPod(ObjectRef("Pod", "ns", "a", "u")), SCHEDULER), START)
     run(world)

@@ -226,7 +226,7 @@ def test_a_rule_about_another_version_is_about_this_one_too(validating, obj):
     validating(rules=[rule], matchPolicy="Exact").admits(asked, user=ALICE)
 
 
-def test_a_webhook_is_told_what_is_to_go(validating, obj):
+def test_a_webhook_receives_the_object_to_delete(validating, obj):
     found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
     request = json.loads(needed(found, obj("ConfigMap"), operation=Operation.DELETE).body)[
         "request"

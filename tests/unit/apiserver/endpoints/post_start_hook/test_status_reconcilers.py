@@ -43,7 +43,7 @@ def test_a_flow_schema_says_whether_its_level_is_there(api, named, said):
     assert condition(api.get(f"{FLOWS}/f")) == said
 
 
-def test_a_flow_schema_hears_of_a_new_level(api):
+def test_a_flow_schema_status_follows_a_new_priority_level(api):
     api.post(FLOWS, flow("mine"))
     assert api.post(LEVELS, level("mine")).status == 201
     assert condition(api.get(f"{FLOWS}/f")) == ("False", "Found")

@@ -105,7 +105,7 @@ def test_a_token_of_all_namespaces_names_one(filled):
         pytest.param("limit=1&resourceVersion=00", (["a0"], "/a0\0"), id="no version in fact"),
     ],
 )
-def test_a_page_goes_on_while_there_are_objects(filled, query, expected):
+def test_pages_continue_while_there_are_objects(filled, query, expected):
     """Whether any of them is wanted is not known yet; one that is named is looked up alone."""
     assert page(filled.ask("GET", f"{MAPS}?{query}")) == expected
 

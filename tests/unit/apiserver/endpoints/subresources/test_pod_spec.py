@@ -105,6 +105,6 @@ def test_who_wanted_more_than_resources_is_noted_as_its_owner(resized):
     assert fields.keys() == {"f:image", "f:resources"}
 
 
-def test_a_body_that_makes_no_sense_is_told_before_the_pod_is_missed(api):
+def test_an_invalid_body_is_refused_before_the_missing_pod(api):
     refused = api.put(f"{PODS}/z/status", {})
     assert (refused.status, "name must be provided" in refused.message) == (400, True)

@@ -45,6 +45,6 @@ def test_users_are_who_their_tokens_say(server, user, status):
     assert server.ask(asking("GET", "/api/v1/nodes", user=user)).status == status
 
 
-def test_a_server_that_is_not_there_is_told(tmp_path):
+def test_an_unreachable_server_is_reported(tmp_path):
     with pytest.raises(NoAnswerError, match="ConnectionRefused"):
         OverHttp("http://127.0.0.1:1", {}).ask(asking("GET", "/"))

@@ -101,5 +101,5 @@ def test_the_minimum_of_such_a_group_is_an_annotation(text, minimum):
     assert shadow_group(pod).min_member == minimum
 
 
-def test_a_group_is_told_by_its_uid():
+def test_a_group_is_identified_by_its_uid():
     assert group_info(make_group("g", 1)).ref.uid == "uid-group-g"

@@ -47,7 +47,7 @@ def test_pods_of_other_schedulers_are_not_ours_while_they_wait(yard):
     assert yard.jobs.tasks == {}
 
 
-def test_a_placed_member_counts_whoever_placed_it(yard):
+def test_a_placed_member_counts_whichever_scheduler_placed_it(yard):
     yard.put(make_node("n1"), make_task("p", "g", scheduler="default-scheduler", node="n1"))
     assert yard.task("p").status is TaskStatus.RUNNING
 

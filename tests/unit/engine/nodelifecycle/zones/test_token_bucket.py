@@ -37,7 +37,7 @@ def test_gaps_between_tokens(rate, gap_s):
     assert {after - before for before, after in pairwise(found)} == {seconds(gap_s)}
 
 
-def test_a_bucket_holds_one_token_however_long_nobody_asks():
+def test_a_bucket_never_holds_more_than_one_token():
     bucket = TokenBucket(0.1, 0)
     assert bucket.try_accept(seconds(1_000))
     assert not bucket.try_accept(seconds(1_000))

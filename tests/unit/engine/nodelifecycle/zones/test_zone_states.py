@@ -34,7 +34,7 @@ def test_a_new_zone_begins_at_the_normal_rate(book):
     assert book.assess() is None
 
 
-def test_a_partly_dark_zone_is_stopped_alone(book):
+def test_only_the_partially_failed_zone_stops_evictions(book):
     place(book, "a", True, False, False, False)
     place(book, "b", True)
     book.assess()
@@ -43,7 +43,7 @@ def test_a_partly_dark_zone_is_stopped_alone(book):
     assert book.states == {"a": ZoneState.PARTIAL_DISRUPTION, "b": ZoneState.FULL_DISRUPTION}
 
 
-def test_all_zones_dark_stops_everything_once(book):
+def test_the_failure_of_all_zones_stops_evictions_once(book):
     place(book, "a", True)
     place(book, "b", False)
     book.assess()

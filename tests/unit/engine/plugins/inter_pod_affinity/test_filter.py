@@ -149,7 +149,7 @@ def test_anti_affinity_of_placed_pods_holds_as_well(zones, plugin, leaving):
     assert zones.verdicts(plugin, zones.incoming(labels=DB)) == "skipped"
 
 
-def test_a_hermit_on_a_node_without_the_key_means_nobody(zones, plugin):
+def test_anti_affinity_on_a_node_without_the_key_matches_no_node(zones, plugin):
     """PreFilter even skips."""
     zones.pod("hermit", "bare", affinity=apart(term(WEB)))
     assert zones.verdicts(plugin, zones.incoming(labels=WEB)) == "skipped"

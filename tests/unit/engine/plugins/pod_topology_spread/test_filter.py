@@ -53,7 +53,7 @@ def test_the_emptiest_domain_sets_the_limit(scene, plugin):
     assert refused(scene, plugin, web(scene, spread(skew=3))) == []
 
 
-def test_a_node_without_the_key_is_ruled_out_for_good(scene, plugin):
+def test_a_node_without_the_key_is_unresolvable(scene, plugin):
     """Removing pods gives no node a label, but may even out a skew."""
     scene.node("a", "z1")
     scene.node("b", "z2")
@@ -178,7 +178,7 @@ def test_pods_of_the_namespace_that_match_and_stay_are_counted(scene, plugin, ca
     assert refused(scene, plugin, web(scene, spread())) == expected
 
 
-def test_an_empty_selector_counts_nobody_but_the_pod_itself(scene, plugin):
+def test_an_empty_selector_counts_only_the_pod_itself(scene, plugin):
     """The limit is maxSkew - 1, which no domain exceeds; hypothetical pods do count."""
     scene.node("a", "z1")
     scene.node("b", "z2")

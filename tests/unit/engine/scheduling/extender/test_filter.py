@@ -160,7 +160,7 @@ def test_saying_nothing_at_all_leaves_no_node(scene):
     assert text.startswith("0/3 nodes are available: no new claims")
 
 
-def test_a_promised_node_is_asked_about_first_and_alone(scene):
+def test_a_nominated_node_is_evaluated_first_and_alone(scene):
     """upstream: schedule_one.go: evaluateNominatedNode."""
     stage = scene(pods=(make_pod("p", nominated="b"),))
     stage.turn()
@@ -169,7 +169,7 @@ def test_a_promised_node_is_asked_about_first_and_alone(scene):
 
 
 @pytest.mark.parametrize("answer", [left(b="no"), {"Error": "broken"}])
-def test_a_promised_node_that_is_not_left_is_one_of_all(scene, answer):
+def test_a_rejected_nominated_node_is_evaluated_with_all_nodes(scene, answer):
     stage = scene(pods=(make_pod("p", nominated="b"),))
     stage.turn()
     stage.say(answer)
@@ -196,7 +196,7 @@ def test_a_node_where_preemption_might_help_may_go_meanwhile_too(asking, extende
     assert text.startswith("0/1 nodes are available: 1 no. ")
 
 
-def test_a_promised_node_that_goes_meanwhile_is_not_chosen(scene):
+def test_a_nominated_node_that_is_deleted_meanwhile_is_not_chosen(scene):
     stage = scene(pods=(make_pod("p", nominated="b"),))
     stage.turn()
     stage.gone(make_node("b"))

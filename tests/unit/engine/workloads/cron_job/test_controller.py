@@ -129,7 +129,7 @@ def test_replacing_what_runs(world, build):
     assert jobs(world) == ["tick-16669"]
 
 
-def test_a_suspended_one_does_nothing_and_goes_on_with_the_last(world, build):
+def test_a_suspended_cron_job_continues_with_the_last_missed_run(world, build):
     world.create(cron_job(build, suspend=True))
     world.run(seconds(3600))
     assert jobs(world) == []

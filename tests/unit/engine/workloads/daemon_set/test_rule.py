@@ -181,7 +181,7 @@ def test_a_taint_against_new_pods_leaves_the_old_one(world, build):
     assert world.pods() == {}
 
 
-def test_a_pod_under_way_is_not_asked_for_again(build):
+def test_a_pod_in_creation_is_not_requested_again(build):
     controller = Workloads()
     snapshot = [decode(build.node("n1")), decode(daemon_set(build))]
     (command,) = controller.handle(ObjectsLoaded(snapshot), 0)

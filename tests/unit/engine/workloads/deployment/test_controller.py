@@ -191,7 +191,7 @@ def test_a_new_replica_set_is_told_of_before_its_pods(world, build):
     assert told[1]["unavailableReplicas"] == told[2]["replicas"] == 2
 
 
-def test_a_refused_replica_set_is_told(new_world, build):
+def test_a_refused_replica_set_is_reported(new_world, build):
     controller = Workloads(environment=served_environment())
     world = new_world(controller, refuse=_no_replica_sets).load()
     world.create(build.deployment())

@@ -85,7 +85,7 @@ def test_a_rollback_is_numbered_before_it_grows(world, build):
     assert written(world, since)[:3] == [("web:1", "r3"), ("web", "r3"), ("web:1", 1)]
 
 
-def test_a_pause_is_told_first_and_alone(world, build):
+def test_a_pause_is_reported_first_and_alone(world, build):
     world.create(build.deployment(2))
     since = len(world.log)
     world.patch("Deployment", "web", {"spec": {"paused": True, "replicas": 3}})

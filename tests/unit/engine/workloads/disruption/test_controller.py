@@ -388,7 +388,7 @@ def notes(world):
     return [(event.type, event.reason, event.note) for event in world.events]
 
 
-def test_a_budget_without_pods_is_told_once(new_world, build):
+def test_a_budget_without_pods_is_reported_once(new_world, build):
     world = new_world(Disruption(Events(), full_conditions)).load()
     world.create(build.budget(minAvailable=1))
     world.patch("PodDisruptionBudget", "pdb", {"metadata": {"labels": {"a": "b"}}})
@@ -406,7 +406,7 @@ def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_wor
     assert "were found to be unmanaged" in note
 
 
-def test_a_failure_to_count_is_told(new_world, build):
+def test_a_failed_count_is_reported(new_world, build):
     world = new_world(Disruption(Events(), full_conditions)).load(
         build.pod("a", ("Job", "sum", "job"))
     )

@@ -177,7 +177,7 @@ def test_a_drain_is_called_off(world, build, drain, patch):
     assert len(evicted(world)) == 1
 
 
-def test_a_drain_called_off_may_be_asked_for_again(world, build):
+def test_a_cancelled_drain_can_be_requested_again(world, build):
     """With one retry at a time, not one for each request."""
     world.refuse = lambda one: (
         FailureReason.TOO_MANY_REQUESTS if isinstance(one, EvictPod) else None
@@ -190,7 +190,7 @@ def test_a_drain_called_off_may_be_asked_for_again(world, build):
     assert len(evicted(world)) == 3
 
 
-def test_a_drain_in_the_snapshot_goes_on(world, build):
+def test_a_drain_in_the_snapshot_continues(world, build):
     annotated = build.node("n1", annotations={"fairlead.dev/drain": "requested"})
     world.load(annotated, build.pod("a"))
     assert evicted(world) == ["a"]

@@ -221,7 +221,7 @@ def test_a_pod_that_leaves_its_owner_is_made_again(world, build):
     assert len(world.pods()) == 2
 
 
-def test_a_template_that_describes_no_pod_is_told(world, build):
+def test_an_invalid_pod_template_is_reported(world, build):
     world.load(replica_set(build, 2, template={"spec": {"containers": "none"}}))
     assert world.pods() == {}
     assert world.events[0].note == "Error creating: spec.template describes no pod"

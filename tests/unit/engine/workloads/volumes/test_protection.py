@@ -61,7 +61,7 @@ def test_a_volume_goes_when_it_is_not_bound_any_more(world):
     assert world.get("PersistentVolume", "pv", "") is None
 
 
-def test_a_class_goes_when_nobody_has_it(world):
+def test_a_class_without_pods_is_removed(world):
     kind = "VolumeAttributesClass"
     one = {**held(kind, "gold", namespace=""), "apiVersion": "storage.k8s.io/v1"}
     world.load(one, claim(volumeAttributesClassName="gold"))
