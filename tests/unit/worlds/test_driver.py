@@ -154,7 +154,7 @@ def test_time_does_not_go_back():
     assert driver.now == 9
 
 
-def test_a_run_stops_at_the_given_time():
+def test_a_run_stops_when_the_condition_is_met():
     diary = Diary({1: ["a"], 2: ["b"], 3: ["c"]})
     entries, now = run(diary, stop_when=lambda: ("see", "b", 2) in diary.entries)
     assert (entries[-1], now) == ("see b@2", 2)

@@ -107,7 +107,7 @@ def test_a_budget_without_disruptions_refuses(store, now, running, refusal):
     )
 
 
-def test_a_budget_without_status_returns_retry_after(store, now, running, refusal):
+def test_a_budget_with_an_outdated_status_returns_retry_after(store, now, running, refusal):
     running()
     fresh = budget(status={"observedGeneration": 1})
     fresh["metadata"]["generation"] = 2

@@ -109,7 +109,7 @@ def test_all_rules_together_are_given_up():
     assert said == f'Invalid value: "object": {OUT_OF_BUDGET}'
 
 
-def test_a_removed_rule_is_reported():
+def test_a_stored_rule_that_no_longer_compiles_is_reported():
     """It may have been stored when it was one."""
     ((_, where, said),) = broken(ruled("self.a +"), {})
     assert where == "spec"
