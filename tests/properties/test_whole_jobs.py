@@ -361,7 +361,7 @@ def test_a_plugin_that_speaks_for_a_job_says_what_it_says_of_its_members(kind, n
     for taker, giver in product(session.jobs.values(), repeat=2):
         members = giver.with_status(TaskStatus.RUNNING)
         for plugin in speakers:
-            if members and kind.spares(plugin, taker, giver):
+            if members and not kind.givers(plugin, taker, [giver]):
                 for task in taker.with_status(TaskStatus.PENDING):
                     assert not kind.ask(plugin, task, members)
                     assert not any(kind.ask(plugin, task, [member]) for member in members)
