@@ -92,6 +92,9 @@ def size(
         if not replaced:
             raise InputError("--keep", "matches every node, so that none is left to choose")
         offers = node_offers(replaced, types, share)
+        if not offers:
+            problem = "has no type for the architectures and zones of the nodes"
+            raise InputError("--instance-types", problem, object_name=instance_types or "")
         question = SizeQuestion(
             len(replaced),
             len(kept),

@@ -30,6 +30,7 @@ from fairlead.whatif.planner.answer import (
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
 from fairlead.whatif.planner.drain import Blocker, DrainPlanner, PlannedDrain
 from fairlead.whatif.planner.kubectl_drain import flag_findings, needed_flags
+from fairlead.whatif.snapshot.node_template import is_lasting_taint
 
 _POD_COLUMNS: Final = (
     PlanColumn("pod", "pod", NAME),
@@ -112,7 +113,7 @@ def _state(node: Node) -> Iterator[str]:
     taints = [
         f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}"
         for one in node.spec.taints
-        if not one.key.startswith("node.kubernetes.io/")
+        if is_lasting_taint(one.key)
     ]
     if taints:
         yield f"Pods need tolerations for {', '.join(taints)}."

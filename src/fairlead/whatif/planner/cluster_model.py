@@ -25,7 +25,13 @@ from msgspec.structs import replace
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Node, Pod, PodCondition, PodStatus, Taint
-from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import (
+    controller_of,
+    is_daemon_pod,
+    is_static,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.api.taint import NO_SCHEDULE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA
@@ -385,6 +391,12 @@ def moves_with_drain(pod: PodInfo) -> bool:
 def is_leaving(pod: PodInfo) -> bool:
     """Return whether `pod` is being deleted already, so that no eviction is needed."""
     return is_terminating(pod.pod)
+
+
+def is_placed_anew(pod: PodInfo) -> bool:
+    """Return whether a drain evicts `pod` and a controller creates another one in its place."""
+    has_controller = controller_of(pod.pod.metadata) is not None
+    return moves_with_drain(pod) and not is_leaving(pod) and has_controller
 
 
 def _unbound(pod: Pod, uid: str) -> Pod:

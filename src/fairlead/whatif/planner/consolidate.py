@@ -244,7 +244,9 @@ def _findings(found: ConsolidationPlan) -> list[str]:
 
 def _limit(found: ConsolidationPlan) -> str:
     most, binds = counted(found.most, "node"), found.bound.binds
-    if "/" not in binds or binds.count("/") < 2:
+    if not found.bound.count:
+        return f"At most {most} could go: the sums of requests need none of them."
+    if binds.count("/") < 2:  # a resource; a workload is kind/namespace/name
         return f"At most {most} could go: all that stay are needed for the sum of {binds}."
     return f"At most {most} could go: the pods of {binds} exclude each other on a node."
 

@@ -34,6 +34,7 @@ from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
     in_queue_order,
     is_leaving,
+    is_placed_anew,
     moves_with_drain,
 )
 from fairlead.whatif.planner.node_copy import copy_node
@@ -156,8 +157,8 @@ class DrainPlanner:
         free = np.maximum(table.allocatable - table.requested, 0)[:, others].sum(axis=1)
         needed = np.zeros(len(free), np.int64)
         count = 0
-        for pod in self.evicted(node):
-            if not is_leaving(pod) and controller_of(pod.pod.metadata) is not None:
+        for pod in info.pods.values():
+            if is_placed_anew(pod):
                 count += 1
                 for column, amount in pod.shape.requests:
                     needed[column] += amount

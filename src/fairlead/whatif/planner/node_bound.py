@@ -1,6 +1,7 @@
 """NodeBound: a lower limit of the number of nodes for the pods, whatever their placement.
 
 sums         for each resource, the fewest nodes whose sum covers the pods' requests
+exclusion    pods of one workload that exclude each other need a node each
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.api.objects import PodAffinityTerm
 from fairlead.api.selector import selector_matches
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
+from fairlead.whatif.planner.cluster_model import ClusterModel, is_placed_anew
+from fairlead.whatif.snapshot.node_template import HOSTNAME
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 PODS_PER_NODE: Final = "pods per node"
 
 
@@ -31,20 +33,26 @@ class NodeBound:
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     """The fewest of `nodes` that must stay, if all other nodes stay too.
 
-    Pods of DaemonSets are left out, since they go with their nodes.
+    Only pods that drains place anew count: pods of DaemonSets and pods without a controller go with
+    their nodes.
     """
     table = model.table
+    table.widen()
     rows = np.array([model.node(name).row for name in nodes], np.int64)
     others = table.alive.copy()
     others[rows] = False
-    moving, needed = _load(model)
+    moving = [pod for info in table.nodes() for pod in info.pods.values() if is_placed_anew(pod)]
+    needed = [0] * len(table.allocatable)
+    for pod in moving:
+        for column, amount in pod.shape.load:
+            needed[column] += amount
     found = [NodeBound(0)]
     for column, name in enumerate(table.resources.names[: len(table.allocatable)]):
         sizes = table.allocatable[column]
         found.append(_by_sum(needed[column] - int(sizes[others].sum()), sizes[rows], name))
     room = table.allowed_pods
-    found.append(_by_sum(moving - int(room[others].sum()), room[rows], PODS_PER_NODE))
-    workload, count = most_exclusive(model.pods())
+    found.append(_by_sum(len(moving) - int(room[others].sum()), room[rows], PODS_PER_NODE))
+    workload, count = most_exclusive(moving)
     found.append(NodeBound(count - int(others.sum()), workload))
     return min(max(found), NodeBound(len(nodes), max(found).binds))
 
@@ -57,45 +65,39 @@ def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
     return NodeBound(int(np.searchsorted(reached, needed)) + 1, name)
 
 
-def _load(model: ClusterModel) -> tuple[int, list[int]]:
-    """Return the number of pods that a drain would move, and their requests by column."""
-    needed = [0] * len(model.table.allocatable)
-    count = 0
-    for info in model.table.nodes():
-        for pod in info.pods.values():
-            if moves_with_drain(pod):
-                count += 1
-                for column, amount in pod.shape.load:
-                    needed[column] += amount
-    return count, needed
-
-
 def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
     """(workload, number of its pods) of the workload that needs most nodes for itself.
 
     ("", 0) if no workload excludes itself from nodes.
     """
-    counts: dict[str, int] = {}
-    excludes: dict[int, bool] = {}
+    groups: dict[str, list[list[PodAffinityTerm]]] = {}
     for pod in pods:
-        shape = pod.shape.id
-        if shape not in excludes:
-            excludes[shape] = _excludes_itself(pod)
-        if excludes[shape] and moves_with_drain(pod):
-            workload = str(workload_of(pod.pod))
-            counts[workload] = counts.get(workload, 0) + 1
-    return max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+        term = _excluding_term(pod)
+        if term is not None:
+            known = groups.setdefault(str(workload_of(pod.pod)), [])
+            equal = next((terms for terms in known if terms[0] == term), None)
+            if equal is None:
+                known.append([term])
+            else:
+                equal.append(term)
+    largest = ((workload, max(map(len, known))) for workload, known in groups.items())
+    return max(largest, key=lambda item: (item[1], item[0]), default=("", 0))
 
 
-def _excludes_itself(pod: PodInfo) -> bool:
+def _excluding_term(pod: PodInfo) -> PodAffinityTerm | None:
+    """Return the term with which `pod` refuses nodes that have a pod with its labels."""
     affinity = pod.shape.spec.affinity
     anti = None if affinity is None else affinity.pod_anti_affinity
     if anti is None:
-        return False
-    return any(
+        return None
+    terms = anti.required_during_scheduling_ignored_during_execution
+    return next((term for term in terms if _is_about_own_node(term, pod)), None)
+
+
+def _is_about_own_node(term: PodAffinityTerm, pod: PodInfo) -> bool:
+    return (
         term.topology_key == HOSTNAME
         and not term.namespaces
         and term.namespace_selector is None
         and selector_matches(term.label_selector, pod.labels)
-        for term in anti.required_during_scheduling_ignored_during_execution
     )

@@ -14,10 +14,10 @@ from fairlead.api.pods.facts import is_daemon_pod
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.whatif.planner.cluster_model import UNSCHEDULABLE, ClusterModel
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_template import HOSTNAME, is_lasting_taint
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 # Labels that tell nodes of one kind apart.
 _INDIVIDUAL: Final = (HOSTNAME, "topology.ebs.csi.aws.com/zone")
 _TOPOLOGY: Final = ("topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/")
@@ -46,10 +46,10 @@ class NodeCopy:
 
 
 def copy_node(info: NodeInfo, name: str) -> NodeCopy:
-    """Return a copy of `info` called `name`, in service even if `info` is cordoned."""
+    """Return a copy of `info` called `name`, in service even if `info` is cordoned or not ready."""
     labels = {**info.labels, HOSTNAME: name}
     meta = replace(info.node.metadata, name=name, uid=name, labels=labels)
-    taints = tuple(one for one in info.node.spec.taints if one.key != UNSCHEDULABLE)
+    taints = tuple(one for one in info.node.spec.taints if is_lasting_taint(one.key))
     spec = replace(info.node.spec, provider_id="", unschedulable=False, taints=taints)
     pods = (_pod_on(pod.pod, name) for pod in info.pods.values() if is_daemon_pod(pod.pod))
     return NodeCopy(replace(info.node, metadata=meta, spec=spec), tuple(pods))
@@ -73,7 +73,7 @@ def kind_of_node(info: NodeInfo) -> NodeKind:
     taints = sorted(
         f"{one.key}={one.value}:{one.effect}"
         for one in info.node.spec.taints
-        if one.key != UNSCHEDULABLE
+        if is_lasting_taint(one.key)
     )
     sizes = tuple(sorted((key, str(value)) for key, value in info.node.status.allocatable.items()))
     return labels, ",".join(taints), sizes

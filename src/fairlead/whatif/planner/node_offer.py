@@ -23,12 +23,13 @@ from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.instance_type_file import StatedType
 from fairlead.whatif.planner.node_copy import NodeCopy, copy_node
 from fairlead.whatif.planner.node_price import TYPE_LABELS, capacity_type_of, type_of_node
+from fairlead.whatif.snapshot.node_template import HOSTNAME, is_lasting_taint
 
 ZONE: Final = "topology.kubernetes.io/zone"
 _ZONES: Final = (ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
 _ARCH: Final = "kubernetes.io/arch"
 _INDIVIDUAL: Final = frozenset(
-    (*_ZONES, *TYPE_LABELS, "kubernetes.io/hostname", "failure-domain.beta.kubernetes.io/region",
+    (*_ZONES, *TYPE_LABELS, HOSTNAME, "failure-domain.beta.kubernetes.io/region",
      "topology.kubernetes.io/region")
 )  # fmt: skip
 _SCALED: Final = ("cpu", "memory")
@@ -120,14 +121,14 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
         by_key.setdefault((labels, ",".join(marks)), []).append(info)
     common = frozenset.intersection(*(labels for labels, _ in by_key)) if by_key else frozenset()
     named: dict[str, list[NodeInfo]] = {}
-    for (labels, taints), members in by_key.items():
+    for (labels, taints), members in sorted(by_key.items(), key=lambda item: item[0][1]):
         name = ",".join(f"{key}={value}" for key, value in sorted(labels - common)) or taints
-        named.setdefault(name, []).extend(members)
+        named[f"{name} with {taints}" if name in named else name] = members
     return dict(sorted(named.items()))
 
 
 def _taints(node: Node) -> list[Taint]:
-    return [one for one in node.spec.taints if not one.key.startswith("node.kubernetes.io/")]
+    return [one for one in node.spec.taints if is_lasting_taint(one.key)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,8 @@ class SizeSearch:
         self._number = 0
         self._limit = self._spent = 0
         self._rooms: list[list[float]] = []
+        self._free: list[float] = []  # the room of the nodes to keep, before anything is built
+        self._kept = 0
         self._left: list[float] = []  # what the pods that are not built yet request
         self._manner = _MANNERS[0]
         self.result = SizeResult()
@@ -127,7 +129,8 @@ class SizeSearch:
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
         self._rooms = [offer.room(columns) for offer in self._offers]
-        self.result.bound = self._bound(pods)
+        self._free, self._kept = self._free_room(), self._model.table.count
+        self.result.bound = self._bound(pods, self._survival)
         self._begin(pods)
         self._spent = self.result.cycles
         self._limit = effort * max(len(pods), 1)
@@ -139,6 +142,11 @@ class SizeSearch:
                 break
             self._become_survivable()
         self.result.waiting_at_once = self._waiting_at_once()
+        if self.result.unplaceable or self.result.pinned:
+            # The limit is one for what the answer's nodes run and survive.
+            placed = [pod for pod in pods if pod.key not in self.result.unplaceable]
+            survival = Survival() if self.result.pinned else self._survival
+            self.result.bound = self._bound(placed, survival)
         return self.result
 
     def _begin(self, pods: Sequence[PodInfo]) -> None:
@@ -256,7 +264,7 @@ class SizeSearch:
         """What a unit of each resource is worth: of the whole demand, or of what is lacking now."""
         if not self._manner.follows_rest:
             return self.result.bound.unit_prices
-        lacking = [max(amount, 0.0) for amount in self._less_free_room(self._left)]
+        lacking = _less(self._left, self._free_room())
         prices = [offer.price for offer in self._offers]
         found = cost_bound(lacking, self._rooms, prices)
         return found.unit_prices if found.cost else self.result.bound.unit_prices
@@ -270,31 +278,31 @@ class SizeSearch:
                 demand[column] += amount
         return demand
 
-    def _less_free_room(self, demand: Sequence[float]) -> list[float]:
-        """`demand` less what is free on all nodes."""
-        table, left = self._model.table, list(demand)
+    def _free_room(self) -> list[float]:
+        """What is free on all nodes, by column; last the number of pods."""
+        table = self._model.table
+        columns = len(self._rooms[0]) - 1 if self._rooms else 0
         free = np.maximum(table.allocatable - table.requested, 0).sum(axis=1)
-        for column, amount in enumerate(free.tolist()[: len(left) - 1]):
-            left[column] -= amount
-        left[-1] -= int(np.maximum(table.allowed_pods - table.pod_count, 0).sum())
-        return left
+        found = [float(amount) for amount in free.tolist()[:columns]]
+        found += [0.0] * (columns - len(found))
+        return [*found, float(np.maximum(table.allowed_pods - table.pod_count, 0).sum())]
 
-    def _bound(self, pods: Sequence[PodInfo]) -> CostBound:
+    def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
         """The proven lower limit of the cost; the room of nodes to keep is free of charge."""
-        wanted = [max(amount, 0.0) for amount in self._less_free_room(self._demand(pods))]
+        wanted = _less(self._demand(pods), self._free)
         bound = cost_bound(wanted, self._rooms, [offer.price for offer in self._offers])
-        return self._stronger(bound, pods)
+        return self._stronger(bound, pods, survival)
 
-    def _stronger(self, bound: CostBound, pods: Sequence[PodInfo]) -> CostBound:
+    def _stronger(self, bound: CostBound, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
         """`bound`, raised by pods that need a node each, and by the failures to survive."""
         cheapest = min((offer.price for offer in self._offers), default=0.0)
-        kept = self._model.table.count
+        kept = self._kept
         _, exclusive = most_exclusive(pods)
         cost = max(bound.cost, (exclusive - kept) * cheapest)
-        if self._survival.nodes and not kept:
-            cost += self._survival.nodes * cheapest
+        if survival.nodes and not kept:
+            cost += survival.nodes * cheapest
         zones = {offer.zone for offer in self._offers}
-        if self._survival.zones and not kept and len(zones) > 1:
+        if survival.zones and not kept and len(zones) > 1:
             # Without any one of Z zones the rest holds everything: (Z - 1) · cost >= Z · bound.
             cost = max(cost, bound.cost * len(zones) / (len(zones) - 1))
         return CostBound(self._whole(cost), bound.unit_prices, bound.shares)
@@ -485,6 +493,11 @@ class SizeSearch:
         units = self.result.bound.unit_prices
         load = sum(unit * amount for unit, amount in zip(units, info.requested, strict=False))
         return load / price if price else load, name
+
+
+def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
+    """`demand` less what is free, at least 0, by column."""
+    return [max(amount - room, 0.0) for amount, room in zip(demand, free, strict=True)]
 
 
 def _largest_first(pod: PodInfo) -> tuple[float, str]:

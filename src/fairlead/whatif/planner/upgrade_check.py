@@ -10,6 +10,7 @@ A surge node is a copy of the newest open node of its pool, with the DaemonSet p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -71,11 +72,17 @@ def surge_nodes(pools: Pools, count: int) -> dict[str, list[NodeCopy]]:
     """`count` copies of the newest open node of each pool, by the pool's name."""
     return {
         pool: [
-            copy_node(max(infos, key=_fitness), f"surge-{pool or 'nodes'}-{number}")
+            copy_node(max(infos, key=_fitness), f"surge-{_node_name(pool, position)}-{number}")
             for number in range(1, count + 1)
         ]
-        for pool, infos in pools.items()
+        for position, (pool, infos) in enumerate(pools.items(), 1)
     }
+
+
+def _node_name(pool: str, position: int) -> str:
+    """Return the name of a pool as part of a node's name, which allows less than a label value."""
+    name = re.sub(r"[^a-z0-9]+", "-", pool.lower())
+    return (pool or "nodes") if name == pool else f"{name}-{position}"
 
 
 def _fitness(info: NodeInfo) -> tuple[bool, str, str]:

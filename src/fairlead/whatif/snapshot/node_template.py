@@ -12,6 +12,11 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 _CONTROLLERS_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
+def is_lasting_taint(key: str) -> bool:
+    """Return whether a taint with this key was put on its node to stay."""
+    return not key.startswith(_CONTROLLERS_TAINTS) and "ClusterAutoscaler" not in key
+
+
 def node_template(node: Json) -> Json:
     """Labels, lasting taints and size of `node`, as an object without a name."""
     labels = {
@@ -22,8 +27,7 @@ def node_template(node: Json) -> Json:
     taints = [
         taint
         for taint in (node.get("spec") or {}).get("taints") or ()
-        if not str(taint.get("key", "")).startswith(_CONTROLLERS_TAINTS)
-        and "ClusterAutoscaler" not in str(taint.get("key", ""))
+        if is_lasting_taint(str(taint.get("key", "")))
     ]
     status = node.get("status") or {}
     kept = {key: status[key] for key in ("capacity", "allocatable", "nodeInfo") if key in status}

@@ -37,3 +37,21 @@ def test_pods_that_exclude_each_other_need_a_node_each(planner, make):
 
 def test_nothing_needs_no_node(planner, make):
     assert fewest_nodes(planner(*map(make.node, NODES)).model, NODES).count == 0
+
+
+def test_pods_that_a_drain_does_not_place_anew_do_not_count(planner, make):
+    """A pod without a controller is lost with its node, and a waiting pod has no place now."""
+    bare = [make.pod(f"bare-{name}", cpu="3", node_name=name) for name in NODES]
+    waiting = deployment(make, "web", ["", ""], cpu="100m", affinity=ALONE)
+    model = planner(*map(make.node, NODES), *bare, *waiting).model
+    assert fewest_nodes(model, NODES).count == 0
+
+
+def test_equal_rules_of_workloads_with_other_labels_are_told_apart(planner, make):
+    """Both workloads avoid the pods of `web`; only the pods of `web` exclude each other."""
+    web = deployment(make, "web", ["a", "b"], cpu="100m", affinity=ALONE)
+    api = deployment(make, "api", ["c", "d", "e"], cpu="100m", affinity=ALONE)
+    nodes = (*NODES, "d", "e")
+    for objects in ([*web, *api], [*api, *web]):
+        model = planner(*map(make.node, nodes), *objects).model
+        assert fewest_nodes(model, nodes) == NodeBound(2, "deploy/default/web")

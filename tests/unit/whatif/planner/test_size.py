@@ -209,3 +209,37 @@ def test_a_share_is_read(text, share):
 def test_an_impossible_share_is_refused(text):
     with pytest.raises(InputError, match="is not a share from 0 to 90%"):
         parse_headroom(text)
+
+
+def test_pods_without_a_node_do_not_raise_the_limit(planner, make):
+    """A pod of 90 cores fits no type; the limit is about the four cores that are placed."""
+    made = planner(
+        make.node("a", cpu="128"),
+        *deployment(make, "big", ["a"], cpu="90"),
+        *deployment(make, "web", ["a"] * 4),
+    )
+    found = sized(made, types=(SMALL, LARGE))
+    assert found.bound.cost == pytest.approx(found.cost)
+
+
+def test_pods_that_cannot_survive_do_not_raise_the_limit(planner, make):
+    """The zone's pods have no other place, so the failure of the zone needs no second node."""
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    tied = deployment(make, "db", ["a"] * 4, nodeSelector={ZONE: "z1"})
+    found = sized(planner(*nodes, *tied), survival=Survival(zones=True))
+    assert found.bound.cost <= found.cost + 1e-9
+
+
+def test_a_new_node_is_ready_though_its_model_is_not(planner, make):
+    node = make.node("a")
+    node["spec"] = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
+    found = sized(planner(node, *deployment(make, "web", ["a"])))
+    assert (len(found.nodes), found.unplaceable) == (1, {})
+
+
+def test_pools_with_equal_labels_are_told_apart_by_taints(planner, make):
+    tainted = make.node("a", pool="x")
+    tainted["spec"] = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
+    nodes = [tainted, make.node("b", pool="x"), make.node("c", pool="y")]
+    found = sized(planner(*nodes, *deployment(make, "web", ["b"], nodeSelector={"pool": "x"})))
+    assert (len(found.nodes), found.unplaceable) == (1, {})

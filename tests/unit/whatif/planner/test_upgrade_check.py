@@ -79,3 +79,10 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     ]
     assert [row["pdb"] for row in found["never"]] == ["default/strict"]
     assert [row["workload"] for row in found["stopped"]] == ["deploy/default/one"]
+
+
+def test_surge_nodes_have_valid_names(planner, make):
+    """A label value may contain what the name of a node may not."""
+    made = planner(make.node("a", pool="Web_Pool.1"))
+    [[surge]] = surge_nodes(pools_of(made.model, "pool"), 1).values()
+    assert surge.node.metadata.name == "surge-web-pool-1-1-1"
