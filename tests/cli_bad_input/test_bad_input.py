@@ -56,6 +56,15 @@ CLASS = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name:
 VOLCANO = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: "
 QUEUE = VOLCANO + "Queue\nmetadata: {name: q}\nspec: "
 GROUP = VOLCANO + "PodGroup\nmetadata: {name: g, namespace: shop}\nspec: "
+CORE = "apiVersion: v1\nkind: "
+RANGE = CORE + "LimitRange\nmetadata: {name: l, namespace: shop}\nspec: "
+QUOTA = CORE + "ResourceQuota\nmetadata: {name: q, namespace: shop}\nspec: "
+NODE_POOL = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {}\n"
+CLAIM = (
+    CORE + "PersistentVolumeClaim\nmetadata: {name: c, namespace: shop}\n"
+    "spec: {resources: {requests: {storage: %s}}}\n"
+)
+VOLUME = CORE + "PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: %s}}\n"
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
 SCENARIO = "cluster: {generated: {nodes: 2}}\n"
@@ -264,6 +273,37 @@ CASES = [
     snapshot("a lease of the far future", documents(
         NODE, LEASE + "spec: {renewTime: '9999-12-31T23:59:59.999999Z'}\n"),
         "Lease a/n1: '9999-12-31T23:59:59.999999Z' is later than 2250"),
+    snapshot("a limit that is no object", documents(NODE, POD, RANGE + "{limits: [a]}\n"),
+             "LimitRange shop/l: spec.limits[0]: Expected `object`, got `str`"),
+    snapshot("defaults of a wrong type", documents(
+        NODE, POD, RANGE + "{limits: [{type: Container, defaultRequest: 3}]}\n"),
+        "LimitRange shop/l: spec.limits[0].defaultRequest: Expected `object`, got `int`"),
+    snapshot("a limit of lots", documents(
+        NODE, POD, RANGE + "{limits: [{type: Container, max: {cpu: lots}}]}\n"),
+        "LimitRange shop/l: spec.limits[0].max[cpu]: Invalid value"),
+    snapshot("a quota of a wrong type", documents(NODE, POD, QUOTA + "{hard: 3}\n"),
+             "ResourceQuota shop/q: spec.hard: Expected `object`, got `int`"),
+    snapshot("a quota of lots", documents(NODE, POD, QUOTA + "{hard: {cpu: lots}}\n"),
+             "ResourceQuota shop/q: spec.hard[cpu]: Invalid value"),
+    snapshot("a quota with a scope of a wrong type", documents(
+        NODE, POD, QUOTA + "{scopeSelector: {matchExpressions: [3]}}\n"),
+        "ResourceQuota shop/q: spec.scopeSelector.matchExpressions[0]: Expected `object`"),
+    snapshot("a namespace with a status of a wrong type", documents(
+        NODE, CORE + "Namespace\nmetadata: {name: shop}\nstatus: gone\n"),
+        "Namespace shop: status: Expected `object`, got `str`"),
+    snapshot("a claim of lots", documents(NODE, CLAIM % "lots"),
+             "PersistentVolumeClaim shop/c: spec.resources.requests[storage]: Invalid value"),
+    snapshot("a volume of lots", documents(NODE, VOLUME % "lots"),
+             "PersistentVolume v: spec.capacity[storage]: Invalid value"),
+    snapshot("labels of a wrong type", NODE.replace("{pool: old}", "1.5"),
+             "Node n1: metadata.labels: Expected `object`, got `float`"),
+    snapshot("a malformed node for Karpenter", documents(
+        NODE.replace("status: {", "status: {conditions: [3], "), NODE_POOL),
+        "Node n1: status.conditions[0]: Expected `object`",
+        arguments="whatif dump.yaml --autoscale karpenter"),
+    snapshot("a node of lots for Karpenter", documents(NODE.replace('"4"', "lots"), NODE_POOL),
+             "Node n1: status.allocatable.cpu: Invalid value",
+             arguments="whatif dump.yaml --autoscale karpenter"),
     # --- changes -------------------------------------------------------------------------------
     change("apply nothing there", "--apply none.yaml", "none.yaml: cannot be read"),
     change("apply rubbish", "--apply change.yaml", "change.yaml: is not YAML", content="a: b: c"),
@@ -518,12 +558,12 @@ def test_the_cases_have_different_names():
 
 def test_hostile_names_cannot_break_the_line(meet):
     """Control characters from a file do not reach the terminal."""
-    hostile = NODE.replace("name: n1", r'name: "n\n\e[31m\r1"')
+    hostile = NODE.replace("name: n1", r'name: "n\n\e[31m\r\x9b1m\u202e1"')
     case = Case("hostile", "whatif dump.yaml", (), (("dump.yaml", hostile),))
     code, _, err, _ = meet(case)
     assert code == 2
     assert err.count("\n") == 1
-    assert "\x1b" not in err
+    assert not {"\x1b", "\x9b", "\u202e"} & set(err)
     assert "\r" not in err
 
 

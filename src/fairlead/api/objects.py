@@ -492,6 +492,8 @@ class Lease(_Object, frozen=True):
 class Namespace(_Object, frozen=True):
     """v1 Namespace."""
 
+    status: Json = {}
+
 
 class PriorityClass(_Object, frozen=True):
     """scheduling.k8s.io/v1 PriorityClass."""

@@ -23,6 +23,7 @@ _ONE_SECOND: Final = timedelta(seconds=1)
 # First and last second of the calendar, since 1970.
 _FIRST_SECOND: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
 _LAST_SECOND: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
+LAST_INSTANT: Final = _LAST_SECOND * NANOSECONDS_PER_SECOND  # 9999-12-31T23:59:59Z
 _RFC_3339: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"

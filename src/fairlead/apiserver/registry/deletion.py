@@ -19,7 +19,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
+from fairlead.api.timestamp import (
+    LAST_INSTANT,
+    NANOSECONDS_PER_SECOND,
+    format_timestamp,
+    parse_timestamp,
+)
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
@@ -89,8 +94,11 @@ def marked_for_deletion(
 
 
 def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
-    """Return `obj` with deletionTimestamp, and with a higher generation, for controllers."""
-    gone_at = now + grace_period_s * NANOSECONDS_PER_SECOND
+    """Return `obj` with deletionTimestamp, and with a higher generation, for controllers.
+
+    A grace period may be of any length; the timestamp is at most the last that can be written.
+    """
+    gone_at = min(now + grace_period_s * NANOSECONDS_PER_SECOND, LAST_INSTANT)
     meta = {
         **obj["metadata"],
         "deletionTimestamp": format_timestamp(gone_at),
@@ -115,7 +123,7 @@ def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:
         return obj
     gone_at = parse_timestamp(meta["deletionTimestamp"])
-    gone_at -= (left_s - grace_period_s) * NANOSECONDS_PER_SECOND
+    gone_at = max(0, gone_at - (left_s - grace_period_s) * NANOSECONDS_PER_SECOND)
     shortened = {
         **meta,
         "deletionTimestamp": format_timestamp(gone_at),

@@ -16,6 +16,8 @@ from fairlead.api.objects import (
     Deployment,
     Job,
     Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
     PodGroup,
@@ -24,6 +26,7 @@ from fairlead.api.objects import (
     ReplicaSet,
     ReplicationController,
     StatefulSet,
+    Unstructured,
 )
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.apps.workload import (
@@ -34,12 +37,14 @@ from fairlead.apiserver.validation.apps.workload import (
     check_scheduled_workload,
 )
 from fairlead.apiserver.validation.batch.job import check_new_scheduled_job, check_scheduled_job
+from fairlead.apiserver.validation.core.limit_form import check_limit_range_form, check_quota_form
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import (
     check_new_scheduled_spec,
     check_runnable_spec,
     check_scheduled_pod,
 )
+from fairlead.apiserver.validation.core.resource import check_quantities
 from fairlead.apiserver.validation.policy import check_disruption_budget
 from fairlead.apiserver.validation.scheduling import (
     check_pod_group,
@@ -69,6 +74,22 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_queue(view)
         case PodGroup():
             yield from check_pod_group(view)
+        case _:
+            yield from _check_stored_amounts(obj, view)
+
+
+def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """Yield the malformed amounts of kinds about which simulations check nothing else."""
+    match view:
+        case PersistentVolume():
+            yield from check_quantities("spec.capacity", view.spec.capacity)
+        case PersistentVolumeClaim():
+            requests = view.spec.resources.requests
+            yield from check_quantities("spec.resources.requests", requests)
+        case Unstructured(api_version="v1", kind="LimitRange"):
+            yield from check_limit_range_form(obj)
+        case Unstructured(api_version="v1", kind="ResourceQuota"):
+            yield from check_quota_form(obj)
         case _:
             return
 

@@ -62,7 +62,7 @@ def karpenter_config(
     if not pools:
         problem = "contains no NodePool, which Karpenter needs; give some with --node-pools"
         raise InputError(files.node_pools or source, problem)
-    nodes = [_node(manifest) for manifest in initial if manifest.kind is NODE]
+    nodes = [manifest.node for manifest in initial if manifest.kind is NODE]
     zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
     notes: list[str] = []
     if files.instance_types is None:
@@ -120,11 +120,6 @@ def _check_pool(source: str, pool: NodePool) -> None:
         except ValueError as cause:
             name = f"NodePool {pool.name}"
             raise InputError(source, str(cause), object_name=name, field=field) from None
-
-
-def _node(manifest: Manifest) -> Node:
-    view = manifest.view
-    return view if isinstance(view, Node) else decode_as(Node, without_nulls(manifest.value))
 
 
 def _types_of(nodes: Iterable[Node]) -> list[StatedType]:

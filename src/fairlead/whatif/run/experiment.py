@@ -104,6 +104,8 @@ def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Man
     if manifest.kind is not NODE:
         return manifest
     labels = manifest.labels or {}
+    if not isinstance(labels, Mapping):
+        return manifest  # loading the snapshot names the field
     derived = {
         known[0]: labels[today]
         for today, known in read.items()

@@ -13,18 +13,20 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.codec import VIEWS, DecodeError, decode_as, display_name
+from fairlead.api.codec import VIEWS, DecodeError, View, decode_as, display_name
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
     Deployment,
+    Node,
     Pod,
     ReplicaSet,
     StatefulSet,
 )
 from fairlead.apiserver.kind import NODE, Kind, kind_of
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.input.content import OnRead, read_silently
 from fairlead.whatif.input.document import Document
@@ -88,12 +90,15 @@ class Manifest:
     @property
     def pod(self) -> Pod:
         """The typed view of a Pod. Raises InputError if the object is not a valid Pod."""
-        if isinstance(self.view, Pod):
-            return self.view
-        try:
-            return decode_as(Pod, self.value)
-        except DecodeError as cause:
-            raise InputError.of_decode(self.source, cause) from None
+        return self._as(Pod)
+
+    @property
+    def node(self) -> Node:
+        """The typed view of a Node. Raises InputError if the object is not a valid Node."""
+        node = self._as(Node)
+        for cause in check_scheduled_node(node):
+            raise self.refuse(cause.message, field=cause.field)
+        return node
 
     @property
     def pod_template(self) -> Any:
@@ -132,6 +137,15 @@ class Manifest:
     def identity(self) -> tuple[str, str, str]:
         """Resource, namespace and name, which are unique together."""
         return (self.kind.resource, self.ref.namespace, self.ref.name)
+
+    def _as(self, kind: type[View]) -> View:
+        """Return the object as `kind`. Raises InputError for a field of the wrong type."""
+        if isinstance(self.view, kind):
+            return self.view
+        try:
+            return decode_as(kind, self.value)
+        except DecodeError as cause:
+            raise InputError.of_decode(self.source, cause) from None
 
     def refuse(self, problem: str, field: str = "") -> InputError:
         """Return an InputError about this object."""

@@ -31,6 +31,7 @@ def delete(store, now):
         ({"node": "n"}, {}, ("2026-01-01T00:00:30Z", 30)),
         ({"node": "n", "terminationGracePeriodSeconds": 5}, {}, ("2026-01-01T00:00:05Z", 5)),
         ({"node": "n"}, {"grace_period_s": 60}, ("2026-01-01T00:01:00Z", 60)),
+        ({"node": "n"}, {"grace_period_s": 2**62}, ("9999-12-31T23:59:59Z", 2**62)),
         ({"node": "n"}, {"grace_period_s": -1}, ("2026-01-01T00:00:01Z", 1)),
         ({"node": "n", "phase": "Running"}, {}, ("2026-01-01T00:00:30Z", 30)),
         ({"node": "n"}, {"grace_period_s": 0}, None),
@@ -44,6 +45,7 @@ def delete(store, now):
         "30 s by default",
         "its own grace period",
         "the one asked for",
+        "one beyond the calendar",
         "a negative one means 1 s",
         "running makes no difference",
         "0 means at once",
@@ -156,3 +158,9 @@ def test_preconditions_name_the_kind(store, pod, now, delete, precondition, word
         delete(**precondition)
     assert (refusal.value.reason, refusal.value.message) == ("Conflict", words)
     assert delete(uid="uid-1", resource_version="1") is None
+
+
+def test_a_grace_period_beyond_the_calendar_can_be_shortened(store, pod, now, delete):
+    store.put_as_is(pod(node="n"), now)
+    delete(grace_period_s=2**62)
+    assert going(delete(grace_period_s=5))[1] == 5

@@ -44,7 +44,7 @@ class LimitRanger:
         namespace = obj["metadata"].get("namespace", "")
         ranges = list(storage.items(LIMIT_RANGE, namespace))
         items = [
-            [_with_item_defaults(item) for item in (one["spec"].get("limits") or ())]
+            [_with_item_defaults(item) for item in ((one.get("spec") or {}).get("limits") or ())]
             for one in ranges
         ]
         if kind is POD and attributes.is_new:

@@ -1,0 +1,100 @@
+"""The fields of LimitRanges and ResourceQuotas that admission reads: their types and amounts.
+
+These kinds have no typed view, so that loading a snapshot does not check them. An API server checks
+more; see `limit_range` and `resource_quota`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import ResourceList
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
+from fairlead.apiserver.validation.meta.field import Causes, invalid
+
+_AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+class _Form(msgspec.Struct, frozen=True, rename="camel"):
+    """Common settings of the forms."""
+
+
+class _Limit(_Form, frozen=True):
+    """spec.limits[] of a LimitRange."""
+
+    type: str = ""
+    max: ResourceList = {}
+    min: ResourceList = {}
+    default: ResourceList = {}
+    default_request: ResourceList = {}
+    max_limit_request_ratio: ResourceList = {}
+
+
+class _RangeSpec(_Form, frozen=True):
+    limits: tuple[_Limit, ...] = ()
+
+
+class _Range(_Form, frozen=True):
+    spec: _RangeSpec = _RangeSpec()
+
+
+class _Requirement(_Form, frozen=True):
+    """spec.scopeSelector.matchExpressions[] of a ResourceQuota."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class _Selector(_Form, frozen=True):
+    match_expressions: tuple[_Requirement, ...] = ()
+
+
+class _QuotaSpec(_Form, frozen=True):
+    hard: ResourceList = {}
+    scopes: tuple[str, ...] = ()
+    scope_selector: _Selector = _Selector()
+
+
+class _Quota(_Form, frozen=True):
+    spec: _QuotaSpec = _QuotaSpec()
+
+
+def check_limit_range_form(obj: Json) -> Causes:
+    """Yield the wrong types and malformed amounts of a LimitRange."""
+    problem = _wrong_type(obj, _Range)
+    if problem is not None:
+        yield problem
+        return
+    for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
+        for key in _AMOUNTS:
+            yield from _check_amounts(f"spec.limits[{index}].{key}", item.get(key) or {})
+
+
+def check_quota_form(obj: Json) -> Causes:
+    """Yield the wrong types and malformed amounts of a ResourceQuota."""
+    problem = _wrong_type(obj, _Quota)
+    if problem is not None:
+        yield problem
+        return
+    yield from _check_amounts("spec.hard", (obj.get("spec") or {}).get("hard") or {})
+
+
+def _wrong_type(obj: Json, form: type[_Form]) -> Cause | None:
+    """Return the error of the first field with a wrong type; None if there is none."""
+    try:
+        decode_as(form, without_nulls(obj))
+    except DecodeError as cause:
+        return Cause("FieldValueInvalid", cause.problem, cause.field)
+    return None
+
+
+def _check_amounts(field: str, amounts: ResourceList) -> Causes:
+    for name, text in amounts.items():
+        if quantity_or_none(text) is None:
+            yield invalid(f"{field}[{name}]", str(text), NOT_A_QUANTITY)
