@@ -28,16 +28,16 @@ class ConnectionOptions:
 
     kubeconfig: Annotated[
         str | None,
-        named("FILE", "Read the cluster of this kubeconfig (default: KUBECONFIG, ~/.kube/config)."),
+        named("FILE", "Use the cluster of this kubeconfig (default: KUBECONFIG, ~/.kube/config)."),
     ] = None
     context: Annotated[
         str | None,
-        named("NAME", "Read the cluster of this context (default: the current one)."),
+        named("NAME", "Use the cluster of this context (default: the current one)."),
     ] = None
     in_cluster: Annotated[
         bool,
         Parameter(
-            help="Read the cluster that this pod runs in, with its service account.", negative=()
+            help="Use the cluster that this pod runs in, with its service account.", negative=()
         ),
     ] = False
 

@@ -18,7 +18,11 @@ from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.registry import Factory
 from fairlead.engine.plugins.release_1_19.registry import RELEASE_1_19
 from fairlead.engine.scheduling.preemption.execution import new_execution
-from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
+from fairlead.engine.scheduling.preemption.policy import (
+    LOWEST_HIGHEST_PRIORITY,
+    RULES,
+    PreemptionPolicy,
+)
 from fairlead.engine.scheduling.preemption.preemptions import NewExecution
 from fairlead.engine.scheduling.preemption.synchronous_execution import SynchronousExecution
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig
@@ -90,7 +94,7 @@ def _first_is_highest(rule: CandidateRule) -> CandidateRule:
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """
-    if rule is not RULES[1]:
+    if rule is not LOWEST_HIGHEST_PRIORITY:
         return rule
     return replace(rule, cost=lambda candidate: candidate.victims[0].priority)
 

@@ -199,11 +199,16 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A repeated displacement: `kind` is "cycle", "evictions", "starving" or "wasted"."""
+    """A repeated displacement: `kind` is "cycle", "evictions", "starving" or "wasted".
+
+    A starving `workload` has been displaced `times` times.
+    """
 
     kind: str
     message: str
     at: Instant
+    workload: WorkloadRef | None = None
+    times: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Complaint,
     PodCountSample,
     PodEnd,
+    Recurrence,
     RunOutcome,
     Skipped,
 )
@@ -360,6 +361,7 @@ class ExperimentRun:
             if not pod.is_placed or pod.node in names
         }
         undrained = tuple(recorder.undrained())
+        workloads = self._readiness({one.pod.workload for one in undrained}, since, until)
         return RunOutcome(
             started_at=since,
             ended_at=until,
@@ -376,14 +378,7 @@ class ExperimentRun:
                 )
                 for subject, message in recorder.complaints.items()
             ),
-            recurrences=tuple(
-                one
-                for one in sorted(
-                    (*recorder.recurrences, *eviction_loops(recorder.evicted)),
-                    key=lambda one: one.at,
-                )
-                if one.at >= since
-            ),
+            recurrences=tuple(self._recurrences(since, workloads)),
             nodes=nodes,
             allocations=allocations(nodes, self._engine.requested_before),
             priority_names=dict(recorder.priority_names),
@@ -395,13 +390,28 @@ class ExperimentRun:
             ),
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(*self._experiment.notes, *self._notes()),
-            workloads=self._readiness({one.pod.workload for one in undrained}, since, until),
+            workloads=workloads,
             workloads_total=count_workloads(recorder.existing_pods()),
             budgets=tuple(recorder.budgets.histories(since)),
             touched=frozenset(recorder.touched),
             rest=rest,
             autoscaling=self._autoscaling(since, until),
         )
+
+    def _recurrences(
+        self, since: Instant, workloads: Mapping[WorkloadRef, WorkloadReadiness]
+    ) -> Iterator[Recurrence]:
+        """Yield the repeated displacements from `since` on, in the order of their times.
+
+        A workload that was displaced no more often than it wants pods does not starve: a rolling
+        update of another one can displace each of its pods once.
+        """
+        recorder = self._recorder
+        found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
+        for one in sorted(found, key=lambda one: one.at):
+            ready = None if one.workload is None else workloads.get(one.workload)
+            if one.at >= since and (ready is None or one.times > ready.wanted):
+                yield one
 
     def _autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
         if self._autoscaler is None and self._karpenter is None:

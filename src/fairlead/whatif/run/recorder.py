@@ -141,14 +141,19 @@ class Recorder:
                 self._on_evicted(record, None if timer is None else timer.tolerated_s)
             case DisplacementCycle(at=at):
                 self.recurrences.append(Recurrence("cycle", cycle_text(record), at))
-            case WorkloadStarving(workload=workload, times=times, at=at):
-                message = f"pods of {workload} have been displaced {times} times"
-                self.recurrences.append(Recurrence("starving", message, at))
+            case WorkloadStarving():
+                self.recurrences.append(self._starving(record))
             case NominationsWasted(pod=ref, times=times, at=at):
                 message = f"room was made for {ref.key} {times} times in a row but never used"
                 self.recurrences.append(Recurrence("wasted", message, at))
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.complaints.setdefault(f"plugin {plugin} ({point})", message)
+
+    def _starving(self, record: WorkloadStarving) -> Recurrence:
+        message = f"pods of {record.workload} have been displaced {record.times} times"
+        track = self._tracks.get(record.pod.key)
+        workload = None if track is None else workload_of(track.pod)
+        return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """Set the reason of pending pods that never entered the queue to the result of `why`."""

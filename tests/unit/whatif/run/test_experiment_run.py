@@ -169,6 +169,26 @@ def test_a_workload_that_is_displaced_again_and_again_is_told(finish):
     assert told.message == "pods of ReplicaSet/default/low have been displaced 6 times"
 
 
+def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):
+    low = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: low}, spec: {replicas: 8,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i, resources:"
+        " {requests: {cpu: 500m}}}]}}}}"
+    )
+    urgent = (
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent},"
+        " value: 9}"
+    )
+    high = low.replace("name: low", "name: high").replace("a: b", "a: c")
+    high = high.replace("containers:", "priorityClassName: urgent, containers:")
+    outcome = finish(
+        f"duration: 10m\nobjects: [{low}, {urgent}]\nevents: [{{at: 1m, create: {high}}}]"
+    ).outcome
+    assert len(outcome.preempted) > 5
+    assert outcome.recurrences == ()
+
+
 def test_metrics_are_there_when_asked_for(finish):
     event = f"events: [{{at: 10s, create: {POD % '{}'}}}]"
     assert finish(event).metrics == b""

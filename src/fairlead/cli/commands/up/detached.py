@@ -88,7 +88,7 @@ def down() -> int:
                 raise InputError("down", f"the cluster does not end ({_described(cluster)})")
             time.sleep(_LOOK_SECONDS)  # noqa: TID251
         os.ftruncate(state, 0)
-    print(f"ended: {_described(cluster)}", file=sys.stderr)
+    print(f"ended: process {cluster.pid}", file=sys.stderr)
     return exit_code.SUCCESS
 
 

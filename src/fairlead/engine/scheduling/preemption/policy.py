@@ -25,12 +25,15 @@ PREEMPTED_BY_SCHEDULER: Final = "PreemptionByScheduler"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 # upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
+# The most important victim should be as unimportant as possible.
+LOWEST_HIGHEST_PRIORITY: Final = CandidateRule(
+    "lowest highest victim priority", lambda candidate: candidate.highest_priority
+)
 RULES: Final = (
     # A budget is a promise to the owner of the pods, so it is violated only as a last resort.
     CandidateRule("fewest PDB violations", lambda candidate: candidate.pdb_violations),
-    # The most important victim should be as unimportant as possible,
-    CandidateRule("lowest highest victim priority", lambda candidate: candidate.highest_priority),
-    # and so should the sum of all victims; at equal priorities this already prefers fewer victims.
+    LOWEST_HIGHEST_PRIORITY,
+    # The sum of all victims should be low, too; at equal priorities this prefers fewer victims.
     CandidateRule("lowest sum of victim priorities", lambda candidate: candidate.priority_sum),
     # Decides only if a victim has the lowest possible priority, which adds 0 to the sum.
     CandidateRule("fewest victims", lambda candidate: len(candidate.victims)),
