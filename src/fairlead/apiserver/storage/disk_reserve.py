@@ -22,10 +22,10 @@ class DiskReserve:
     def __init__(self, path: Path) -> None:
         """Keep the file of an earlier run."""
         self._path = path
-        self._is_held = self._path.exists()
+        self._is_held = self._is_whole()
 
     def take(self) -> None:
-        """Occupy the space, unless it is occupied or cannot be."""
+        """Occupy the space, unless it is occupied or cannot be; never a part of it."""
         if self._is_held:
             return
         with suppress(OSError):
@@ -34,7 +34,17 @@ class DiskReserve:
                 os.posix_fallocate(file, 0, RESERVE_BYTES)
             finally:
                 os.close(file)
-        self._is_held = self._path.exists()
+        self._is_held = self._is_whole()
+        if not self._is_held:
+            with suppress(OSError):
+                self._path.unlink()
+
+    def _is_whole(self) -> bool:
+        """Return whether the file has its size, which it gets as the last step."""
+        try:
+            return self._path.lstat().st_size >= RESERVE_BYTES
+        except OSError:
+            return False
 
     def release(self) -> bool:
         """Free the space; return whether there was any."""

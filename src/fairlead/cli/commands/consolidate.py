@@ -70,15 +70,11 @@ def consolidate(
     snapshot
         A file, a directory, or - for standard input.
     """
-    from fairlead.api.objects import PodDisruptionBudget
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
-    from fairlead.whatif.configuration.autoscaling import installed_flags
     from fairlead.whatif.configuration.instance_type_file import read_instance_types
-    from fairlead.whatif.configuration.node_group import options_of_flags
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer
     from fairlead.whatif.planner.drain_plan import run_plan
@@ -90,10 +86,7 @@ def consolidate(
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         model, planner = read.model, read.planner()
-        flags = installed_flags(read.snapshot.manifests) or ()
-        budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
-        ignored = [IgnoredRule(one) for one in ignore]
-        rules = AutoscalerRules(options_of_flags(flags), budgets, model.now, ignored)
+        rules = read.autoscaler_rules(ignore)
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
         found = find_nodes(planner, rules, names, node_prices(model, types), progress)
         run_plan(found.plan, read.experiment, progress, at_once=max_unavailable)

@@ -44,7 +44,26 @@ def drain_plan(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Plan the drain of nodes: what blocks it, the order, how many at once, and how long."""
+    """Plan the drain of nodes: what blocks it, the order, how many at once, and how long.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. The drains are simulated with
+    several numbers of nodes at once; the fastest that stops no replicated workload is the answer.
+
+    Try:
+
+        fairlead drain-plan dump.yaml --nodes worker-1 --nodes worker-2
+
+        fairlead drain-plan dump.yaml --nodes pool=old --for 10m
+
+        fairlead drain-plan --context prod --nodes pool=old -o json
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar

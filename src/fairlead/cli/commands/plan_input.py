@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fairlead.api.objects import PodDisruptionBudget
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.present import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.autoscaling import installed_flags
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.node_group import options_of_flags
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.budget_room import BudgetRoom
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.drain import DrainPlanner
@@ -44,6 +48,13 @@ class PlanInput:
     def planner(self) -> DrainPlanner:
         """Return the planner of drains in this model."""
         return DrainPlanner(self.model, BudgetRoom(self.model.objects, self.model.now))
+
+    def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:
+        """Return the rules of autoscalers, with the flags of the one in the snapshot."""
+        flags = installed_flags(self.snapshot.manifests) or ()
+        budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
+        rules = [IgnoredRule(one) for one in ignored]
+        return AutoscalerRules(options_of_flags(flags), budgets, self.model.now, rules)
 
     @property
     def experiment(self) -> Experiment:

@@ -56,24 +56,17 @@ def rebalance(
     snapshot
         A file, a directory, or - for standard input.
     """
-    from fairlead.api.objects import PodDisruptionBudget
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
-    from fairlead.whatif.configuration.autoscaling import installed_flags
-    from fairlead.whatif.configuration.node_group import options_of_flags
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
     from fairlead.whatif.planner.rebalance import MOVES_MAX, Rebalancer, rebalance_answer
 
     if not 1 <= moves <= MOVES_MAX:
         raise InputError("--moves", f"{moves} is not from 1 to {MOVES_MAX:,}")
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
-        flags = installed_flags(read.snapshot.manifests) or ()
-        budgets = [one for one in read.model.objects if isinstance(one, PodDisruptionBudget)]
-        ignored = [IgnoredRule(one) for one in ignore]
-        rules = AutoscalerRules(options_of_flags(flags), budgets, read.model.now, ignored)
+        rules = read.autoscaler_rules(ignore)
         plan = Rebalancer(read.planner(), rules).run(moves, progress)
     print_plan(rebalance_answer(plan, read.snapshot.source, read.notes), output)
     return 0

@@ -18,6 +18,7 @@ PACKED_SUFFIXES: Final = (".gz", ".tar", ".tgz")
 TEXT_SUFFIXES: Final = (".yaml", ".yml", ".json")
 # A small file can expand a thousandfold; a dump of 100,000 pods has 2 GB.
 UNPACKED_BYTES_MAX: Final = 8 << 30
+_TOO_LARGE: Final = f"expands to more than {UNPACKED_BYTES_MAX >> 30} GiB"
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _TAR: Final = slice(257, 262), b"ustar"
@@ -44,20 +45,16 @@ def _decompressed(source: str, data: Bytes) -> bytes:
     try:
         while rest:
             stream = zlib.decompressobj(_GZIP_WINDOW)
-            parts.append(stream.decompress(rest, room))
+            parts.append(stream.decompress(rest, room + 1))
             room -= len(parts[-1])
+            if room < 0:
+                raise InputError(source, _TOO_LARGE)
             if not stream.eof:
-                raise InputError(source, _cut_or_too_large(is_too_large=room <= 0))
+                raise InputError(source, "is cut short: the gzip data has no end")
             rest = stream.unused_data.lstrip(b"\0")  # which some tools append as padding
     except zlib.error as cause:
         raise InputError(source, f"is not a valid gzip file: {cause}") from None
     return b"".join(parts)
-
-
-def _cut_or_too_large(*, is_too_large: bool) -> str:
-    if is_too_large:
-        return f"expands to more than {UNPACKED_BYTES_MAX >> 30} GiB"
-    return "is cut short: the gzip data has no end"
 
 
 def _members(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
@@ -67,7 +64,11 @@ def _members(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
     found = False
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in sorted(archive.getmembers(), key=lambda one: one.name):
+            members = archive.getmembers()
+            # Sparse files have more bytes than the archive.
+            if sum(member.size for member in members) > UNPACKED_BYTES_MAX:
+                raise InputError(source, _TOO_LARGE)
+            for member in sorted(members, key=lambda one: one.name):
                 if member.isfile() and PurePosixPath(member.name).suffix in TEXT_SUFFIXES:
                     found = True
                     content = archive.extractfile(member)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.whatif.snapshot.pseudonym import Pseudonyms, SegmentCollector, ordinal_of
 
 PUBLISHED: Final = """\
@@ -65,8 +66,8 @@ _QUANTITY_MAPS: Final = frozenset(
     kubeReserved systemReserved
     """)
 )
-# Whole subtrees that are kept, and fields whose plain values are kept.
-_KEPT_SUBTREES: Final = frozenset(("attributes", "selectors", "cel"))
+_ATTRIBUTE_TYPES: Final = frozenset(_words("bool int string version bools ints strings versions"))
+# Fields whose plain values are kept.
 _KEPT_FIELDS: Final = frozenset(
     _words("""
     apiVersion kind phase status effect operator restartPolicy dnsPolicy imagePullPolicy
@@ -227,7 +228,7 @@ class _Rewriter:
             isinstance(one, str) for one in value.values()
         ):
             return self._labels(value)
-        if field in _QUANTITY_MAPS and not any(isinstance(one, dict) for one in value.values()):
+        if field in _QUANTITY_MAPS and all(_is_quantity(one) for one in value.values()):
             return value
         if isinstance(value.get("key"), str) and ("operator" in value or "effect" in value):
             return self._requirement(value)
@@ -291,6 +292,16 @@ class _Rewriter:
         return f"{self.replace(normalized)}:v"
 
 
+def _is_quantity(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            parse_quantity(value)
+        except QuantityError:
+            return False
+        return True
+    return isinstance(value, int | float)
+
+
 def _is_published(key: str) -> bool:
     """Return whether a label or annotation key belongs to Kubernetes or a known vendor."""
     prefix = key.partition("/")[0] if "/" in key else ""
@@ -302,7 +313,21 @@ def _is_published(key: str) -> bool:
 
 
 def _is_kept(field: str, value: Any) -> bool:
-    if field in _KEPT_SUBTREES:
+    if _is_about_devices(field, value):
         return True
     parts = value if isinstance(value, list) else [value]
     return field in _KEPT_FIELDS and not any(isinstance(one, dict | list) for one in parts)
+
+
+def _is_about_devices(field: str, value: Any) -> bool:
+    """Return whether a value has the form of a device's attributes, or of selectors of devices."""
+    match field, value:
+        case "attributes", dict():
+            found = list(value.values())
+            return all(isinstance(one, dict) and one.keys() <= _ATTRIBUTE_TYPES for one in found)
+        case "selectors", list():
+            return all(isinstance(one, dict) and one.keys() == {"cel"} for one in value)
+        case "cel", dict():
+            return value.keys() == {"expression"}
+        case _:
+            return False

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -188,6 +189,7 @@ class ClusterRunner:
         )
         self._sender = Sender(api, named, sender_options)
         self._sender.on_outcome = self.wake
+        self._sender.on_task_end = self._on_task_end
         self._world = ClusterWorld(self.reflectors, self._sender)
         self._sender.world = self._world
 
@@ -239,8 +241,15 @@ class ClusterRunner:
             asyncio.get_running_loop().call_soon(self._step)
 
     def _step(self) -> None:
-        """Do the work that is due, for one slice of time."""
+        """Do the work that is due; a defect ends the run, because the state may be half changed."""
         self._is_woken = False
+        try:
+            self._advance()
+        except Exception as failure:  # noqa: BLE001 - asyncio would log it and go on
+            self._fail_of_defect(failure)
+
+    def _advance(self) -> None:
+        """Run the engine for one slice of time."""
         driver = self._driver
         if self._timer is not None:
             self._timer.cancel()
@@ -296,7 +305,11 @@ class ClusterRunner:
         if isinstance(failure, ConnectionConfigError):
             self._fail(str(failure))
         elif failure is not None:
-            self._fail(f"internal error: {type(failure).__name__}: {failure}")
+            self._fail_of_defect(failure)
+
+    def _fail_of_defect(self, failure: BaseException) -> None:
+        self._options.log("".join(traceback.format_exception(failure)).rstrip())
+        self._fail(f"internal error: {type(failure).__name__}: {failure}")
 
     def _fail(self, problem: str) -> None:
         """End the run at once; without leadership, no more requests are sent."""

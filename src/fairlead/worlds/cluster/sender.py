@@ -58,9 +58,13 @@ class Sender:
     """Performs commands; the `Outbox` of a ClusterWorld."""
 
     def __init__(self, client: RestClient, resources: Resources, options: SenderOptions) -> None:
-        """`resources` are keyed by kind; set `world` before the first command."""
+        """`resources` are keyed by kind; set `world` before the first command.
+
+        `on_task_end` gets each task that ended, with its exception if it failed.
+        """
         self.world: ClusterWorld | None = None
         self.on_outcome: Callable[[], None] = lambda: None
+        self.on_task_end: Callable[[asyncio.Task[None]], None] = lambda _: None
         self.requests = 0
         self.events_dropped = 0
         self._client = client
@@ -132,6 +136,7 @@ class Sender:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self.on_task_end)
 
     async def _perform(self, item: Issued | EventRequest, target: str) -> None:
         if isinstance(item, EventRequest):

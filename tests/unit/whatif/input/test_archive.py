@@ -92,3 +92,19 @@ def test_a_file_that_expands_without_end_is_refused(path, monkeypatch):
     monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1 << 20)
     with pytest.raises(InputError, match="expands to more than"):
         read(path("bomb.json.gz", gzip.compress(b" " * (1 << 21))))
+
+
+def test_an_archive_of_sparse_files_is_refused_before_it_is_expanded(path):
+    """A sparse member of 16 GiB takes 1 KiB of the archive."""
+    member = tarfile.TarInfo("dump.yaml")
+    member.pax_headers = {
+        "GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "dump.yaml",
+        "GNU.sparse.realsize": str(16 << 30),
+    }  # fmt: skip
+    content = b"0\n".ljust(512, b"\0")
+    member.size = len(content)
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:", format=tarfile.PAX_FORMAT) as file:
+        file.addfile(member, io.BytesIO(content))
+    with pytest.raises(InputError, match="expands to more than 8 GiB"):
+        read(path("sparse.tar", stream.getvalue()))

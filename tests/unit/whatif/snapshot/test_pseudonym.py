@@ -95,6 +95,19 @@ def test_numbers_that_are_compared_stay():
     assert list(other["metadata"]["labels"].values()).count("7") == 1
 
 
+def test_fields_of_custom_resources_are_kept_only_if_they_are_quantities_or_about_devices():
+    """The names of these fields are those of built-in kinds; the texts are somebody's own."""
+    spec = {"default": {"owner": "alice"}, "attributes": {"owner": "alice"}, "selectors": ["alice"]}
+    device = {
+        "attributes": {"model": {"string": "h200"}},
+        "selectors": [{"cel": {"expression": "true"}}],
+        "limits": {"cpu": "500m", "memory": "1.5Gi"},
+    }
+    custom, known = anonymised([obj("Widget", "w", spec), obj("Pod", "p", device)]).objects
+    assert "alice" not in str(custom)
+    assert known["spec"] == device
+
+
 def test_images_of_nodes_still_match_those_of_pods():
     pod = obj("Pod", "p", {"containers": [{"name": "c", "image": "shop/web"}]})
     node = obj("Node", "n") | {"status": {"images": [{"names": ["shop/web:latest"]}]}}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import uuid4  # noqa: TID251 - distinguishes replicas
 
@@ -39,6 +39,8 @@ class _Election(_Form, frozen=True):
 
 
 class _Connection(_Form, frozen=True):
+    """Content types are accepted and have no effect: all requests are JSON."""
+
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = ""
@@ -61,11 +63,11 @@ def read_client_settings(path: str | None) -> ClientSettings:
     source = path or ""
     part = _part(source, value, "leaderElection", _Election)
     connection = _part(source, value, "clientConnection", _Connection)
-    limits = RequestLimits()
-    limits = RequestLimits(
-        qps=limits.qps if not connection.qps else connection.qps,
-        burst=connection.burst or limits.burst,
-    )
+    if (connection.burst or 0) < 0:
+        # upstream: component-base/config/validation: ValidateClientConnectionConfiguration
+        raise InputError(source, "must be non-negative", field="clientConnection.burst")
+    usual = RequestLimits()
+    limits = RequestLimits(qps=connection.qps or usual.qps, burst=connection.burst or usual.burst)
     return ClientSettings(_election(source, part), limits, connection.kubeconfig)
 
 
@@ -94,15 +96,10 @@ def _election(source: str, form: _Election) -> ElectionConfig | None:
         "renew_deadline": _duration(source, "renewDeadline", form.renew_deadline),
         "retry_period": _duration(source, "retryPeriod", form.retry_period),
     }
-    config = ElectionConfig(
-        identity=identity,
-        namespace=config.namespace,
-        name=config.name,
-        **{
-            name: getattr(config, name) if duration is None else duration
-            for name, duration in durations.items()
-        },
-    )
+    given: dict[str, Any] = {
+        name: duration for name, duration in durations.items() if duration is not None
+    }
+    config = replace(config, **given)
     if config.problem():
         raise InputError(source, config.problem(), field="leaderElection")
     return config

@@ -51,7 +51,7 @@ class AnswerPage:
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         header = request.headers.get("Authorization", "")
         given = header.removeprefix(_BEARER) if header else request.query.get("token", "")
-        is_known = hmac.compare_digest(given.encode(), self._token.encode())
+        is_known = hmac.compare_digest(given.encode(errors="replace"), self._token.encode())
         if request.path != "/healthz" and not is_known:
             return web.Response(status=401, text="Unauthorized")
         return await handler(request)

@@ -78,7 +78,7 @@ def print_comparison(
         raise InputError(change.words[0].split()[0], f"stands beside {OPTION}; put it into each")
     found = [
         Alternative(" on ".join(part for part in (name, where) if part), answer)
-        for where, cluster, present in _worlds(snapshot, conditions, options)
+        for where, cluster, present in _cases(snapshot, conditions, options)
         for name, one in (changes or {"": change}).items()
         for answer in [what_if(cluster, one, present, progress=progress)]
     ]
@@ -86,7 +86,7 @@ def print_comparison(
     return any(not one.answer.difference.is_empty for one in found)
 
 
-def _worlds(
+def _cases(
     snapshot: Snapshot, conditions: Conditions, options: ComparisonOptions
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
     """Yield each snapshot with each configuration, and the words that distinguish them."""

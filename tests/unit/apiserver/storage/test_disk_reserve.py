@@ -1,0 +1,31 @@
+"""The reserve of disk space is held whole, or not at all."""
+
+from __future__ import annotations
+
+from fairlead.apiserver.storage.disk_reserve import RESERVE_BYTES, DiskReserve
+
+
+def test_the_space_is_taken_once_and_freed_once(tmp_path):
+    reserve = DiskReserve(tmp_path / "reserve")
+    reserve.take()
+    assert (tmp_path / "reserve").stat().st_size == RESERVE_BYTES
+    assert reserve.release()
+    assert not reserve.release()
+
+
+def test_a_part_of_the_space_counts_as_none_and_is_completed(tmp_path):
+    """A process can end while it takes the space."""
+    (tmp_path / "reserve").write_bytes(b"part")
+    reserve = DiskReserve(tmp_path / "reserve")
+    assert not reserve.release()
+    reserve.take()
+    assert (tmp_path / "reserve").stat().st_size == RESERVE_BYTES
+
+
+def test_what_cannot_be_taken_is_tried_again(tmp_path):
+    reserve = DiskReserve(tmp_path / "folder" / "reserve")
+    reserve.take()
+    assert not reserve.release()
+    (tmp_path / "folder").mkdir()
+    reserve.take()
+    assert reserve.release()

@@ -1,0 +1,33 @@
+"""The parts of a KubeSchedulerConfiguration about the API server."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli.commands.run.client_settings import read_client_settings
+from fairlead.client.request_queue import RequestLimits
+from fairlead.whatif.input.error import InputError
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Read the settings in a text."""
+
+    def read(text):
+        (tmp_path / "c.yaml").write_text(text)
+        return read_client_settings(str(tmp_path / "c.yaml"))
+
+    return read
+
+
+def test_fields_that_are_absent_or_zero_have_the_usual_values(settings):
+    found = settings("clientConnection: {qps: 0, burst: 7}\nleaderElection: {retryPeriod: 1s}")
+    assert found.limits == RequestLimits(burst=7)
+    assert found.election is not None
+    assert (found.election.retry_period, found.election.name) == (1_000_000_000, "kube-scheduler")
+
+
+def test_a_negative_burst_is_refused(settings):
+    """With it no request would ever be sent."""
+    with pytest.raises(InputError, match="must be non-negative"):
+        settings("clientConnection: {burst: -1}")
