@@ -65,6 +65,10 @@ CLAIM = (
     "spec: {resources: {requests: {storage: %s}}}\n"
 )
 VOLUME = CORE + "PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: %s}}\n"
+REQUIREMENT = (
+    "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    "{nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [3]}]}]}}}"
+)
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
 SCENARIO = "cluster: {generated: {nodes: 2}}\n"
@@ -186,6 +190,12 @@ CASES = [
          "--like: deploy/web is in several namespaces (other, shop); add one"),
     plan("fit an invalid pod", "fit dump.yaml --pod p.yaml", "p.yaml: Pod shop/web: spec.cont",
          files=(("p.yaml", POD.replace('"1"', "-1")),)),
+    plan("instance types of any price", "size dump.yaml --instance-types t.csv",
+         "t.csv: instance type a: the price inf is not a number of 0 or more",
+         files=(("t.csv", "name,cpu,memory,price\na,2,8Gi,inf\n"),)),
+    plan("instance types that pay", "consolidate dump.yaml --instance-types t.csv",
+         "t.csv: instance type a: the price -1.0 is not a number of 0 or more",
+         files=(("t.csv", "name,cpu,memory,price\na,2,8Gi,-1\n"),)),
     # --- files ---------------------------------------------------------------------------------
     change(
         "autoscaler without groups",
@@ -304,7 +314,21 @@ CASES = [
     snapshot("a node of lots for Karpenter", documents(NODE.replace('"4"', "lots"), NODE_POOL),
              "Node n1: status.allocatable.cpu: Invalid value",
              arguments="whatif dump.yaml --autoscale karpenter"),
+    snapshot("a malformed requirement to anonymise", documents(
+        NODE, specified(REQUIREMENT)),
+        "Pod shop/web: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+        "nodeSelectorTerms[0].matchExpressions[0].values[0]: Expected `str`, got `int`",
+        arguments="snapshot out.json --from dump.yaml --anonymise k.key"),
     # --- changes -------------------------------------------------------------------------------
+    change("set resources in a malformed spec", "--set-resources deploy/shop/web=cpu=1",
+           "dump.yaml: Deployment shop/web: spec: Expected `object`",
+           cluster=documents(NODE, DEPLOYMENT.partition("spec:")[0] + "spec: 3\n")),
+    change("set resources in a malformed template", "--set-resources deploy/shop/web=cpu=1",
+           "dump.yaml: Deployment shop/web: spec.template.spec.containers[0].resources",
+           cluster=documents(NODE, DEPLOYMENT.replace('{requests: {cpu: "1"}}', "3"))),
+    change("set a field of an item with a long number",
+           f"--set deploy/shop/web:spec.template.spec.containers[{'9' * 5000}].image=i",
+           "Deployment shop/web: spec.template.spec.containers[9999"),
     change("apply nothing there", "--apply none.yaml", "none.yaml: cannot be read"),
     change("apply rubbish", "--apply change.yaml", "change.yaml: is not YAML", content="a: b: c"),
     change("apply a pod of an absent class", "--apply change.yaml",

@@ -66,6 +66,8 @@ def _objects(
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
     snapshot = read_snapshot(source)
+    for manifest in snapshot.manifests:
+        manifest.require_right_types()
     objects = [manifest.value for manifest in snapshot.manifests]
     return objects, snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
 

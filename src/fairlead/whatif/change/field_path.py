@@ -24,6 +24,7 @@ _STEP: Final = re.compile(r"\.?(?P<field>[^.\[\]]+)|\[(?P<key>[^\[\]]*)\]")
 _TEXTS: Final = (Type.STRING, Type.BYTES, Type.QUANTITY, Type.TIME, Type.MICRO_TIME)
 _INTEGERS: Final = (Type.INT32, Type.INT64)
 _BOOLEANS: Final = {"true": True, "false": False}
+_DIGITS_MAX: Final = 10  # no list has as many items
 _IDENTITY: Final = frozenset(
     {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid"}
 )
@@ -115,15 +116,17 @@ def _present(place: _Place) -> Any:
 
 def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
     """Return the index of an item, by its number or its merge key. Raises SetFieldError."""
-    if step.isascii() and step.isdigit():
+    if step.isascii() and step.isdigit() and len(step) < _DIGITS_MAX:
         if int(step) < len(items):
             return int(step)
         raise SetFieldError(done, f"there are {len(items)} items, the first one is 0")
     key = merge_key or "name"
-    names = [str(item[key]) for item in items if isinstance(item, dict) and key in item]
-    if step in names:
-        return next(n for n, item in enumerate(items) if str(item.get(key)) == step)
-    raise SetFieldError(done, f"no item has this {key}; {known_names(step, names)}")
+    named = [(n, str(i[key])) for n, i in enumerate(items) if isinstance(i, dict) and key in i]
+    for number, name in named:
+        if name == step:
+            return number
+    known = known_names(step, (name for _, name in named))
+    raise SetFieldError(done, f"no item has this {key}; {known}")
 
 
 def _remove(place: _Place) -> None:

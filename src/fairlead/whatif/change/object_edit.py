@@ -105,6 +105,7 @@ def with_resources(
         problem = f"a {target.kind.kind} has no pod template that can change; only {known}"
         raise InputError(SET_RESOURCES, problem)
     wanted = dict(_amounts(amounts))
+    target.require_right_types()
     edited = copy.deepcopy(target.value)
     raised: list[str] = []
     for one in _containers(target, edited, container):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,6 +134,10 @@ def _require_amounts(path: str, one: StatedType) -> None:
     if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
         problem = "cpu and memory must be more than 0"
         raise InputError(path, problem, object_name=f"instance type {one.name}")
+    for price in (one.prices or {}).values():
+        if not (math.isfinite(price) and price >= 0):
+            problem = f"the price {price} is not a number of 0 or more"
+            raise InputError(path, problem, object_name=f"instance type {one.name}")
 
 
 def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:

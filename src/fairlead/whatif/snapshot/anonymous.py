@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-
+from typing import Any
+from typing import Final
 from fairlead.api.json import Json
-from fairlead.api.quantity import QuantityError, parse_quantity
-from fairlead.whatif.snapshot.pseudonym import Pseudonyms, SegmentCollector, ordinal_of
+from fairlead.api.quantity import QuantityError
+from fairlead.api.quantity import parse_quantity
+from fairlead.whatif.snapshot.pseudonym import Pseudonyms
+from fairlead.whatif.snapshot.pseudonym import SegmentCollector
+from fairlead.whatif.snapshot.pseudonym import ordinal_of
 
 PUBLISHED: Final = """\
 kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and
@@ -259,7 +265,9 @@ class _Rewriter:
     def _key(self, key: str) -> str:
         return key if _is_published(key) else self.replace(key)
 
-    def _label_value(self, key: str, value: str) -> str:
+    def _label_value(self, key: str, value: Any) -> Any:
+        if not isinstance(value, str):  # malformed, in a kind without a typed view
+            return self._value("", value)
         is_number = key in self.compared and value.lstrip("-").isdecimal()
         if is_number or key in _WELL_KNOWN or key.startswith(_OWN):
             return value

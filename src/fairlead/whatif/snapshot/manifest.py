@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.codec import VIEWS, DecodeError, View, decode_as, display_name
+from fairlead.api.codec import VIEWS, DecodeError, View, decode, decode_as, display_name
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
@@ -24,9 +24,11 @@ from fairlead.api.objects import (
     ReplicaSet,
     StatefulSet,
 )
+from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import NODE, Kind, kind_of
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.validation.core.node import check_scheduled_node
+from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec, template_view
 from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.input.content import OnRead, read_silently
 from fairlead.whatif.input.document import Document
@@ -146,6 +148,24 @@ class Manifest:
             return decode_as(kind, self.value)
         except DecodeError as cause:
             raise InputError.of_decode(self.source, cause) from None
+
+    def require_right_types(self) -> None:
+        """Raise InputError for a field, also of a pod template, of a wrong type or amount."""
+        try:
+            if self.view is None:
+                decode(self.value)
+        except DecodeError as cause:
+            raise InputError.of_decode(self.source, cause) from None
+        if not isinstance(self.pod_template, dict):
+            return
+        pod = template_view("spec.template", self.pod_template)
+        causes = (
+            (pod,)
+            if isinstance(pod, Cause)
+            else check_scheduled_spec("spec.template.spec", pod.spec)
+        )
+        for cause in causes:
+            raise self.refuse(cause.message, field=cause.field)
 
     def refuse(self, problem: str, field: str = "") -> InputError:
         """Return an InputError about this object."""

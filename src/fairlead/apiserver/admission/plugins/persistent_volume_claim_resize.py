@@ -47,7 +47,7 @@ class PersistentVolumeClaimResize:
 
 
 def _size(claim: Json) -> Quantity:
-    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    requests = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
     return parse_quantity(str(requests.get("storage", "0")))
 
 
