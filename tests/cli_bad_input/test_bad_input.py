@@ -311,6 +311,11 @@ CASES = [
         NODE.replace("status: {", "status: {conditions: [3], "), NODE_POOL),
         "Node n1: status.conditions[0]: Expected `object`",
         arguments="whatif dump.yaml --autoscale karpenter"),
+    snapshot("a malformed node for Cluster Autoscaler", documents(
+        NODE.replace("pool: old", "eks.amazonaws.com/nodegroup: g").replace(
+            "status: {", "status: {capacity: 3, ")),
+        "Node n1: status.capacity: Expected `object`, got `int`",
+        arguments="whatif dump.yaml --autoscale cluster-autoscaler"),
     snapshot("a node of lots for Karpenter", documents(NODE.replace('"4"', "lots"), NODE_POOL),
              "Node n1: status.allocatable.cpu: Invalid value",
              arguments="whatif dump.yaml --autoscale karpenter"),

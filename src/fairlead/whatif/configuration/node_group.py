@@ -137,7 +137,10 @@ def _read_as(value: Json, form: type[Form]) -> Form | None:
 
 
 def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
-    nodes = [one.value for one in manifests if one.kind is NODE]
+    found = [one for one in manifests if one.kind is NODE]
+    for one in found:
+        _ = one.node  # raises InputError for a malformed one
+    nodes = [one.value for one in found]
     return [node for node in nodes if _read_as(node, _NodeForm) is not None]
 
 

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
 from fairlead.api.json import Json
-from fairlead.api.quantity import QuantityError
-from fairlead.api.quantity import parse_quantity
-from fairlead.whatif.snapshot.pseudonym import Pseudonyms
-from fairlead.whatif.snapshot.pseudonym import SegmentCollector
-from fairlead.whatif.snapshot.pseudonym import ordinal_of
+from fairlead.api.quantity import QuantityError, parse_quantity
+from fairlead.whatif.snapshot.pseudonym import Pseudonyms, SegmentCollector, ordinal_of
 
 PUBLISHED: Final = """\
 kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and
@@ -274,7 +268,9 @@ class _Rewriter:
         is_plain = _is_published(key) and _PLAIN_VALUE.fullmatch(value)
         return value if is_plain else self.replace(value)
 
-    def _finalizer(self, name: str) -> str:
+    def _finalizer(self, name: Any) -> Any:
+        if not isinstance(name, str):
+            return self._value("", name)
         return name if name in _FINALIZERS else self._key(name)
 
     def _text(self, field: str, text: str) -> str:

@@ -164,8 +164,8 @@ class Manifest:
             if isinstance(pod, Cause)
             else check_scheduled_spec("spec.template.spec", pod.spec)
         )
-        for cause in causes:
-            raise self.refuse(cause.message, field=cause.field)
+        for wrong in causes:
+            raise self.refuse(wrong.message, field=wrong.field)
 
     def refuse(self, problem: str, field: str = "") -> InputError:
         """Return an InputError about this object."""

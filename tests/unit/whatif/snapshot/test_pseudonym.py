@@ -124,3 +124,13 @@ def test_what_no_question_needs_is_dropped():
     assert sorted(found["spec"]["containers"][0]) == ["image", "name"]
     assert found["metadata"]["annotations"] == {}
     assert result.dropped == {"Secret": 1, "Event": 1}
+
+
+def test_texts_of_a_wrong_type_stay_as_they_are():
+    """Kinds without a typed view are not checked before they are anonymised."""
+    finalizers = {"metadata": {"name": "a", "finalizers": [3]}}
+    requirement = {"key": "a", "operator": "In", "values": [3]}
+    odd = {"apiVersion": "example.com/v1", "kind": "Odd", **finalizers, "spec": [requirement]}
+    (found,) = anonymised([odd]).objects
+    assert found["metadata"]["finalizers"] == [3]
+    assert found["spec"][0]["values"] == [3]
