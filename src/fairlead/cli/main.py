@@ -32,15 +32,19 @@ time, change or break something, and see which pods move and why.
 
 Try:
 
-    kubectl get nodes,leases,pods,deploy,rs,pdb,priorityclasses -A -o yaml > dump.yaml
+    fairlead demo
 
-    fairlead whatif dump.yaml --drain topology.kubernetes.io/zone=eu-1a
+    fairlead whatif --context prod --drain worker-3
 
-    fairlead whatif dump.yaml --fail-zone eu-1a --for 20m
+    kubectl get nodes,leases,pods,deploy,rs,sts,ds,jobs,pdb,pc,ns -A -o json > dump.json
 
-    fairlead whatif dump.yaml --apply change.yaml --fail-on 'priority>=1000'
+    fairlead whatif dump.json --drain topology.kubernetes.io/zone=eu-1a
 
-    fairlead explain pod/store/web-0 --snapshot dump.yaml
+    fairlead whatif dump.json --fail-zone eu-1a --for 20m
+
+    fairlead whatif dump.json --apply change.yaml --fail-on 'priority>=1000'
+
+    fairlead explain dump.json pod/store/web-0
 
     fairlead simulate scenario.yaml
 """
