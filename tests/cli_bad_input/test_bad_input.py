@@ -191,10 +191,10 @@ CASES = [
     plan("fit an invalid pod", "fit dump.yaml --pod p.yaml", "p.yaml: Pod shop/web: spec.cont",
          files=(("p.yaml", POD.replace('"1"', "-1")),)),
     plan("instance types of any price", "size dump.yaml --instance-types t.csv",
-         "t.csv: instance type a: the price inf is not a number of 0 or more",
+         "t.csv: instance type a: the price inf is not a number from 0 to",
          files=(("t.csv", "name,cpu,memory,price\na,2,8Gi,inf\n"),)),
     plan("instance types that pay", "consolidate dump.yaml --instance-types t.csv",
-         "t.csv: instance type a: the price -1.0 is not a number of 0 or more",
+         "t.csv: instance type a: the price -1.0 is not a number from 0 to",
          files=(("t.csv", "name,cpu,memory,price\na,2,8Gi,-1\n"),)),
     # --- files ---------------------------------------------------------------------------------
     change(

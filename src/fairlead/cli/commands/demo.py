@@ -32,11 +32,15 @@ def demo(
 
     _write_files(output)
     dump, sale, report = (str(output / name) for name in (_DUMP, _SALE, _REPORT))
-    _ask("What happens if a node is drained?", "whatif", dump, "--drain", "worker-03")
-    _ask("And if half of the cluster is gone for twenty minutes?", "whatif", dump,
-         "--fail-zone", "west-1b", "--for", "20m")  # fmt: skip
-    _ask("And if ten pods of high priority arrive?", "whatif", dump, "--apply", sale,
-         "--scale", "deploy/flash-sale=10", "--report", report)  # fmt: skip
+    codes = (
+        _ask("What happens if a node is drained?", "whatif", dump, "--drain", "worker-03"),
+        _ask("And if half of the cluster is gone for twenty minutes?", "whatif", dump,
+             "--fail-zone", "west-1b", "--for", "20m"),
+        _ask("And if ten pods of high priority arrive?", "whatif", dump, "--apply", sale,
+             "--scale", "deploy/flash-sale=10", "--report", report),
+    )  # fmt: skip
+    if any(code != exit_code.DIFFERENCE for code in codes):
+        return max(codes)
     print(f"\nOpen {report} in a browser to see the last answer node by node.\n")
     print("Ask about your own cluster:\n")
     print(f"  {dump_command('cluster.json')}")
@@ -72,11 +76,11 @@ def _example(name: str) -> bytes:
     )
 
 
-def _ask(question: str, *arguments: str) -> None:
-    """Print the question and the command, and run it."""
+def _ask(question: str, *arguments: str) -> int:
+    """Print the question and the command, run it, and return its exit code."""
     from fairlead.cli.main import run
 
     quiet = () if "--report" in arguments else ("--no-report",)
     print(f"\n# {question}\n$ fairlead {shlex.join(arguments)}\n")
     sys.stdout.flush()
-    run([*arguments, *quiet])
+    return run([*arguments, *quiet])

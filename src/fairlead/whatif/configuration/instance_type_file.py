@@ -15,7 +15,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +44,7 @@ _GIB_PRICE: Final = 0.004
 _SPOT_SHARE: Final = 0.4
 _GIB: Final = 1 << 30
 _PODS: Final = 110
+_PRICE_MAX: Final = 1_000_000_000  # per hour; larger ones are mistakes
 _COLUMNS: Final = (
     "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
     "spotPrice",
@@ -135,8 +135,8 @@ def _require_amounts(path: str, one: StatedType) -> None:
         problem = "cpu and memory must be more than 0"
         raise InputError(path, problem, object_name=f"instance type {one.name}")
     for price in (one.prices or {}).values():
-        if not (math.isfinite(price) and price >= 0):
-            problem = f"the price {price} is not a number of 0 or more"
+        if not 0 <= price <= _PRICE_MAX:  # which is also False for NaN
+            problem = f"the price {price} is not a number from 0 to {_PRICE_MAX:,}"
             raise InputError(path, problem, object_name=f"instance type {one.name}")
 
 
