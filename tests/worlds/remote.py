@@ -79,6 +79,7 @@ class RemoteStore:
         self._loop = loop
         self._client = client
         self.created = []
+        self.deleted = set()
         self.versions = {}
 
     def _send(self, method, kind, namespace, name, body=None, **more):
@@ -92,6 +93,8 @@ class RemoteStore:
         if answer.is_success and method != "GET" and meta.get("name"):
             key = f"{namespace}/{meta['name']}" if namespace else meta["name"]
             self.versions[kind.kind, key] = meta.get("resourceVersion", "")
+            if method == "DELETE":
+                self.deleted.add((kind.kind, key))
         assert answer.is_success or answer.status == 404, answer
         return found if answer.is_success else None
 
@@ -205,13 +208,15 @@ class Remote:
     async def _seen(self):
         """Wait until the watches have shown what the store has written."""
         for (kind, key), version in self.store.versions.items():
-            found = self.reflectors[kind].objects
-            await eventually(partial(self._has, found, key, version))
+            await eventually(partial(self._has, kind, key, version))
         await asyncio.sleep(QUIET_S / 2)
         self.store.versions.clear()
 
-    def _has(self, found, key, version):
-        return key not in found or not is_newer(version, found[key].metadata.resource_version)
+    def _has(self, kind, key, version):
+        found = self.reflectors[kind].objects
+        if key not in found:
+            return (kind, key) in self.store.deleted
+        return not is_newer(version, found[key].metadata.resource_version)
 
     async def _advance(self, until):
         """Run until an instant; no time passes while requests are in flight."""
