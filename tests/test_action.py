@@ -91,6 +91,15 @@ def test_the_question_is_never_executed(runner: Runner) -> None:
     assert not canary.exists()
 
 
+def test_a_line_break_in_an_option_does_not_begin_another(runner: Runner) -> None:
+    """Otherwise a name from a pull request could add --plugin, which runs code."""
+    canary = runner.folder / "canary"
+    plugin = runner.folder / "plugin.py"
+    plugin.write_text(f"open({str(canary)!r}, 'w')\nclass Bad: pass\n")
+    assert runner.ask(f"--drain 'worker-03\n--plugin\n{plugin}:Bad'") == 2
+    assert not canary.exists()
+
+
 def test_scripts_contain_no_expressions() -> None:
     """A runner inserts `${{ }}` into the text of a script, so that its value would be executed."""
     assert [name for name, step in STEPS.items() if "${{" in step["run"]] == []
