@@ -7,11 +7,11 @@ matrices, and ROW plugins evaluate one node for all shapes at once (`filter_shap
 
     base[m, row]    static score of plan m; NOT_FEASIBLE where a NODE plugin rejects the node
     total[m, row]   the plan's `total`, of which the plan has a view
-    codes[m, row]   the plan's `codes`, likewise
+    codes[m, row]   the plan's `codes`
 
 Invariants: every member is as current as `position` in the table's pod log; `base` follows from the
 member's static arrays; entry m of `shapes` is the shape of `plans[m]`. Node changes are not handled
-here: a member takes them when it is refreshed, and until then nobody reads its arrays.
+here: a member takes them when it is refreshed, and until then its arrays are not read.
 
 Example: a pod is bound to row 7, with 64 members. `refresh` evaluates the node of row 7 for the 64
 shapes and writes total[:, 7]. Of the 64 shapes, three do not fit any more; their plans evaluate the
