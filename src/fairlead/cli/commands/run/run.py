@@ -10,7 +10,6 @@ import sys
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from socket import socket
 from time import perf_counter_ns
 from typing import BinaryIO, Final
 
@@ -25,6 +24,7 @@ from fairlead.cli.commands.run.client_settings import (
 from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
 from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
@@ -54,11 +54,9 @@ from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, Running
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
-from fairlead.worlds.extender.address import parse_address
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.metrics import SchedulerMetrics
 
-LISTEN: Final = "--listen"
 NOTHING: Final = "none"
 _BATCH_DEFAULT: Final = "fairlead"
 
@@ -289,13 +287,9 @@ def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
     certificate, key = request.certificate
     if request.listen == NOTHING:
         return None
-    try:
-        listening: socket = opened.enter_context(parse_address(request.listen).open())
-    except ValueError as cause:
-        raise InputError(LISTEN, str(cause), object_name=request.listen) from None
-    except OSError as cause:
-        problem = cause.strerror or str(cause)
-        raise InputError(LISTEN, problem, object_name=request.listen) from None
+    # The probes of a kubelet come from outside the pod, so any address is accepted.
+    address = listen_address(request.listen, beyond_loopback=True)
+    listening = opened.enter_context(open_listener(address))
     options = HttpOptions(listening, certificate, key)
     try:
         tls_context(options)

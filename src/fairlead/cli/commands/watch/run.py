@@ -19,12 +19,12 @@ from fairlead.cli.commands.watch.answer_page import AnswerPage
 from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import read_questions
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import read_live
-from fairlead.worlds.extender.address import Address, parse_address
+from fairlead.worlds.extender.address import Address
 from fairlead.worlds.local.random_ids import new_token
 
-LISTEN: Final = "--listen"
 TOKEN_CHARACTERS_MIN: Final = 16
 
 
@@ -38,10 +38,10 @@ def watch_cluster(
 ) -> int:
     """Serve answers until a signal; return the exit code. Raises InputError."""
     file = read_questions(ask)
-    address = _address(listen, beyond_loopback=beyond_loopback)
+    address = listen_address(listen, beyond_loopback=beyond_loopback)
     token = new_token() if token_file is None else _token(token_file)
     config = connection_of(connection)
-    with TemporaryDirectory(prefix="fairlead-") as folder, _open(address) as listening:
+    with TemporaryDirectory(prefix="fairlead-") as folder, open_listener(address) as listening:
         at = Address(address.host, listening.getsockname()[1])
         inquiry = Inquiry(file, config.name, partial(read_live, config), Path(folder))
         page = f"http://{at}/" + (f"?token={token}" if token_file is None else "")
@@ -69,25 +69,6 @@ async def _serve(inquiry: Inquiry, page: AnswerPage, listening: socket) -> None:
         with suppress(asyncio.CancelledError):
             await asking
         await runner.cleanup()
-
-
-def _address(text: str, *, beyond_loopback: bool) -> Address:
-    try:
-        address = parse_address(text)
-    except ValueError as cause:
-        raise InputError(LISTEN, str(cause), object_name=text) from None
-    if not address.is_loopback and not beyond_loopback:
-        problem = "other machines could reach this address; add --beyond-loopback to allow it"
-        raise InputError(LISTEN, problem, object_name=text)
-    return address
-
-
-def _open(address: Address) -> socket:
-    try:
-        return address.open()
-    except OSError as cause:
-        problem = cause.strerror or str(cause)
-        raise InputError(LISTEN, problem, object_name=str(address)) from None
 
 
 def _token(path: Path) -> str:
