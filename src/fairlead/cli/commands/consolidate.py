@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Annotated
 
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.plan import AutoscalerRule, DrainPace, SnapshotSource
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
-Ignored = Literal["annotations", "local-storage", "unmanaged", "system-pods"]
-
 
 def consolidate(
-    snapshot: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
-    ] = None,
+    snapshot: SnapshotSource = None,
     /,
     *,
     nodes: Annotated[
         Names, repeatable("NODE", "Consider only these nodes, by name or selector (default: all).")
     ] = (),
     ignore: Annotated[
-        tuple[Ignored, ...],
+        tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
             "Ignore what keeps autoscalers from removing nodes: annotations, local-storage, "
@@ -36,14 +31,7 @@ def consolidate(
         str | None,
         named("FILE", "Prices of instance types: CSV, or JSON with prices."),
     ] = None,
-    max_unavailable: Annotated[
-        int | None,
-        Parameter(
-            help="Try only N nodes at a time (default: 1, 2, 4, ... and say which is safe).",
-            metavar="N",
-            converter=integer,
-        ),
-    ] = None,
+    max_unavailable: DrainPace = None,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,

@@ -8,28 +8,20 @@ from cyclopts import Parameter
 
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import Names, integer, repeatable
+from fairlead.cli.options.parameter import Names, repeatable
+from fairlead.cli.options.plan import DrainPace, SnapshotSource
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def drain_plan(
-    snapshot: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
-    ] = None,
+    snapshot: SnapshotSource = None,
     /,
     *,
     nodes: Annotated[
         Names, repeatable("NODE", "The nodes to drain, by name or selector (pool=old).")
     ] = (),
-    max_unavailable: Annotated[
-        int | None,
-        Parameter(
-            help="Try only N nodes at a time (default: 1, 2, 4, ... and say which is safe).",
-            metavar="N",
-            converter=integer,
-        ),
-    ] = None,
+    max_unavailable: DrainPace = None,
     lasts: Annotated[
         str,
         Parameter(

@@ -6,25 +6,23 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairlead.cli.commands.consolidate import Ignored
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import integer, repeatable
+from fairlead.cli.options.plan import AutoscalerRule, SnapshotSource
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def rebalance(
-    snapshot: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
-    ] = None,
+    snapshot: SnapshotSource = None,
     /,
     *,
     moves: Annotated[
         int, Parameter(help="Propose at most N moves.", metavar="N", converter=integer)
     ] = 20,
     ignore: Annotated[
-        tuple[Ignored, ...],
+        tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
             "Ignore what keeps autoscalers from moving pods: annotations, local-storage, unmanaged "

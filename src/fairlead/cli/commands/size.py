@@ -9,14 +9,13 @@ from cyclopts import Parameter
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.plan import SnapshotSource
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def size(
-    snapshot: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
-    ] = None,
+    snapshot: SnapshotSource = None,
     /,
     *,
     instance_types: Annotated[

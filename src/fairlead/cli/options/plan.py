@@ -1,0 +1,19 @@
+"""Option types of the commands that plan: fit, consolidate, drain-plan, size and others."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.parameter import integer
+
+SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
+"""The positional SNAPSHOT; None if a connection names a cluster instead."""
+
+_PACE_HELP: Final = "Try only N nodes at a time (default: 1, 2, 4, ... and say which is safe)."
+DrainPace = Annotated[int | None, Parameter(help=_PACE_HELP, metavar="N", converter=integer)]
+"""How many nodes are drained at a time; None tries several numbers."""
+
+AutoscalerRule = Literal["annotations", "local-storage", "unmanaged", "system-pods"]
+"""A rule by which autoscalers keep a pod where it is."""
