@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.bench.autoscaling import AUTOSCALING_WORKLOADS, measure_autoscaling
+from fairlead.bench.autoscaler_workloads import AUTOSCALING_WORKLOADS, measure_autoscaling
 from fairlead.bench.measure import measure
 from fairlead.bench.measurement import IncompleteRunError, Measurement
 from fairlead.bench.outage import OUTAGE_WORKLOADS, measure_outage

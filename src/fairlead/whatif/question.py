@@ -18,7 +18,7 @@ from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
-from fairlead.whatif.configuration.autoscaling import (
+from fairlead.whatif.configuration.autoscaler import (
     NO_AUTOSCALING,
     AutoscaleOptions,
     KarpenterInput,

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.autoscaling import KARPENTER_IDLE, KarpenterInput
+from fairlead.whatif.configuration.autoscaler import KARPENTER_IDLE, KarpenterInput
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.snapshot.snapshot import parse_snapshot

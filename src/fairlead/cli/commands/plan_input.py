@@ -11,7 +11,7 @@ from fairlead.cli.options.present import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.configuration.autoscaling import installed_flags
+from fairlead.whatif.configuration.autoscaler import installed_flags
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.node_group import options_of_flags

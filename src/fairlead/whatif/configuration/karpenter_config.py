@@ -30,7 +30,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     ZONE,
 )
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
-from fairlead.whatif.configuration.autoscaling import KarpenterInput
+from fairlead.whatif.configuration.autoscaler import KarpenterInput
 from fairlead.whatif.configuration.instance_type_file import (
     StatedType,
     instance_types,

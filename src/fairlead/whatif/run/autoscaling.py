@@ -13,7 +13,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import No
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.whatif.configuration.autoscaling import CLUSTER_AUTOSCALER, KARPENTER
+from fairlead.whatif.configuration.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome, NodeTransition
 
 _SECONDS_PER_HOUR: Final = 3600.0

@@ -15,7 +15,7 @@ from fairlead.engine.kubelet.eviction_config import (
 )
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.flag import FEATURE_GATES
-from fairlead.whatif.configuration.autoscaling import (
+from fairlead.whatif.configuration.autoscaler import (
     AUTO,
     CLUSTER_AUTOSCALER,
     KARPENTER,

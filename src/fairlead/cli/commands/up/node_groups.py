@@ -9,7 +9,7 @@ from fairlead.api.json import Json
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.configuration.autoscaling import (
+from fairlead.whatif.configuration.autoscaler import (
     CLUSTER_AUTOSCALER,
     AutoscaleOptions,
     read_autoscaling,

@@ -13,7 +13,7 @@ from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.parameter import Names
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.configuration.autoscaling import NO_AUTOSCALING, OFF, AutoscaleOptions
+from fairlead.whatif.configuration.autoscaler import NO_AUTOSCALING, OFF, AutoscaleOptions
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.decision_log import Logging

@@ -32,7 +32,7 @@ from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.configuration.autoscaling import OFF
+from fairlead.whatif.configuration.autoscaler import OFF
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error

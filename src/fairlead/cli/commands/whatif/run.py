@@ -25,7 +25,7 @@ from fairlead.cli.output.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_failure import Failures
-from fairlead.whatif.configuration.autoscaling import OFF, AutoscaleOptions, KarpenterInput
+from fairlead.whatif.configuration.autoscaler import OFF, AutoscaleOptions, KarpenterInput
 from fairlead.whatif.configuration.batch_config import BatchOptions
 from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.bench.autoscaling import (
-    AUTOSCALING_WORKLOADS,
-    provisioning,
-    scale_up,
-)
+from fairlead.bench.autoscaler_workloads import AUTOSCALING_WORKLOADS, provisioning, scale_up
 
 
 def test_their_names():
