@@ -46,12 +46,13 @@ def write_anonymised(
     require_writable("--anonymise", key_file)
     objects, annotations = _objects(source, live)
     found = anonymised(objects)
-    _write_key(key_file, found.pseudonyms)
     listing = {"apiVersion": "v1", "kind": "List", "metadata": {"annotations": annotations}}
     head = msgspec.json.encode(listing)
     with AtomicFile(file) as written:
         items = b",\n".join(msgspec.json.encode(one) for one in found.objects)
         written.write(b"".join((head[:-1], b',"items":[', items, b"]}\n")))
+        # Last, so that a failed snapshot leaves no key; a failed key leaves no snapshot.
+        _write_key(key_file, found.pseudonyms)
     print(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})", file=sys.stderr)
     print(PUBLISHED, file=sys.stderr)
     for kind, count in sorted(found.dropped.items()):
@@ -74,10 +75,11 @@ def _objects(
 
 def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:
     """Write the key, readable by its owner only. Raises InputError."""
+    encoded = msgspec.json.encode(pseudonyms.as_json())
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(pseudonyms.as_json()))
+            file.write(encoded)
     except OSError as cause:
         problem = cause.strerror or str(cause)
         raise InputError("--anonymise", problem, object_name=str(path)) from None

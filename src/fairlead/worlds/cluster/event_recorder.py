@@ -63,6 +63,13 @@ class EventRecorder:
             return self._in_series(event, now)
         return self._counted(event, now)
 
+    def forget(self, path: str) -> None:
+        """Forget the event at `path`: the server did not store it, or has deleted it."""
+        for key, written in self._written.items():
+            if written.path == path:
+                del self._written[key]
+                return
+
     def _in_series(self, event: RecordEvent, now: Instant) -> EventRequest | None:
         ref = event.regarding
         who = (event.reporting_controller, event.action, event.reason, event.type)

@@ -140,7 +140,7 @@ class Sender:
 
     async def _perform(self, item: Issued | EventRequest, target: str) -> None:
         if isinstance(item, EventRequest):
-            await self._write_event(item.request)
+            await self._write_event(item)
             self._events_waiting -= 1
         else:
             performed = await self._performed(item.command)
@@ -174,17 +174,25 @@ class Sender:
                 answer = None
                 await asyncio.sleep(step)
 
-    async def _write_event(self, request: ApiRequest) -> None:
-        """Write an event; if the server refuses it, the event is lost."""
+    async def _write_event(self, event: EventRequest) -> None:
+        """Write an event; if the server refuses it, the event is lost.
+
+        The recorder forgets an event that the server does not have, so that the next equal event
+        is created instead of patched.
+        """
+        assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):
             if not self._options.may_send():
                 return
             self.requests += 1
-            answer = await self._client.exchange(request, self._options.request_seconds)
-            if answer.is_success or 400 <= answer.status < _TOO_LARGE:
+            answer = await self._client.exchange(event.request, self._options.request_seconds)
+            if answer.is_success:
                 return
+            if 400 <= answer.status < _TOO_LARGE:
+                break
             await asyncio.sleep(max(answer.retry_after_s, number * (1 + self._options.jitter())))
         self.events_dropped += 1
+        self._options.recorder.forget(event.path)
 
     async def _call_extender(self, call: CallExtender) -> None:
         assert self._options.extenders is not None, "there are no extenders"

@@ -104,13 +104,22 @@ class Inquiry:
             return
         self.problem, self.reads = "", self.reads + 1
         self.read_at, self.objects = format_timestamp(live.taken_at), live.count()
-        digest = _digest(live)
+        digest = await loop.run_in_executor(None, self._write_if_changed, live)
         if digest == self._digest:
             return
-        self._snapshot.write_bytes(live.encoded())
         for question in self._file.questions:
             self.answers[question.name] = await self._ask(question)
         self._digest = digest
+
+    def _write_if_changed(self, live: LiveObjects) -> bytes:
+        """Write the snapshot file unless nothing has changed, and return the digest of `live`.
+
+        Called in a thread: encoding a large cluster takes seconds.
+        """
+        digest = _digest(live)
+        if digest != self._digest:
+            self._snapshot.write_bytes(live.encoded())
+        return digest
 
     async def _ask(self, question: Question) -> Answer:
         """Answer one question about the snapshot."""
