@@ -19,7 +19,8 @@ FAILURE = RecordEvent(
 def test_an_equal_event_patches_the_first_one(event: RecordEvent) -> None:
     recorder = EventRecorder("host", {})
     first, second = recorder.request(event, seconds(0)), recorder.request(event, seconds(1))
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     assert (first.request.method, second.request.method) == ("POST", "PATCH")
     assert second.path == first.path
 
@@ -31,5 +32,6 @@ def test_an_event_that_the_server_does_not_have_is_created_anew(event: RecordEve
     assert first is not None
     recorder.forget(first.path)
     second = recorder.request(event, seconds(1))
-    assert second is not None and second.request.method == "POST"
+    assert second is not None
+    assert second.request.method == "POST"
     assert second.path != first.path
