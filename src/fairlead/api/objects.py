@@ -983,6 +983,12 @@ class DeviceToleration(_View, frozen=True):
     toleration_seconds: int | None = None
 
 
+class CapacityRequirements(_View, frozen=True):
+    """capacity of a request: how much of each named capacity of a device it needs."""
+
+    requests: dict[str, QuantityText] = {}
+
+
 class ExactDeviceRequest(_View, frozen=True):
     """requests[].exactly: devices of one class; `capacity` requests part of a device."""
 
@@ -992,7 +998,7 @@ class ExactDeviceRequest(_View, frozen=True):
     count: int = 1
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
-    capacity: Json | None = None
+    capacity: CapacityRequirements | None = None
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True):
@@ -1040,6 +1046,8 @@ class AllocatedDevice(_View, frozen=True):
     device: str = ""
     admin_access: bool = False
     tolerations: tuple[DeviceToleration, ...] = ()
+    share_id: str = msgspec.field(name="shareID", default="")
+    consumed_capacity: dict[str, QuantityText] = {}
 
 
 class AllocatedDevices(_View, frozen=True):
@@ -1108,10 +1116,27 @@ class DeviceAttribute(_View, frozen=True):
     version_value: str | None = msgspec.field(name="version", default=None)
 
 
+class CapacityRange(_View, frozen=True):
+    """validRange of a request policy: from `min` in steps up to `max`."""
+
+    min: QuantityText | None = None
+    max: QuantityText | None = None
+    step: QuantityText | None = None
+
+
+class CapacityRequestPolicy(_View, frozen=True):
+    """requestPolicy of a capacity: which amounts one request may consume."""
+
+    default: QuantityText | None = None
+    valid_values: tuple[QuantityText, ...] = ()
+    valid_range: CapacityRange | None = None
+
+
 class DeviceCapacity(_View, frozen=True):
     """A device's capacity; request policies apply to devices that can be shared."""
 
     value: QuantityText = 0
+    request_policy: CapacityRequestPolicy | None = None
 
 
 class DeviceTaint(_View, frozen=True):

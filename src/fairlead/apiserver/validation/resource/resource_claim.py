@@ -5,6 +5,7 @@ upstream: pkg/apis/resource/validation/validation.go:ValidateResourceClaim, Vali
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -29,6 +30,7 @@ from fairlead.apiserver.validation.meta.format import (
     too_many,
 )
 from fairlead.apiserver.validation.resource.resource_slice import (
+    check_binding_conditions,
     check_driver,
     check_label,
     check_pool_name,
@@ -200,6 +202,8 @@ def check_class(obj: Json) -> Causes:
 
 RESERVED_MAX: Final = 256
 RESULTS_MAX: Final = 32
+_SHARE_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SHARE_ID_RULE: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
 _RESERVED: Final = "status.reservedFor"
 _ALLOCATION: Final = "status.allocation"
 _LATE: Final = (
@@ -251,6 +255,10 @@ def _check_results(results: Iterable[Json], known: set[str]) -> Causes:
         yield from check_driver(f"{at}.driver", result.get("driver") or "")
         yield from check_pool_name(f"{at}.pool", result.get("pool") or "")
         yield from check_dns_label(f"{at}.device", result.get("device") or "")
+        yield from check_binding_conditions(at, result)
+        share = result.get("shareID")
+        if share is not None and not _SHARE_ID.fullmatch(share):
+            yield invalid(f"{at}.shareID", share, _SHARE_ID_RULE)
 
 
 # --- selectors -----------------------------------------------------------------------------------

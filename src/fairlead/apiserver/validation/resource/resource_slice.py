@@ -6,12 +6,15 @@ upstream: pkg/apis/resource/validation/validation.go
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.quantity import Quantity, canonical, parse_quantity
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
+    forbidden,
     invalid,
     repeated_indexes,
     required,
@@ -33,6 +36,13 @@ DRIVER_LENGTH_MAX: Final = 63
 NAME_LENGTH_MAX: Final = 32
 TEXT_LENGTH_MAX: Final = 64
 TRAITS_MAX: Final = 32
+VALID_VALUES_MAX: Final = 10  # CapacityRequestPolicyDiscreteMaxOptions
+BINDING_CONDITIONS_MAX: Final = 4  # BindingConditionsMaxSize, BindingFailureConditionsMaxSize
+_ONE_POLICY: Final = (
+    'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same'
+    " time"
+)
+_OVERLAP: Final = "bindingFailureConditions must not overlap with bindingConditions"
 _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE: Final = f"exactly one of {', '.join(f'`{key}`' for key in _PLACES)} is required"
 _IDENTIFIER_FORM: Final = "[A-Za-z_][A-Za-z0-9_]*"
@@ -124,14 +134,147 @@ def _check_device(field: str, device: Json) -> Causes:
     for key, attribute in attributes.items():
         yield from check_trait_name(f"{field}.attributes[{key}]", key)
         yield from _check_attribute(f"{field}.attributes[{key}]", attribute)
-    for key in capacities:
+    is_shared = bool(device.get("allowMultipleAllocations"))
+    for key, capacity in capacities.items():
         yield from check_trait_name(f"{field}.capacity[{key}]", key)
+        yield from _check_capacity(f"{field}.capacity[{key}]", capacity, is_shared=is_shared)
     count = len(attributes) + len(capacities)
     if count > TRAITS_MAX:
         why = f"the total number of attributes and capacities must not exceed {TRAITS_MAX}"
         yield invalid(field, count, why)
     for index, taint in enumerate(device.get("taints") or ()):
         yield from _check_taint(f"{field}.taints[{index}]", taint)
+    yield from check_binding_conditions(field, device)
+
+
+def _check_capacity(field: str, capacity: Json, *, is_shared: bool) -> Causes:
+    """Yield the errors of the request policy, which only shared devices may have.
+
+    upstream: validateMultiAllocatableDeviceCapacity, validateSingleAllocatableDeviceCapacity
+    """
+    policy = capacity.get("requestPolicy")
+    if policy is None:
+        return
+    where = f"{field}.requestPolicy"
+    if not is_shared:
+        yield forbidden(where, "allowMultipleAllocations must be true")
+        return
+    values, valid_range = policy.get("validValues") or [], policy.get("validRange")
+    default = policy.get("default")
+    if values and valid_range is not None:
+        yield forbidden(where, _ONE_POLICY)
+        return
+    stated = "validValues" if values else "validRange"
+    if not values and valid_range is None:
+        return
+    if default is None:
+        yield required(f"{where}.default", f"required when {stated} is defined")
+    elif values:
+        yield from _check_valid_values(f"{where}.validValues", capacity["value"], default, values)
+    else:
+        yield from _check_valid_range(
+            f"{where}.validRange", capacity["value"], default, valid_range
+        )
+
+
+def _check_valid_values(field: str, capacity: str, default: str, values: list[str]) -> Causes:
+    """Upstream: validateRequestPolicyValidValues."""
+    amounts, most = [parse_quantity(value) for value in values], parse_quantity(capacity)
+    for index, (one, following) in enumerate(pairwise(amounts), 1):
+        if one > following:
+            shown = canonical(following)
+            yield invalid(f"{field}[{index}]", shown, "values must be sorted in ascending order")
+    if len(values) > VALID_VALUES_MAX:
+        yield too_many(field, len(values), VALID_VALUES_MAX)
+        return
+    for index, amount in enumerate(amounts):
+        if amount > most:
+            why = f"option is larger than capacity value: {canonical(most)}"
+            yield invalid(f"{field}[{index}]", canonical(amount), why)
+    keys = [str(amount.whole) for amount in amounts]
+    for index in sorted(repeated_indexes(keys)):
+        yield duplicate(f"{field}[{index}]", keys[index])
+    if parse_quantity(default) not in amounts:
+        why = "default value is not valid according to the requestPolicy"
+        yield invalid(field, canonical(parse_quantity(default)), why)
+
+
+def _check_valid_range(field: str, capacity: str, default: str, valid: Json) -> Causes:
+    """Upstream: validateRequestPolicyRange."""
+    if valid.get("min") is None:
+        yield required(f"{field}.min", "required when validRange is defined")
+        return
+    most, usual = parse_quantity(capacity), parse_quantity(default)
+    least, limit, step = (
+        None if valid.get(key) is None else parse_quantity(valid[key])
+        for key in ("min", "max", "step")
+    )
+    assert least is not None
+    yield from _check_order(f"{field}.min", "min", least, "capacity value", most)
+    if usual < least:
+        why = f"default is less than min: {canonical(least)}"
+        yield invalid(f"{field}.min", canonical(usual), why)
+    if limit is not None:
+        yield from _check_order(f"{field}.max", "min", least, "max", limit)
+        yield from _check_order(f"{field}.max", "max", limit, "capacity value", most)
+        if usual > limit:
+            why = f"default is more than max: {canonical(limit)}"
+            yield invalid(f"{field}.max", canonical(usual), why)
+    if step is not None:
+        yield from _check_step(
+            f"{field}.step", most, least, step, [usual, *([limit] if limit else [])]
+        )
+
+
+def _check_order(field: str, low: str, lower: Quantity, high: str, higher: Quantity) -> Causes:
+    if lower > higher:
+        yield invalid(field, canonical(lower), f"{low} is larger than {high}: {canonical(higher)}")
+
+
+def _check_step(
+    field: str, most: Quantity, least: Quantity, step: Quantity, values: list[Quantity]
+) -> Causes:
+    first = Quantity(nano=least.nano + step.nano, format=least.format)
+    if first > most:
+        what = f"one step {canonical(first)} is larger than capacity value: {canonical(most)}"
+        yield invalid(field, canonical(step), what)
+    for value in values:
+        # Upstream divides by a step of 0 and crashes; here it is like a step that nothing meets.
+        if not step.whole or (value.whole - least.whole) % step.whole:
+            why = (
+                f"value is not a multiple of a given step ({canonical(step)})"
+                f" from ({canonical(least)})"
+            )
+            yield invalid(field, canonical(value), why)
+
+
+def check_binding_conditions(field: str, device: Json) -> Causes:
+    """Yield the errors of the binding conditions of a device, or of a device in an allocation.
+
+    upstream: validateDeviceBindingParameters
+    """
+    wanted = device.get("bindingConditions") or []
+    failures = device.get("bindingFailureConditions") or []
+    lists = {"bindingConditions": wanted, "bindingFailureConditions": failures}
+    for key, names in lists.items():
+        if len(names) > BINDING_CONDITIONS_MAX:
+            yield too_many(f"{field}.{key}", len(names), BINDING_CONDITIONS_MAX)
+            continue
+        for index, name in enumerate(names):
+            yield from check_qualified_name(f"{field}.{key}[{index}]", name)
+    for index in sorted(repeated_indexes(wanted)):
+        yield duplicate(f"{field}.bindingConditions[{index}]", wanted[index])
+    repeated = repeated_indexes(failures)
+    for index, name in enumerate(failures):
+        where = f"{field}.bindingFailureConditions[{index}]"
+        if index in repeated:
+            yield duplicate(where, name)
+        if name in wanted:
+            yield invalid(where, name, _OVERLAP)
+    for missing, given in (tuple(lists), tuple(reversed(lists))):
+        if lists[given] and not lists[missing]:
+            why = f"{missing} are required to use {given}"
+            yield invalid(f"{field}.{missing}", device.get(missing), why)
 
 
 def check_label(field: str, name: str) -> Causes:

@@ -10,6 +10,7 @@ selector (allocator_stable.go: Allocate, its second half, createNodeSelector).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -26,17 +27,24 @@ from fairlead.api.objects import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
+    QuantityText,
     ResourceClaim,
 )
+from fairlead.api.quantity import canonical
 from fairlead.engine.core.status import SUCCESS, Status, error, unresolvable
 from fairlead.engine.framework.interface import Rows, Verdicts
+from fairlead.engine.plugins.dynamic_resources.consumable_capacity import Consumption
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
     ResolvedClaim,
     ResolvedRequest,
     resolve_claim,
 )
-from fairlead.engine.plugins.dynamic_resources.device_search import DeviceSearch, SearchTooLongError
+from fairlead.engine.plugins.dynamic_resources.device_search import (
+    DeviceSearch,
+    SearchTooLongError,
+    Taken,
+)
 from fairlead.engine.plugins.dynamic_resources.device_selectors import DeviceSelectors
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.devices.device_pools import EVERYWHERE, PoolDevice
@@ -50,7 +58,8 @@ _OPEN: Final = -1
 
 Allocations = tuple[ClaimAllocation, ...]
 _ENCODER: Final = msgspec.msgpack.Encoder()
-Taken = tuple[ResolvedRequest, PoolDevice]
+# The share ID in cached allocations; each claim gets its own (see `with_share_ids`).
+PENDING_SHARE: Final = "pending"
 
 
 class _CachedResults:
@@ -195,11 +204,42 @@ def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken]) -> ClaimAllocati
             device=one.id[2],
             admin_access=bool(request.spec.admin_access),
             tolerations=request.spec.tolerations,
+            share_id="" if consumption is None else PENDING_SHARE,
+            consumed_capacity=_texts(consumption),
         )
-        for request, one in taken
+        for request, one, consumption in taken
     )
     devices = AllocatedDevices(results=results, config=tuple(_configs(claim, taken)))
-    return ClaimAllocation(devices=devices, node_selector=_node_selector([one for _, one in taken]))
+    selector = _node_selector([one for _, one, _ in taken])
+    return ClaimAllocation(devices=devices, node_selector=selector)
+
+
+def _texts(consumption: Consumption | None) -> dict[str, QuantityText]:
+    return {} if consumption is None else {k: canonical(v) for k, v in consumption.items()}
+
+
+def with_share_ids(claim: ResourceClaim, allocation: ClaimAllocation) -> ClaimAllocation:
+    """Return `allocation` with an own share ID for each share.
+
+    Upstream draws random IDs; here they follow from the claim's version and the position.
+    """
+    results = allocation.devices.results
+    if not any(one.share_id for one in results):
+        return allocation
+    meta = claim.metadata
+    named = tuple(
+        msgspec.structs.replace(one, share_id=_uuid(f"{meta.uid}/{meta.resource_version}/{i}"))
+        if one.share_id
+        else one
+        for i, one in enumerate(results)
+    )
+    devices = msgspec.structs.replace(allocation.devices, results=named)
+    return msgspec.structs.replace(allocation, devices=devices)
+
+
+def _uuid(text: str) -> str:
+    digits = hashlib.sha256(text.encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
 
 
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
@@ -207,7 +247,7 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
     A request without devices gets its first alternative.
     """
-    got = {request.parent: request for request, _ in taken}
+    got = {request.parent: request for request, _, _ in taken}
     return [
         got.get(alternatives[0].parent, alternatives[0])
         for alternatives in claim.requests

@@ -1,7 +1,6 @@
 """The requests of claims, validated and resolved for the search.
 
 Errors here are errors in the claim or class; as upstream, they fail the scheduling attempt.
-Unsupported features are refused here too, with their name.
 
 upstream: structured/internal/stable/allocator_stable.go: validateDeviceRequest
 """
@@ -91,15 +90,9 @@ def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
             )
         for name, one in _alternatives(request):
             refusal = _refusal_of_class(one.device_class_name, name, find_class)
-            if refusal is None and one.capacity is not None:
-                refusal = _not_there(claim, f"request {name}: a share of a device's capacity")
             if refusal is not None:
                 return refusal
     return None
-
-
-def _not_there(claim: ResourceClaim, what: str) -> Status:
-    return unresolvable(f"resource claim {claim.key}, {what}: Fairlead does not have that yet")
 
 
 def _refusal_of_class(class_name: str, request: str, find_class: FindClass) -> Status | None:

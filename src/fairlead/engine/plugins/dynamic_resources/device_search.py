@@ -14,8 +14,12 @@ a constraint requires r1 and r2 to have the same `numa` attribute, which is 0 fo
     r2:            a violates the constraint, b and c are taken: no candidate left, c is given back
     r1: b          no candidate after c: `b` is given back, then nothing is left: no solution
 
-Invariant: `_results`, `_taking` and the constraints contain exactly the devices on the current path
-of the search; `_take` and `_give_back` are each other's inverse.
+Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints contain exactly the
+devices on the current path of the search; `_take` and `_give_back` are each other's inverse.
+Upstream does not return the counters of a shared device when it goes back.
+
+A device with `allowMultipleAllocations` is not `_taking`: other requests may take further shares of
+it while its capacity lasts. Its counters are consumed once, with the first share.
 
 upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable,
 taintPreventsAllocation, matchAttributeConstraint; resourceclaim/devicetoleration.go: ToleratesTaint
@@ -34,6 +38,11 @@ from fairlead.api.objects import (
     DeviceTaint,
     DeviceToleration,
     Node,
+)
+from fairlead.engine.plugins.dynamic_resources.consumable_capacity import (
+    Consumption,
+    consumption_of,
+    is_left,
 )
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     ALL,
@@ -59,12 +68,11 @@ from fairlead.engine.state.devices.device_pools import (
 # Far more than real claims need; upstream stops after ten seconds.
 STEPS_MAX: Final = 20_000
 
-SHARED: Final = "devices for several claims are left aside, Fairlead does not have them yet"
 CONDITIONS: Final = (
     "devices with binding conditions are left aside, Fairlead does not have them yet"
 )
 
-Taken = tuple[ResolvedRequest, PoolDevice]
+Taken = tuple[ResolvedRequest, PoolDevice, Consumption | None]  # None: the whole device
 Candidate = PoolDevice | AllocationError
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 
@@ -111,6 +119,7 @@ class DeviceSearch:
             [_constraint_of(constraint) for constraint in claim.constraints] for claim in claims
         ]
         self._counters = SharedCounters(pools, ledger)
+        self._capacity = SharedCapacity(ledger)
         self._steps = 0
         self.left_aside: dict[str, None] = {}
 
@@ -145,7 +154,7 @@ class DeviceSearch:
             and not alternatives[0].spec.admin_access
         ]
         free = [one for request in simple for one in self._free(request)]
-        if any(isinstance(one, AllocationError) for one in free):
+        if any(isinstance(one, AllocationError) or _is_shared(one) for one in free):
             return False
         there = {one.id for one in free if isinstance(one, PoolDevice)}
         return sum(request.spec.count for request in simple) > len(there)
@@ -230,10 +239,40 @@ class DeviceSearch:
 
     def _take(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Add the device to the path if that is allowed; undone by `_give_back`."""
-        if self._is_taken(at, request, one) or not self._is_simple(one.device):
+        if self._is_taken(at, request, one):
             return False
-        if is_repelled(one.device, request.spec.tolerations) or not self._counters.suffice(one):
+        has_share = _is_shared(one) and self._capacity.is_in_use(one)
+        if not has_share and not self._counters.suffice(one):
             return False
+        if is_repelled(one.device, request.spec.tolerations):
+            return False
+        consumption = self._capacity.consumption(request, one)
+        if not self._add_to_constraints(at, request, one):
+            return False
+        if consumption is None:
+            self._remove_from_constraints(at, request, one)
+            return False
+        self._results[at].append((request, one, consumption if _is_shared(one) else None))
+        if not has_share:
+            self._counters.take(one)
+        if _is_shared(one):
+            self._capacity.take(one, consumption)
+        else:
+            self._taking.setdefault(one.id, []).append(at)
+        return True
+
+    def _give_back(self, at: int, request: ResolvedRequest, one: PoolDevice) -> None:
+        self._remove_from_constraints(at, request, one)
+        _, _, consumption = self._results[at].pop()
+        if consumption is None:
+            self._taking[one.id].remove(at)
+        else:
+            self._capacity.give_back(one, consumption)
+        if not (_is_shared(one) and self._capacity.is_in_use(one)):
+            self._counters.give_back(one)
+
+    def _add_to_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
+        """Add the device to all constraints of the claim, or to none."""
         added: list[Constraint] = []
         for constraint in self._constraints[at]:
             if not constraint.add(request, one):
@@ -243,17 +282,11 @@ class DeviceSearch:
                     raise _unmatched(self._claims[at], request, one)
                 return False
             added.append(constraint)
-        self._counters.take(one)
-        self._taking.setdefault(one.id, []).append(at)
-        self._results[at].append((request, one))
         return True
 
-    def _give_back(self, at: int, request: ResolvedRequest, one: PoolDevice) -> None:
+    def _remove_from_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> None:
         for constraint in self._constraints[at]:
             constraint.remove(request, one)
-        self._counters.give_back(one)
-        self._taking[one.id].remove(at)
-        self._results[at].pop()
 
     def _is_taken(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Return whether the device cannot be taken for `request` because it is in use.
@@ -264,11 +297,6 @@ class DeviceSearch:
         if request.spec.admin_access:
             return at in taking
         return bool(taking) or self._ledger.is_taken(one.id)
-
-    def _is_simple(self, device: Device) -> bool:
-        if device.allow_multiple_allocations:
-            self.left_aside[SHARED] = None
-        return not device.allow_multiple_allocations
 
     # --- candidates ------------------------------------------------------------------------
 
@@ -290,14 +318,18 @@ class DeviceSearch:
         return found
 
     def _all(self, request: ResolvedRequest) -> list[Candidate]:
-        """Return every device that matches, in use or not; requires that all pools are complete."""
+        """Return every device that matches, in use or not; requires that all pools are complete.
+
+        A device whose capacity does not suffice does not match.
+        """
         found = self._candidates.get(request)
         if found is None:
             found = self._candidates[request] = []
             for one in self._pools:
                 self._check_whole(request, one)
                 for device in one.devices:
-                    self._consider(request, device, found)
+                    if self._capacity.consumption(request, device) is not None:
+                        self._consider(request, device, found)
             broken = next((c for c in found if isinstance(c, AllocationError)), None)
             if broken is not None:
                 raise broken
@@ -337,6 +369,10 @@ class DeviceSearch:
         return device_reaches(one, self._node)
 
 
+def _is_shared(one: PoolDevice) -> bool:
+    return one.device.allow_multiple_allocations
+
+
 def _unmatched(claim: ResolvedClaim, request: ResolvedRequest, one: PoolDevice) -> AllocationError:
     return AllocationError(
         f"claim {claim.claim.key}, request {request.name}: cannot add device {'/'.join(one.id)}"
@@ -371,6 +407,53 @@ def _constraint_of(constraint: DeviceConstraint) -> Constraint:
     if constraint.match_attribute is not None:
         return AttributeMatch(constraint.requests, constraint.match_attribute)
     return DistinctAttribute(constraint.requests, constraint.distinct_attribute or "")
+
+
+class SharedCapacity:
+    """The capacity of shared devices that the path of the search consumes.
+
+    upstream: allocator_incubating.go: CmpRequestOverCapacity, deviceCapacityInUse
+    """
+
+    __slots__ = ("_allocating", "_ledger", "_shares")
+
+    def __init__(self, ledger: DeviceLedger) -> None:
+        """Start empty; `ledger` has the capacity that allocated claims consume."""
+        self._ledger = ledger
+        self._allocating: dict[DeviceId, dict[str, int]] = {}
+        self._shares: dict[DeviceId, int] = {}
+
+    def is_in_use(self, one: PoolDevice) -> bool:
+        """Return whether a share of the device is allocated or on the path."""
+        return one.id in self._shares or self._ledger.consumed(one.id) is not None
+
+    def consumption(self, request: ResolvedRequest, one: PoolDevice) -> Consumption | None:
+        """Return what the request consumes of the device; None if that is not available."""
+        wanted = request.spec.capacity
+        if wanted is None and not _is_shared(one):
+            return {}
+        found = consumption_of(wanted, one.device)
+        if found is None:
+            return None
+        allocated, allocating = self._ledger.consumed(one.id), self._allocating.get(one.id)
+        return found if is_left(found, one.device, allocated, allocating) else None
+
+    def take(self, one: PoolDevice, consumption: Consumption) -> None:
+        """Consume a share of the device; undone by `give_back`."""
+        self._shares[one.id] = self._shares.get(one.id, 0) + 1
+        self._add(one, consumption, 1)
+
+    def give_back(self, one: PoolDevice, consumption: Consumption) -> None:
+        """Undo `take`."""
+        self._shares[one.id] -= 1
+        self._add(one, consumption, -1)
+        if not self._shares[one.id]:
+            del self._shares[one.id], self._allocating[one.id]
+
+    def _add(self, one: PoolDevice, consumption: Consumption, sign: int) -> None:
+        amounts = self._allocating.setdefault(one.id, {})
+        for name, amount in consumption.items():
+            amounts[name] = amounts.get(name, 0) + sign * amount.nano
 
 
 class AttributeMatch:

@@ -33,7 +33,12 @@ from fairlead.engine.framework.interface import (
     Verdicts,
 )
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.dynamic_resources.allocator import Allocations, Allocator, Demand
+from fairlead.engine.plugins.dynamic_resources.allocator import (
+    Allocations,
+    Allocator,
+    Demand,
+    with_share_ids,
+)
 from fairlead.engine.plugins.dynamic_resources.claim_binder import ClaimBinder, claim_ref
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
     ClaimError,
@@ -283,8 +288,9 @@ class DynamicResources:
         found = error(GONE) if info is None else self._allocate(claims, info)
         if isinstance(found, Status):
             return found
-        claims.assumed = found
-        for claim, allocation in zip(claims.pending, found, strict=True):
+        pairs = zip(claims.pending, found, strict=True)
+        claims.assumed = tuple(with_share_ids(claim, allocation) for claim, allocation in pairs)
+        for claim, allocation in zip(claims.pending, claims.assumed, strict=True):
             self._ledger.assume(claim, allocation)
         return None
 

@@ -63,7 +63,7 @@ class SharedCounters:
             found = self._available[pool_id] = _totals(self._pools[pool_id])
             for _, devices in self._pools[pool_id].slices:
                 for one in devices:
-                    if self._ledger.is_taken(one.id):
+                    if self._ledger.is_allocated(one.id):
                         for counter, amount in _consumed(one):
                             if counter in found:
                                 found[counter] -= amount

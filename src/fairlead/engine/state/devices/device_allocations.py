@@ -3,9 +3,10 @@
     unallocated claim ──assume──▶ assumed ──the API shows the allocation──▶ allocated
                           └──────── revert ────────┘
 
-Both allocated and assumed claims hold their devices, except those with admin access. The next
-scheduling cycle treats an assumption like an allocation in the API. Consumers that are about to be
-written into a claim are assumed in the same way (`assume_reservation`, undone by
+Both allocated and assumed claims hold their devices, except those with admin access. A result with
+a share ID holds only the capacity that it consumes, so several claims can hold shares of a device.
+The next scheduling cycle treats an assumption like an allocation in the API. Consumers that are
+about to be written into a claim are assumed in the same way (`assume_reservation`, undone by
 `revert_reservation`).
 
 upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
@@ -13,7 +14,10 @@ upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from fairlead.api.objects import (
+    AllocatedDevice,
     ApiObject,
     ClaimAllocation,
     ClaimConsumer,
@@ -21,7 +25,11 @@ from fairlead.api.objects import (
     ResourceClaim,
     ResourceSlice,
 )
+from fairlead.api.quantity import parse_quantity
 from fairlead.engine.state.devices.device_pools import DeviceId, DevicePools
+
+Amounts = tuple[tuple[str, int], ...]  # capacity, nanos
+Share = tuple[DeviceId, Amounts]
 
 
 class DeviceLedger:
@@ -36,12 +44,23 @@ class DeviceLedger:
         self.class_version = 0
         self._held: dict[str, tuple[DeviceId, ...]] = {}  # by claim
         self._holders: dict[DeviceId, dict[str, None]] = {}
+        self._shares: dict[str, tuple[Share, ...]] = {}  # by claim
+        self._sharers: dict[DeviceId, int] = {}  # the number of shares
+        self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._assumed: dict[str, str] = {}  # by claim: its uid
         self._consumers: dict[str, dict[str, ClaimConsumer]] = {}  # by claim and pod uid
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Return whether some claim holds the device."""
+        """Return whether some claim holds the whole device."""
         return device in self._holders
+
+    def is_allocated(self, device: DeviceId) -> bool:
+        """Return whether some claim holds the device or a share of it."""
+        return device in self._holders or device in self._sharers
+
+    def consumed(self, device: DeviceId) -> Mapping[str, int] | None:
+        """Return the capacity that shares of the device consume, in nanos; None without shares."""
+        return self._consumed.get(device)
 
     def holders(self, device: DeviceId) -> list[str]:
         """Return the claims that hold the device.
@@ -66,12 +85,12 @@ class DeviceLedger:
     def assume(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
         """Record that `claim` will get `allocation`; undone by `revert`."""
         self._assumed[claim.key] = claim.metadata.uid
-        self._hold(claim.key, _devices_of(allocation))
+        self._hold(claim.key, allocation)
 
     def revert(self, key: str) -> None:
         """Drop the assumption about the claim, if there is one."""
         if self._assumed.pop(key, None) is not None:
-            self._hold(key, ())
+            self._hold(key, None)
 
     def assume_reservation(self, claim: ResourceClaim, consumer: ClaimConsumer) -> None:
         """Record that `claim` will be reserved for `consumer`; undone by `revert_reservation`."""
@@ -107,7 +126,7 @@ class DeviceLedger:
             case ResourceClaim():
                 self._assumed.pop(gone.key, None)
                 self._consumers.pop(gone.key, None)
-                self._hold(gone.key, ())
+                self._hold(gone.key, None)
             case DeviceClass():
                 self.class_version += 1
             case _:
@@ -119,18 +138,29 @@ class DeviceLedger:
             self.revert_reservation(key, consumer.uid)
         if allocation is not None:
             self._assumed.pop(key, None)
-            self._hold(key, _devices_of(allocation))
+            self._hold(key, allocation)
         elif self._assumed.get(key) != claim.metadata.uid:
             self._assumed.pop(key, None)
-            self._hold(key, ())
+            self._hold(key, None)
 
-    def _hold(self, key: str, devices: tuple[DeviceId, ...]) -> None:
-        """Set the devices that the claim holds."""
+    def _hold(self, key: str, allocation: ClaimAllocation | None) -> None:
+        """Set the devices and shares that the claim holds, and log the pools that changed."""
+        results = () if allocation is None else allocation.devices.results
+        own = [one for one in results if not one.admin_access]
+        touched = [
+            *self._hold_devices(key, tuple(dict.fromkeys(_id(r) for r in own if not r.share_id))),
+            *self._hold_shares(key, tuple(_shares_of(own))),
+        ]
+        for pool in {device[:2]: None for device in touched}:
+            self.pools.note(pool)
+
+    def _hold_devices(self, key: str, devices: tuple[DeviceId, ...]) -> Iterable[DeviceId]:
+        """Set the whole devices that the claim holds; return those it held and holds."""
         before = self._held.pop(key, ())
         if devices:
             self._held[key] = devices
         if before == devices:
-            return
+            return ()
         for device in before:
             holders = self._holders[device]
             holders.pop(key, None)
@@ -138,11 +168,39 @@ class DeviceLedger:
                 del self._holders[device]
         for device in devices:
             self._holders.setdefault(device, {})[key] = None
-        for pool in {device[:2]: None for device in (*before, *devices)}:
-            self.pools.note(pool)
+        return (*before, *devices)
+
+    def _hold_shares(self, key: str, shares: tuple[Share, ...]) -> Iterable[DeviceId]:
+        """Set the shares that the claim holds; return the devices whose shares changed."""
+        before = self._shares.pop(key, ())
+        if shares:
+            self._shares[key] = shares
+        if before == shares:
+            return ()
+        for device, amounts in before:
+            self._add_share(device, amounts, -1)
+        for device, amounts in shares:
+            self._add_share(device, amounts, 1)
+        return [device for device, _ in (*before, *shares)]
+
+    def _add_share(self, device: DeviceId, amounts: Amounts, sign: int) -> None:
+        self._sharers[device] = self._sharers.get(device, 0) + sign
+        if not self._sharers[device]:
+            del self._sharers[device]
+            self._consumed.pop(device, None)
+        elif amounts:
+            consumed = self._consumed.setdefault(device, {})
+            for name, amount in amounts:
+                consumed[name] = consumed.get(name, 0) + sign * amount
 
 
-def _devices_of(allocation: ClaimAllocation) -> tuple[DeviceId, ...]:
-    results = allocation.devices.results
-    ids = {(one.driver, one.pool, one.device): None for one in results if not one.admin_access}
-    return tuple(ids)
+def _id(result: AllocatedDevice) -> DeviceId:
+    return (result.driver, result.pool, result.device)
+
+
+def _shares_of(results: Iterable[AllocatedDevice]) -> Iterator[Share]:
+    """Yield the shares (upstream: allocateddevices.go: foreachAllocatedDevice)."""
+    for one in results:
+        if one.share_id:
+            amounts = one.consumed_capacity.items()
+            yield _id(one), tuple((name, parse_quantity(text).nano) for name, text in amounts)

@@ -383,7 +383,6 @@ def test_a_distinct_attribute_may_concern_some_requests_only(scene, plugin):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"allowMultipleAllocations": True}, "devices for several claims"),
         ({"bindingConditions": ["ready"], "bindingFailureConditions": ["bad"]}, "binding cond"),
     ],
 )
@@ -393,22 +392,6 @@ def test_devices_that_fairlead_does_not_know_are_left_aside_aloud(scene, plugin,
     reason = devices_by_node(scene, plugin, make_resource_claim("c"))["a"]
     assert reason.startswith(NOT_ENOUGH)
     assert words in reason
-
-
-@pytest.mark.parametrize(
-    ("claim", "words"),
-    [
-        (
-            make_resource_claim("c", asking(capacity={"requests": {"memory": "1Gi"}})),
-            "resource claim default/c, request r: a share of a device's capacity",
-        ),
-    ],
-)
-def test_claims_that_fairlead_does_not_know_are_refused_by_name(scene, plugin, claim, words):
-    """Before any node is evaluated."""
-    scene.tell(claim)
-    answer = refusal(scene, plugin, "c")
-    assert answer.message == f"{words}: Fairlead does not have that yet"
 
 
 # --- the claim as a whole --------------------------------------------------------------------

@@ -1,0 +1,114 @@
+"""Consumable capacity: how much of a device's capacity a request consumes.
+
+A device with `allowMultipleAllocations` is shared: every allocation consumes a part of each of its
+capacities, and the parts add up to the device's capacity at most. A request policy rounds requests
+up and refuses amounts that it does not allow. A request that does not mention a capacity consumes
+the policy's default, or all of the capacity if there is no default.
+
+Example: a network card has 10G of `bandwidth`, in a range from 1G in steps of 500M. A request for
+1200M consumes 1500M, so six such requests fit and leave 1G.
+
+upstream: structured/internal/incubating/consumable_capacity.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.objects import (
+    CapacityRange,
+    CapacityRequestPolicy,
+    CapacityRequirements,
+    Device,
+    DeviceCapacity,
+)
+from fairlead.api.quantity import NANOS_PER_UNIT, Format, Quantity, parse_quantity
+
+Consumption = Mapping[str, Quantity]  # by capacity
+
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
+    """Return what a request consumes of the device; None if it asks for what cannot be had.
+
+    That is a capacity that the device does not have, or an amount that its policy refuses.
+
+    upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
+    """
+    requests = {} if wanted is None else wanted.requests
+    if any(name not in device.capacity for name in requests):
+        return None
+    consumed: dict[str, Quantity] = {}
+    for name, capacity in device.capacity.items():
+        text = requests.get(name)
+        amount = _consumed(None if text is None else parse_quantity(text), capacity)
+        if _is_refused(amount, capacity.request_policy):
+            return None
+        consumed[name] = amount
+    return consumed
+
+
+def is_left(
+    consumption: Consumption,
+    device: Device,
+    allocated: Mapping[str, int] | None,
+    allocating: Mapping[str, int] | None,
+) -> bool:
+    """Return whether the device still has what `consumption` needs.
+
+    `allocated` and `allocating` are the amounts, in nanos, that claims and the current search hold.
+
+    upstream: CmpRequestOverCapacity
+    """
+    held, taken = allocated or _NOTHING, allocating or _NOTHING
+    return all(
+        held.get(name, 0) + taken.get(name, 0) + amount.nano
+        <= parse_quantity(device.capacity[name].value).nano
+        for name, amount in consumption.items()
+    )
+
+
+def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
+    """upstream: calculateConsumedCapacity, fillEmptyRequest."""
+    policy = capacity.request_policy
+    if wanted is None:
+        default = None if policy is None else policy.default
+        return parse_quantity(capacity.value if default is None else default)
+    if policy is None:
+        return wanted
+    if policy.valid_range is not None and policy.valid_range.min is not None:
+        return _next_step(wanted, parse_quantity(policy.valid_range.min), policy.valid_range)
+    allowed = (parse_quantity(value) for value in policy.valid_values)  # ascending
+    return next((value for value in allowed if wanted <= value), wanted)
+
+
+def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quantity:
+    """Round up to whole steps above `least`, in whole units (upstream: roundUpRange)."""
+    if wanted < least:
+        return least
+    if valid.step is None:
+        return wanted
+    step = parse_quantity(valid.step).whole
+    steps = -(-(wanted.whole - least.whole) // step)
+    whole = least.whole + steps * step
+    return Quantity(nano=whole * NANOS_PER_UNIT, format=Format.BINARY_SI)
+
+
+def _is_refused(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
+    """upstream: violatesPolicy, violateValidRange, violateValidValues."""
+    if policy is None:
+        return False
+    if policy.default is not None and amount == parse_quantity(policy.default):
+        return False
+    valid = policy.valid_range
+    if valid is None:
+        values = [parse_quantity(value) for value in policy.valid_values]
+        return bool(values) and amount not in values
+    if valid.max is not None and amount > parse_quantity(valid.max):
+        return True
+    if valid.step is None or valid.min is None:
+        return False
+    above = amount.whole - parse_quantity(valid.min).whole
+    return above % parse_quantity(valid.step).whole != 0
