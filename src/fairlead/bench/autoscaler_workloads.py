@@ -25,10 +25,11 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import ARCH, HOSTNAME, INSTANCE_TYPE, OS, ZONE
 from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
-from fairlead.bench.templates import HOSTNAME, ZONE, affinity_term, requests, required
+from fairlead.bench.templates import affinity_term, requests, required
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
     NodeGroupSpec,
@@ -45,15 +46,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
-from fairlead.engine.autoscaling.karpenter.labels import (
-    ARCH,
-    CAPACITY_TYPE,
-    INSTANCE_TYPE,
-    NODE_POOL,
-    ON_DEMAND,
-    OS,
-    SPOT,
-)
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, NODE_POOL, ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement

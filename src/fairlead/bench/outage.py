@@ -18,10 +18,10 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, Mode
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
-from fairlead.bench.templates import HOSTNAME, ZONE
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant, seconds

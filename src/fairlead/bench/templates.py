@@ -20,9 +20,8 @@ from fairlead.api.objects import (
     Pod,
     Service,
 )
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 
-ZONE: Final = "topology.kubernetes.io/zone"
-HOSTNAME: Final = "kubernetes.io/hostname"
 CSI_DRIVER: Final = "ebs.csi.aws.com"
 
 

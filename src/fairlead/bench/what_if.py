@@ -25,8 +25,8 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
-from fairlead.bench.templates import HOSTNAME, ZONE
 
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 REPLICAS: Final = 50

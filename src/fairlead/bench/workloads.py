@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.objects import ApiObject, Pod
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.bench.batch_workloads import BATCH_WORKLOADS
 from fairlead.bench.large_workloads import LARGE_WORKLOADS
 from fairlead.bench.templates import (
-    HOSTNAME,
-    ZONE,
     affinity_term,
     claimed_volumes,
     claiming_pods,

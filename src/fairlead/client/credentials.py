@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from fairlead.api.timestamp import parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation
 from fairlead.client.error import ConnectionConfigError
 
 EXEC_SECONDS_MAX: Final = 60
 TOKEN_FILE_SECONDS: Final = 60.0  # upstream: token_source.go:NewCachedFileTokenSource
 _OUTPUT_CHARACTERS_MAX: Final = 300
-_NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +165,7 @@ def _read_credential(source: str, plugin: ExecPlugin, output: bytes) -> Credenti
         raise refuse("printed neither a token nor a client certificate with its key")
     expires = status.get("expirationTimestamp")
     try:
-        expires_at = parse_timestamp(expires) / _NS_PER_S if expires else None
+        expires_at = parse_timestamp(expires) / NANOSECONDS_PER_SECOND if expires else None
     except (ValueError, AttributeError, TypeError):
         raise refuse(f"printed a malformed expirationTimestamp: {expires!r}") from None
     return Credential(str(token), str(certificate), str(key), expires_at)

@@ -19,10 +19,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from fairlead.api.timestamp import format_micro_time
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_micro_time
 from fairlead.client.retry_backoff import Jitter
 
-_NS_PER_S: Final = 1_000_000_000
 JITTER_FACTOR: Final = 1.2  # upstream: leaderelection.go:JitterFactor
 
 
@@ -36,9 +35,9 @@ class ElectionConfig:
     identity: str
     namespace: str = "kube-system"
     name: str = "kube-scheduler"
-    lease_duration: int = 15 * _NS_PER_S
-    renew_deadline: int = 10 * _NS_PER_S
-    retry_period: int = 2 * _NS_PER_S
+    lease_duration: int = 15 * NANOSECONDS_PER_SECOND
+    renew_deadline: int = 10 * NANOSECONDS_PER_SECOND
+    retry_period: int = 2 * NANOSECONDS_PER_SECOND
 
     def problem(self) -> str:
         """Return the problem with the durations, "" if there is none."""
@@ -181,7 +180,7 @@ class LeaderElection:
     def _record(self, acquired: int, renewed: int, transitions: int) -> dict[str, Any]:
         return {
             "holderIdentity": self.config.identity,
-            "leaseDurationSeconds": max(1, self.config.lease_duration // _NS_PER_S),
+            "leaseDurationSeconds": max(1, self.config.lease_duration // NANOSECONDS_PER_SECOND),
             "acquireTime": format_micro_time(acquired),
             "renewTime": format_micro_time(renewed),
             "leaseTransitions": transitions,

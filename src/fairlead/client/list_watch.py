@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Final, NoReturn
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.client.error import RequestError
 from fairlead.client.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
 from fairlead.client.rest_client import ApiRequest, RestClient
@@ -14,7 +15,6 @@ from fairlead.client.rest_client import ApiRequest, RestClient
 # a watch that lasts this much longer than agreed is half-open
 GRACE_SECONDS: Final = 5
 LIST_SECONDS_MAX: Final = 60
-_NS_PER_S: Final = 1_000_000_000
 
 OnUpdates = Callable[[list[ObjectUpdate]], None]
 
@@ -46,7 +46,7 @@ class ListWatch:
             match reflector.next_action(clock()):
                 case PauseUntil(instant):
                     self._on_updates([])
-                    await asyncio.sleep(max(0, instant - clock()) / _NS_PER_S)
+                    await asyncio.sleep(max(0, instant - clock()) / NANOSECONDS_PER_SECOND)
                 case ReadPage(query):
                     request = ApiRequest("GET", self._path, query=query)
                     answer = await self._client.exchange(request, LIST_SECONDS_MAX)

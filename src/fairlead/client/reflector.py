@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from fairlead.api.objects import ApiObject
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.object_decoder import BOOKMARK, DELETED, ObjectDecoder, WatchFailure
 from fairlead.client.retry_backoff import Jitter, RetryBackoff
@@ -34,7 +35,6 @@ FORBIDDEN_NS: Final = 60_000_000_000
 # A list may be older than the known objects after the server was restored from a backup.
 STALE_LISTS_MAX: Final = 5
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-_NS_PER_S: Final = 1_000_000_000
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 _NO_STREAM: Final = (400, 422)
 
@@ -190,7 +190,7 @@ class Reflector:
             self._can_stream = False
             if code in _NO_STREAM:
                 return
-        pause = max(self._backoff.pause(now), int(retry_after_s * _NS_PER_S))
+        pause = max(self._backoff.pause(now), int(retry_after_s * NANOSECONDS_PER_SECOND))
         self._not_before = now + pause
 
     def _absent(self, code: int, now: int) -> None:

@@ -17,9 +17,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+
 Item = TypeVar("Item")
 
-_NS_PER_S: Final = 1_000_000_000
 PRIORITIES: Final = 3
 
 
@@ -95,11 +96,15 @@ class RequestQueue(Generic[Item]):
         if not any(self._ready) or self._in_flight >= self._limits.in_flight_max:
             return None
         missing = max(0.0, 1 - self._tokens)
-        return self._filled_at + int(missing / self._limits.qps * _NS_PER_S) + 1 if missing else 0
+        return (
+            self._filled_at + int(missing / self._limits.qps * NANOSECONDS_PER_SECOND) + 1
+            if missing
+            else 0
+        )
 
     def _fill(self, now: int) -> None:
         limits = self._limits
-        elapsed = (now - self._filled_at) / _NS_PER_S
+        elapsed = (now - self._filled_at) / NANOSECONDS_PER_SECOND
         self._tokens = min(float(limits.burst), self._tokens + max(0.0, elapsed) * limits.qps)
         self._filled_at = now
         if limits.qps <= 0:

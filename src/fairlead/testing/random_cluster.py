@@ -12,13 +12,12 @@ from typing import Final, TypeVar
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 Choice = TypeVar("Choice")
 
-HOSTNAME: Final = "kubernetes.io/hostname"
-ZONE: Final = "topology.kubernetes.io/zone"
 GPU: Final = "nvidia.com/gpu"
 NODE_NAMES: Final = tuple(f"n{i}" for i in range(1, 7))
 POD_NAMES: Final = tuple(f"p{i}" for i in range(1, 17))

@@ -10,33 +10,33 @@ from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.outcome.verdict import OutcomeKind
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
     SECONDS,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
 )
-from fairlead.whatif.question import WhatIfAnswer
 
 _COLUMNS: Final = (
-    PlanColumn("alternative", "alternative", NAME),
-    PlanColumn("pending", "pending", NUMBER),
-    PlanColumn("preempted", "preempted", NUMBER, rank=1),
-    PlanColumn("evicted", "evicted", NUMBER, rank=2),
-    PlanColumn("gone", "gone", NUMBER, rank=3),
-    PlanColumn("breaches", "breaches", NUMBER, rank=4),
-    PlanColumn("recovered_s", "after", SECONDS, rank=5),
-    PlanColumn("sentence", "verdict"),
+    ResultColumn("alternative", "alternative", NAME),
+    ResultColumn("pending", "pending", NUMBER),
+    ResultColumn("preempted", "preempted", NUMBER, rank=1),
+    ResultColumn("evicted", "evicted", NUMBER, rank=2),
+    ResultColumn("gone", "gone", NUMBER, rank=3),
+    ResultColumn("breaches", "breaches", NUMBER, rank=4),
+    ResultColumn("recovered_s", "after", SECONDS, rank=5),
+    ResultColumn("sentence", "verdict"),
 )
 _WORKLOAD_COLUMNS: Final = (
-    PlanColumn("workload", "workload", NAME),
-    PlanColumn("alternative", "alternative", NAME),
-    PlanColumn("wanted", "wanted", NUMBER, rank=1),
-    PlanColumn("lowest", "lowest ready", NUMBER),
-    PlanColumn("at_end", "at end", NUMBER),
-    PlanColumn("what", "what happened"),
+    ResultColumn("workload", "workload", NAME),
+    ResultColumn("alternative", "alternative", NAME),
+    ResultColumn("wanted", "wanted", NUMBER, rank=1),
+    ResultColumn("lowest", "lowest ready", NUMBER),
+    ResultColumn("at_end", "at end", NUMBER),
+    ResultColumn("what", "what happened"),
 )
 _UNTOUCHED: Final = "untouched"
 
@@ -62,19 +62,19 @@ class Alternative:
         )
 
 
-def compare(found: Sequence[Alternative], *, is_choice: bool) -> PlanAnswer:
+def compare(found: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
     """Return the comparison of `found`, in the given order.
 
     `is_choice` means that they are alternatives, of which the best is named.
     """
     notes = dict.fromkeys(note for one in found for note in one.answer.changed.notes)
-    return PlanAnswer(
+    return TabularAnswer(
         kind="WhatIfComparison",
         source=", ".join(dict.fromkeys(one.answer.source for one in found)),
         verdict=_best(found) if is_choice else _difference(found),
         tables=(
-            PlanTable("alternatives", "side by side", _COLUMNS, [_row(one) for one in found]),
-            PlanTable("workloads", "workloads that differ", _WORKLOAD_COLUMNS,
+            ResultTable("alternatives", "side by side", _COLUMNS, [_row(one) for one in found]),
+            ResultTable("workloads", "workloads that differ", _WORKLOAD_COLUMNS,
                       _workload_rows(found), shown=24),
         ),
         notes=tuple(notes),

@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fairlead.api.json import Json
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change

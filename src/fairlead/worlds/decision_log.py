@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, to_seconds
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
     EvictionCancelled,

@@ -59,14 +59,14 @@ def consolidate(
         A file, a directory, or - for standard input.
     """
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.configuration.instance_type_file import read_instance_types
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer
-    from fairlead.whatif.planner.drain_plan import run_plan
-    from fairlead.whatif.planner.node_price import node_prices
+    from fairlead.whatif.planner.node.node_price import node_prices
+    from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
     if max_unavailable is not None and max_unavailable < 1:
         raise InputError("--max-unavailable", f"{max_unavailable} is not 1 or more")
@@ -78,5 +78,5 @@ def consolidate(
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
         found = find_nodes(planner, rules, names, node_prices(model, types), progress)
         run_plan(found.plan, read.experiment, progress, at_once=max_unavailable)
-    print_plan(consolidate_answer(found, model, read.snapshot.source, read.notes), output)
+    print_tabular(consolidate_answer(found, model, read.snapshot.source, read.notes), output)
     return 0

@@ -57,11 +57,11 @@ def drain_plan(
         A file, a directory, or - for standard input.
     """
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.input.strict_form import field_duration
-    from fairlead.whatif.planner.drain_plan import drain_answer, plan_drains, run_plan
+    from fairlead.whatif.planner.node_drain.drain_plan import drain_answer, plan_drains, run_plan
 
     if not nodes:
         raise InputError("arguments", "name the nodes with --nodes NODE or --nodes LABEL=VALUE")
@@ -73,5 +73,5 @@ def drain_plan(
         names = read.nodes("--nodes", nodes)
         plan = plan_drains(read.planner(), names, progress, return_again=away is not None)
         run_plan(plan, read.experiment, progress, at_once=max_unavailable, away=away)
-    print_plan(drain_answer(plan, read.snapshot.source, read.notes), output)
+    print_tabular(drain_answer(plan, read.snapshot.source, read.notes), output)
     return 0

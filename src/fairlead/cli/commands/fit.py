@@ -68,8 +68,8 @@ def fit(
         A file, a directory, or - for standard input.
     """
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
     from fairlead.whatif.planner.fit import fit as count_fitting
@@ -81,5 +81,5 @@ def fit(
         read = read_plan_input(snapshot, connection, present, release, progress, preempts=preempt)
         source = pod_source(pod, like, namespace, read.inventory)
         result = count_fitting(read.model, source, progress, max_limit or PODS_MAX)
-    print_plan(fit_answer(result, source, read.model, read.snapshot.source, read.notes), output)
+    print_tabular(fit_answer(result, source, read.model, read.snapshot.source, read.notes), output)
     return 0

@@ -18,11 +18,11 @@ from fairlead.whatif.configuration.node_group import options_of_flags
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
-from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
-from fairlead.whatif.planner.budget_room import BudgetRoom
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.drain import DrainPlanner
-from fairlead.whatif.planner.note import plan_notes
+from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
+from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
+from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.inventory import Inventory

@@ -55,8 +55,8 @@ def rebalance(
         A file, a directory, or - for standard input.
     """
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.rebalance import MOVES_MAX, Rebalancer, rebalance_answer
 
@@ -66,5 +66,5 @@ def rebalance(
         read = read_plan_input(snapshot, connection, present, release, progress)
         rules = read.autoscaler_rules(ignore)
         plan = Rebalancer(read.planner(), rules).run(moves, progress)
-    print_plan(rebalance_answer(plan, read.snapshot.source, read.notes), output)
+    print_tabular(rebalance_answer(plan, read.snapshot.source, read.notes), output)
     return 0

@@ -70,14 +70,18 @@ def size(
         A file, a directory, or - for standard input.
     """
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.configuration.instance_type_file import read_instance_types
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.planner.node_offer import node_offers, price_of_node
-    from fairlead.whatif.planner.size import SizeSearch
-    from fairlead.whatif.planner.size_answer import SizeQuestion, size_answer
-    from fairlead.whatif.planner.size_option import EFFORT_MAX, parse_headroom, parse_survival
+    from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node
+    from fairlead.whatif.planner.cluster_size.search import SizeSearch
+    from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
+    from fairlead.whatif.planner.cluster_size.size_option import (
+        EFFORT_MAX,
+        parse_headroom,
+        parse_survival,
+    )
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
     if not 1 <= effort <= EFFORT_MAX:
@@ -105,5 +109,5 @@ def size(
             tuple(model.table.resources.names),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
-    print_plan(size_answer(question, found, read.snapshot.source, read.notes), output)
+    print_tabular(size_answer(question, found, read.snapshot.source, read.notes), output)
     return 0

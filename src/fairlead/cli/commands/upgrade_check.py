@@ -72,12 +72,12 @@ def upgrade_check(
     from dataclasses import replace
 
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.plan_answer import print_plan
     from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.input.strict_form import field_duration
-    from fairlead.whatif.planner.drain_plan import run_plan
-    from fairlead.whatif.planner.upgrade_check import (
+    from fairlead.whatif.planner.node_drain.drain_plan import run_plan
+    from fairlead.whatif.planner.node_drain.upgrade_check import (
         SURGE_MAX,
         check_nodes,
         pools_of,
@@ -104,5 +104,5 @@ def upgrade_check(
         experiment = replace(base, initial=(*base.initial, *extra))
         run_plan(plan, experiment, progress, at_once=max_unavailable or max(surge, 1), away=away)
     limits = planner.budgets.limits()
-    print_plan(upgrade_answer(plan, limits, surge, read.snapshot.source, read.notes), output)
+    print_tabular(upgrade_answer(plan, limits, surge, read.snapshot.source, read.notes), output)
     return 0

@@ -26,13 +26,14 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.certainty import RECOVERED
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.fail_on import ConditionResult
-from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools, pool_label
+from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.verdict import Severity
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.snapshot.node_pool import pool_label
 
 Row = TypeVar("Row")
 
@@ -210,7 +211,7 @@ def _print_pools(console: Console, answer: WhatIfAnswer, group_by: str) -> None:
     """Print the pools whose nodes, pods or requests differ; if none differ, print all pools."""
     pools = node_pools(answer.without, answer.changed, group_by)
     differing = [one for one in pools if one.differs]
-    label = group_by or pool_label(answer.changed.nodes)
+    label = group_by or pool_label(node.labels for node in answer.changed.nodes)
     more = [
         name
         for name in dict.fromkeys(name for pool in pools for name in pool.requested)

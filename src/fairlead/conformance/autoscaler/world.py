@@ -34,6 +34,7 @@ from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.selector import selector_matches
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.conformance.autoscaler.fleet import Fleet, FleetGroup
 from fairlead.conformance.autoscaler.instant import at_ms, text_at, to_ms
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import Instance
@@ -207,7 +208,7 @@ class FleetWorld:
         group.machines[name] = Instance(group.provider_id(name))
         template = group.case["template"]
         meta = template["metadata"]
-        labels = {**(meta.get("labels") or {}), "kubernetes.io/hostname": name}
+        labels = {**(meta.get("labels") or {}), HOSTNAME: name}
         taints = list((template.get("spec") or {}).get("taints") or ())
         now = text_at(self.now_ms)
         spec = {

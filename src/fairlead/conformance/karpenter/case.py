@@ -13,6 +13,7 @@ from fairlead.api.codec import decode, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ObjectMeta
 from fairlead.api.timestamp import parse_timestamp
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
@@ -25,7 +26,6 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
     CORE_WELL_KNOWN_LABELS,
     RESERVED,
-    ZONE,
 )
 from fairlead.engine.autoscaling.karpenter.options import (
     MAX_INSTANCE_TYPES,

@@ -14,6 +14,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod, Taint
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE, ZONE
 from fairlead.conformance.karpenter.case import WELL_KNOWN, read_object, shown_pod
 from fairlead.conformance.karpenter.scene import Scene
 from fairlead.conformance.karpenter.shown_claim import shown_text
@@ -34,13 +35,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.queue import CommandProgre
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
     DISRUPTED_TAINT,
-    HOSTNAME,
     INITIALIZED,
-    INSTANCE_TYPE,
     NODE_POOL_HASH,
     NODE_POOL_HASH_VERSION,
     REGISTERED,
-    ZONE,
 )
 from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import (
     with_condition,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.core.tie_break import splitmix64
 
 _SHARES: Final = 1 << 16

@@ -16,14 +16,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from fairlead.api.timestamp import parse_duration
-from fairlead.engine.core.instant import (
-    NANOSECONDS_PER_SECOND,
-    DurationNs,
-    Instant,
-    floor_second,
-    seconds,
-)
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
+from fairlead.engine.core.instant import DurationNs, Instant, floor_second, seconds
 
 NAMED: Final = {
     "@yearly": "0 0 1 1 *",

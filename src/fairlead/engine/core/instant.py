@@ -6,12 +6,10 @@ below `worlds` reads a clock; `now` is always an argument.
 
 from __future__ import annotations
 
-from typing import Final
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 
 Instant = int
 DurationNs = int
-
-NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 
 
 def seconds(value: float) -> DurationNs:

@@ -10,16 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fairlead.api.well_known_label import ARCH, BETA_REGION, BETA_ZONE, OS, REGION, ZONE
 from fairlead.engine.core.instant import DurationNs, seconds
 
-BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
-BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
-ZONE: Final = "topology.kubernetes.io/zone"
-REGION: Final = "topology.kubernetes.io/region"
 BETA_OS: Final = "beta.kubernetes.io/os"
 BETA_ARCH: Final = "beta.kubernetes.io/arch"
-OS: Final = "kubernetes.io/os"
-ARCH: Final = "kubernetes.io/arch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

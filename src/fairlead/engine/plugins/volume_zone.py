@@ -15,18 +15,13 @@ import numpy.typing as npt
 
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.api.pods.volumes import named_claims
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
 from fairlead.engine.core.status import SKIP, Status, unresolvable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.volume_lookup.in_tree_volume import (
-    BETA_REGION,
-    BETA_ZONE,
-    REGION,
-    ZONE,
-    ZONE_DELIMITER,
-)
+from fairlead.engine.plugins.volume_lookup.in_tree_volume import ZONE_DELIMITER
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     WAIT_FOR_FIRST_CONSUMER,
     VolumeLookup,

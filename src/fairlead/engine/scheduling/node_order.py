@@ -13,12 +13,13 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.state.node_table import NodeTable
 
 # The old labels come first (component-helpers/node/topology/helpers.go: GetZoneKey).
-_REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
-_ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGIONS: Final = (BETA_REGION, REGION)
+_ZONES: Final = (BETA_ZONE, ZONE)
 
 Zone = tuple[str, str]
 

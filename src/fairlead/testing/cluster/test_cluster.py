@@ -22,6 +22,7 @@ import yaml
 from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.timestamp import parse_duration
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs
 from fairlead.testing.cluster.api_client import ApiClient, path_of
 from fairlead.testing.cluster.cluster_thread import ClusterThread
@@ -43,7 +44,6 @@ Duration = str | timedelta
 Found = TypeVar("Found")
 
 DEFAULT: Final = "default"
-ZONE: Final = "topology.kubernetes.io/zone"
 MANAGER: Final = "fairlead-test"
 SHOWN_MAX: Final = 10  # pods in the message of a failed expectation
 

@@ -79,57 +79,35 @@ def kubectl_drain(
     nodes: Iterable[str], inventory: Inventory, flags: Iterable[str] | None
 ) -> KubectlDrain:
     """Check `nodes`; `flags` are those given to kubectl, None to refuse nothing."""
-    problems = _problems_by_node(nodes, inventory)
-    needed = tuple(
-        DrainFlag(flag, pods)
-        for flag in _FATAL
-        if (pods := tuple(pod for one in problems.values() for pod in one.get(flag, ())))
+    by_node = _pods_by_node(nodes, inventory)
+    needed = needed_flags(
+        pod for pods in by_node.values() for pod in pods if not _absent_daemon_set(pod, inventory)
     )
     if flags is None:
-        return KubectlDrain(tuple(problems), needed)
+        return KubectlDrain(tuple(by_node), needed)
     given = frozenset(flags)
     refused = tuple(
         RefusedDrain(node, causes)
-        for node, found in problems.items()
-        if (causes := tuple(_causes(found, given)))
+        for node, pods in by_node.items()
+        if (causes := tuple(_causes(_pods_by_problem(pods, inventory), given)))
     )
-    return KubectlDrain(tuple(problems), needed, refused)
+    return KubectlDrain(tuple(by_node), needed, refused)
 
 
-def _problems_by_node(
-    nodes: Iterable[str], inventory: Inventory
-) -> dict[str, dict[str, list[str]]]:
-    """Return, for each of `nodes`, the pods by the problem that kubectl has with them.
-
-    A problem is the flag that is needed, or the error about a DaemonSet that is not found.
-    """
-    by_node: dict[str, list[Pod]] = {node: [] for node in nodes}
-    for manifest in inventory.of_kind(POD):
-        pod = manifest.pod
-        if pod.spec.node_name in by_node:
-            by_node[pod.spec.node_name].append(pod)
-    found: dict[str, dict[str, list[str]]] = {}
-    for node, pods in by_node.items():
-        problems: dict[str, list[str]] = {}
-        for pod in sorted(pods, key=lambda pod: pod.key):
-            for problem in _problems(pod, inventory):
-                problems.setdefault(problem, []).append(pod.key)
-        found[node] = problems
-    return found
-
-
-def _problems(pod: Pod, inventory: Inventory) -> Iterator[str]:
-    """Yield the flags that kubectl needs for `pod`, or its error about an absent DaemonSet."""
-    absent = "" if is_terminal(pod) else _absent_daemon_set(pod, inventory)
-    yield from [absent] if absent else flags_for(pod)
-
-
-def flags_for(pod: Pod) -> Iterator[str]:
-    """Yield the flags of `kubectl drain` that `pod` makes necessary, if its DaemonSet exists.
+def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:
+    """Return the flags that a drain of `pods` needs, if all of their DaemonSets exist.
 
     A pod with an emptyDir and without a controller needs two; kubectl reports only the first
     problem of a pod, so it names the second flag after the first is given.
     """
+    by_flag: dict[str, list[str]] = {flag: [] for flag in _FATAL}
+    for pod in pods:
+        for flag in _flags_for(pod):
+            by_flag[flag].append(pod.key)
+    return tuple(DrainFlag(flag, tuple(keys)) for flag, keys in by_flag.items() if keys)
+
+
+def _flags_for(pod: Pod) -> Iterator[str]:
     if is_terminal(pod):
         return
     if is_daemon_pod(pod):
@@ -143,12 +121,34 @@ def flags_for(pod: Pod) -> Iterator[str]:
         yield FORCE
 
 
+def _pods_by_node(nodes: Iterable[str], inventory: Inventory) -> dict[str, list[Pod]]:
+    by_node: dict[str, list[Pod]] = {node: [] for node in nodes}
+    for manifest in inventory.of_kind(POD):
+        pod = manifest.pod
+        if pod.spec.node_name in by_node:
+            by_node[pod.spec.node_name].append(pod)
+    return {node: sorted(pods, key=lambda pod: pod.key) for node, pods in by_node.items()}
+
+
+def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, list[str]]:
+    """Return pods by the problem that kubectl has with them.
+
+    A problem is the flag that is needed, or the error about a DaemonSet that is not found.
+    """
+    problems: dict[str, list[str]] = {}
+    for pod in pods:
+        absent = _absent_daemon_set(pod, inventory)
+        for problem in [absent] if absent else _flags_for(pod):
+            problems.setdefault(problem, []).append(pod.key)
+    return problems
+
+
 def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
-    """Return kubectl's error for a pod whose DaemonSet does not exist; "" if it exists.
+    """Return kubectl's error for an unfinished pod whose DaemonSet does not exist; "" if it exists.
 
     Without DaemonSets in the dump, this is unknown, and the result is "".
     """
-    owner = controller_of(pod.metadata)
+    owner = None if is_terminal(pod) else controller_of(pod.metadata)
     if owner is None or owner.kind != DAEMON_SET.kind or not inventory.of_kind(DAEMON_SET):
         return ""
     if inventory.get(DAEMON_SET, pod.metadata.namespace, owner.name) is not None:

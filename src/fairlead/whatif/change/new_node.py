@@ -11,13 +11,14 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import CSI_NODE, NODE
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.node_template import HOSTNAME, node_template
+from fairlead.whatif.snapshot.node_pool import node_template
 
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000

@@ -12,8 +12,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Final
 
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.nodelifecycle.profile import BETA_REGION, BETA_ZONE, REGION, ZONE
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.snapshot.inventory import Inventory

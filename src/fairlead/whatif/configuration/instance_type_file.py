@@ -23,16 +23,9 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.api.objects import ResourceList
 from fairlead.api.quantity import QuantityError
+from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
-from fairlead.engine.autoscaling.karpenter.labels import (
-    ARCH,
-    CAPACITY_TYPE,
-    INSTANCE_TYPE,
-    ON_DEMAND,
-    OS,
-    SPOT,
-    ZONE,
-)
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts

@@ -14,6 +14,7 @@ from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, ResourceList
 from fairlead.api.timestamp import parse_duration
+from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import (
     NEVER,
@@ -22,13 +23,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodePool,
 )
 from fairlead.engine.autoscaling.karpenter.config import PROVISION_TIME, KarpenterConfig
-from fairlead.engine.autoscaling.karpenter.labels import (
-    ARCH,
-    CAPACITY_TYPE,
-    INSTANCE_TYPE,
-    ON_DEMAND,
-    ZONE,
-)
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.whatif.configuration.autoscaler import KarpenterInput
 from fairlead.whatif.configuration.instance_type_file import (

@@ -15,6 +15,7 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
@@ -33,13 +34,12 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_template import node_template
+from fairlead.whatif.snapshot.node_pool import node_template
 
-_ZONE: Final = "topology.kubernetes.io/zone"
 # The provider that labels nodes, the label, and the label that divides a group further.
 _GROUP_LABELS: Final = (
     ("EKS", "eks.amazonaws.com/nodegroup", ""),
-    ("GKE", "cloud.google.com/gke-nodepool", _ZONE),
+    ("GKE", "cloud.google.com/gke-nodepool", ZONE),
     ("AKS", "kubernetes.azure.com/agentpool", ""),
     ("kops", "kops.k8s.io/instancegroup", ""),
     ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),

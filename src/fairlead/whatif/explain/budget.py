@@ -9,34 +9,34 @@ from typing import Final
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.planner.node_drain.budget_room import BudgetLimit
+from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
     counted,
     listed,
 )
-from fairlead.whatif.planner.budget_room import BudgetLimit
-from fairlead.whatif.planner.drain import DrainPlanner
 
 _WORKLOAD_COLUMNS: Final = (
-    PlanColumn("workload", "workload", NAME),
-    PlanColumn("pods", "pods", NUMBER),
-    PlanColumn("ready", "ready", NUMBER),
-    PlanColumn("nodes", "nodes", NUMBER),
+    ResultColumn("workload", "workload", NAME),
+    ResultColumn("pods", "pods", NUMBER),
+    ResultColumn("ready", "ready", NUMBER),
+    ResultColumn("nodes", "nodes", NUMBER),
 )
-_UNREADY_COLUMNS: Final = (PlanColumn("pod", "pod", NAME), PlanColumn("node", "node", NAME))
+_UNREADY_COLUMNS: Final = (ResultColumn("pod", "pod", NAME), ResultColumn("node", "node", NAME))
 _NODE_COLUMNS: Final = (
-    PlanColumn("node", "node", NAME),
-    PlanColumn("pods", "pods", NUMBER),
-    PlanColumn("drain", "a drain of it"),
+    ResultColumn("node", "node", NAME),
+    ResultColumn("pods", "pods", NUMBER),
+    ResultColumn("drain", "a drain of it"),
 )
-_EDIT_COLUMNS: Final = (PlanColumn("edit", "what would help"),)
+_EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
 
 
-def explain_budget(planner: DrainPlanner, key: str, source: str) -> PlanAnswer:
+def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswer:
     """Return the explanation of the budget `key` (`namespace/name`) of the snapshot `source`."""
     limit = next(one for one in planner.budgets.limits() if one.key == key)
     pods = [
@@ -52,20 +52,20 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> PlanAnswer:
     edits = dict.fromkeys(
         one.edit for found in blocked.values() for one in found if f"pdb/{key}" == one.owner
     )
-    return PlanAnswer(
+    return TabularAnswer(
         kind="BudgetExplanation",
         source=source,
         verdict=_verdict(limit, len(pods)),
         findings=tuple(_findings(planner, limit, pods)),
         tables=(
-            PlanTable("edits", "changes that would help", _EDIT_COLUMNS,
+            ResultTable("edits", "changes that would help", _EDIT_COLUMNS,
                       [{"edit": edit} for edit in edits if edit], shown=3),
-            PlanTable("workloads", "whose pods it selects", _WORKLOAD_COLUMNS,
+            ResultTable("workloads", "whose pods it selects", _WORKLOAD_COLUMNS,
                       _workload_rows(planner, pods)),
-            PlanTable("unready", "pods that are not ready", _UNREADY_COLUMNS, [
+            ResultTable("unready", "pods that are not ready", _UNREADY_COLUMNS, [
                 {"pod": pod.key, "node": planner.model.cluster.node_of(pod)} for pod in unready
             ]),
-            PlanTable("nodes", "nodes with its pods", _NODE_COLUMNS, [
+            ResultTable("nodes", "nodes with its pods", _NODE_COLUMNS, [
                 {"node": node, "pods": count, "drain": _drain(limit, count, node in refusing)}
                 for node, count in sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
             ]),

@@ -17,37 +17,38 @@ from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.engine.scheduling.cycle import Placement
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
+from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
+from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
     counted,
 )
-from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
-from fairlead.whatif.planner.drain import Blocker, DrainPlanner, PlannedDrain
-from fairlead.whatif.planner.kubectl_drain import flag_findings, needed_flags
-from fairlead.whatif.snapshot.node_template import is_lasting_taint
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 _POD_COLUMNS: Final = (
-    PlanColumn("pod", "pod", NAME),
-    PlanColumn("priority", "priority", NUMBER, rank=2),
-    PlanColumn("cpu", "cpu", rank=1),
-    PlanColumn("memory", "memory", rank=1),
-    PlanColumn("leaves", "could it leave?"),
+    ResultColumn("pod", "pod", NAME),
+    ResultColumn("priority", "priority", NUMBER, rank=2),
+    ResultColumn("cpu", "cpu", rank=1),
+    ResultColumn("memory", "memory", rank=1),
+    ResultColumn("leaves", "could it leave?"),
 )
 _BLOCKER_COLUMNS: Final = (
-    PlanColumn("pod", "pod", NAME),
-    PlanColumn("owner", "who decides", NAME, rank=1),
-    PlanColumn("why", "why"),
+    ResultColumn("pod", "pod", NAME),
+    ResultColumn("owner", "who decides", NAME, rank=1),
+    ResultColumn("why", "why"),
 )
-_EDIT_COLUMNS: Final = (PlanColumn("edit", "what would help"),)
+_EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
 
 
-def explain_node(planner: DrainPlanner, name: str, source: str) -> PlanAnswer:
+def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer:
     """Return the explanation of the node `name`; `source` is the snapshot.
 
     The model is unchanged.
@@ -72,17 +73,21 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> PlanAnswer:
         for requested in [pod_requests(pod.pod, existing=True)]
     ]
     edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
-    return PlanAnswer(
+    return TabularAnswer(
         kind="NodeExplanation",
         source=source,
         verdict=_verdict(name, emptied, refused),
-        findings=(*_state(info.node), _usage(info.node, pods), *flag_findings(needed_flags(pods))),
+        findings=(
+            *_state(info.node),
+            _usage(info.node, pods),
+            *flag_findings(needed_flags(pod.pod for pod in pods)),
+        ),
         tables=(
-            PlanTable("blockers", f"what blocks a drain of {name}", _BLOCKER_COLUMNS,
+            ResultTable("blockers", f"what blocks a drain of {name}", _BLOCKER_COLUMNS,
                       [_blocker_row(one) for one in blockers]),
-            PlanTable("edits", "changes that would help", _EDIT_COLUMNS,
+            ResultTable("edits", "changes that would help", _EDIT_COLUMNS,
                       [{"edit": edit} for edit in edits], shown=3),
-            PlanTable("pods", f"pods on {name}", _POD_COLUMNS, rows, shown=25),
+            ResultTable("pods", f"pods on {name}", _POD_COLUMNS, rows, shown=25),
         ),
         facts={"node": name, "can_be_drained": not blockers},
     )  # fmt: skip

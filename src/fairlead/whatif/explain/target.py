@@ -27,12 +27,12 @@ from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
-from fairlead.whatif.planner.answer import PlanAnswer
-from fairlead.whatif.planner.budget_room import BudgetRoom
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.drain import DrainPlanner
 from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
-from fairlead.whatif.planner.note import plan_notes
+from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
+from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -45,7 +45,7 @@ _EXPLAINED: Final = (POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET)
 
 def explain_object(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, release: ReleaseChoice
-) -> PlanAnswer | None:
+) -> TabularAnswer | None:
     """Return the explanation of the workload, node or budget `target`.
 
     Returns None for a pod or a pod group, which are explained as decisions of a scheduler. Raises

@@ -8,9 +8,9 @@ from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.core.instant import to_seconds
-from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.scheduling.cycle import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
@@ -18,18 +18,18 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.planner.cluster_model import Refusal
+from fairlead.whatif.planner.new_pod import new_pods_of
+from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
     counted,
     listed,
 )
-from fairlead.whatif.planner.cluster_model import Refusal
-from fairlead.whatif.planner.drain import DrainPlanner
-from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -37,31 +37,33 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _PENDING_COLUMNS: Final = (
-    PlanColumn("pods", "pods", NUMBER),
-    PlanColumn("pod", "pending", NAME),
-    PlanColumn("why", "why"),
+    ResultColumn("pods", "pods", NUMBER),
+    ResultColumn("pod", "pending", NAME),
+    ResultColumn("why", "why"),
 )
 _ZONE_COLUMNS: Final = (
-    PlanColumn("zone", "zone", NAME),
-    PlanColumn("nodes", "nodes with pods", NUMBER),
-    PlanColumn("pods", "pods", NUMBER),
-    PlanColumn("ready", "ready", NUMBER),
+    ResultColumn("zone", "zone", NAME),
+    ResultColumn("nodes", "nodes with pods", NUMBER),
+    ResultColumn("pods", "pods", NUMBER),
+    ResultColumn("ready", "ready", NUMBER),
 )
 _BUDGET_COLUMNS: Final = (
-    PlanColumn("budget", "budget", NAME),
-    PlanColumn("rule", "rule"),
-    PlanColumn("ready", "ready", NUMBER),
-    PlanColumn("needed", "needed", NUMBER),
-    PlanColumn("allowed", "evictions allowed", NUMBER),
+    ResultColumn("budget", "budget", NAME),
+    ResultColumn("rule", "rule"),
+    ResultColumn("ready", "ready", NUMBER),
+    ResultColumn("needed", "needed", NUMBER),
+    ResultColumn("allowed", "evictions allowed", NUMBER),
 )
 _REFUSAL_COLUMNS: Final = (
-    PlanColumn("nodes", "nodes", NUMBER),
-    PlanColumn("plugin", "refused by"),
-    PlanColumn("reason", "because"),
+    ResultColumn("nodes", "nodes", NUMBER),
+    ResultColumn("plugin", "refused by"),
+    ResultColumn("reason", "because"),
 )
 
 
-def explain_workload(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> PlanAnswer:
+def explain_workload(
+    planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
+) -> TabularAnswer:
     """Return the explanation of `workload`, an object of `snapshot` that has pods."""
     model = planner.model
     ref = _ref_of(workload)
@@ -72,18 +74,19 @@ def explain_workload(planner: DrainPlanner, snapshot: Snapshot, workload: Manife
     wanted = wanted_pods(model.store, (pod.pod for pod in pods), [ref])[ref]
     target, message, refusals = _one_more(planner, snapshot, workload)
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
-    return PlanAnswer(
+    return TabularAnswer(
         kind="WorkloadExplanation",
         source=snapshot.source,
         verdict=_verdict(ref, wanted, ready, pods, pending),
         findings=tuple(_findings(snapshot, ref, pods, target, message)),
         tables=(
-            PlanTable("pending", "pending pods", _PENDING_COLUMNS, _pending_rows(planner, pending)),
-            PlanTable("refusals", "nodes that refuse one more pod", _REFUSAL_COLUMNS, [
+            ResultTable("pending", "pending pods", _PENDING_COLUMNS,
+                        _pending_rows(planner, pending)),
+            ResultTable("refusals", "nodes that refuse one more pod", _REFUSAL_COLUMNS, [
                 {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason} for one in refusals
             ]),
-            PlanTable("zones", "where its pods are", _ZONE_COLUMNS, _zone_rows(planner, placed)),
-            PlanTable("budgets", "its disruption budgets", _BUDGET_COLUMNS, [
+            ResultTable("zones", "where its pods are", _ZONE_COLUMNS, _zone_rows(planner, placed)),
+            ResultTable("budgets", "its disruption budgets", _BUDGET_COLUMNS, [
                 {"budget": one.key, "rule": one.rule, "ready": one.healthy, "needed": one.desired,
                  "allowed": one.now}
                 for one in limits.values()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.timestamp import parse_duration
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, seconds
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
+from fairlead.engine.core.instant import DurationNs, seconds
 
 LONGEST_NS: Final = 10 * 365 * 24 * 3600 * NANOSECONDS_PER_SECOND
 

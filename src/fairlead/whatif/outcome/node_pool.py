@@ -12,17 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, RunOutcome
+from fairlead.whatif.snapshot.node_pool import pool_label
 
 ALL_NODES: Final = "all nodes"
 NO_POOL: Final = "no pool"
-POOL_LABELS: Final = (
-    "karpenter.sh/nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "cloud.google.com/gke-nodepool",
-    "kubernetes.azure.com/agentpool",
-    "agentpool",
-)
-"""The labels of Karpenter, EKS, GKE and AKS (and AKS before 2021), in order of precedence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +46,12 @@ class NodePoolOutcome:
         )
 
 
-def pool_label(nodes: Iterable[NodeEnd]) -> str:
-    """Return the first of POOL_LABELS that one of `nodes` has; "" if none has one."""
-    present = {label for node in nodes for label in POOL_LABELS if label in node.labels}
-    return next((label for label in POOL_LABELS if label in present), "")
-
-
 def node_pools(without: RunOutcome, changed: RunOutcome, label: str = "") -> list[NodePoolOutcome]:
     """Return the pools, sorted by name.
 
     Nodes with equal `label` ("": a recognised one) form a pool.
     """
-    label = label or pool_label((*changed.nodes, *without.nodes))
+    label = label or pool_label(node.labels for node in (*changed.nodes, *without.nodes))
     after, before = _by_pool(changed.nodes, label), _by_pool(without.nodes, label)
     return [
         NodePoolOutcome(

@@ -20,28 +20,34 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.planner.answer import (
-    NAME,
-    NUMBER,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
-    counted,
-)
-from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules
 from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
-from fairlead.whatif.planner.drain import BlockCause, Blocker, DrainPlanner, PlannedDrain
-from fairlead.whatif.planner.drain_plan import (
+from fairlead.whatif.planner.node.node_bound import NodeBound, fewest_nodes
+from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
     moves_table,
     pace_table,
     plan_drains,
 )
-from fairlead.whatif.planner.drain_run import pace_seconds
-from fairlead.whatif.planner.node_bound import NodeBound, fewest_nodes
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    BlockCause,
+    Blocker,
+    DrainPlanner,
+    PlannedDrain,
+)
+from fairlead.whatif.planner.node_drain.drain_run import pace_seconds
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+    counted,
+)
 from fairlead.whatif.run.progress import Progress
 
 HOURS_PER_MONTH: Final = 730
@@ -183,7 +189,7 @@ def _choose(
 
 def consolidate_answer(
     found: ConsolidationPlan, model: ClusterModel, source: str, notes: tuple[str, ...]
-) -> PlanAnswer:
+) -> TabularAnswer:
     """The answer of `fairlead consolidate`."""
     best = found.plan.best
     facts: Json = {
@@ -209,7 +215,7 @@ def consolidate_answer(
         pace_table(found.plan.runs),
         moves_table(moves),
     )
-    return PlanAnswer(
+    return TabularAnswer(
         "Consolidation", source, _verdict(found), tuple(_findings(found)), tables, facts, notes
     )
 
@@ -251,7 +257,7 @@ def _limit(found: ConsolidationPlan) -> str:
     return f"At most {most} could go: the pods of {binds} exclude each other on a node."
 
 
-def _causes(found: ConsolidationPlan) -> PlanTable:
+def _causes(found: ConsolidationPlan) -> ResultTable:
     by_cause: dict[BlockCause, set[str]] = {}
     only: dict[str, set[BlockCause]] = {}
     for one in found.blockers:
@@ -266,29 +272,29 @@ def _causes(found: ConsolidationPlan) -> PlanTable:
         for cause, nodes in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
     columns = (
-        PlanColumn("nodes", "nodes", NUMBER),
-        PlanColumn("alone", "by it alone", NUMBER),
-        PlanColumn("cause", "cause"),
+        ResultColumn("nodes", "nodes", NUMBER),
+        ResultColumn("alone", "by it alone", NUMBER),
+        ResultColumn("cause", "cause"),
     )
-    return PlanTable("causes", "what keeps nodes", columns, rows)
+    return ResultTable("causes", "what keeps nodes", columns, rows)
 
 
-def _going(found: ConsolidationPlan, model: ClusterModel) -> PlanTable:
+def _going(found: ConsolidationPlan, model: ClusterModel) -> ResultTable:
     rows = [
         {
             "step": number,
             "node": drain.node,
-            "type": model.node(drain.node).labels.get("node.kubernetes.io/instance-type", ""),
+            "type": model.node(drain.node).labels.get(INSTANCE_TYPE, ""),
             "price": found.prices.get(drain.node),
             "pods": len(drain.moves) + len(drain.lost),
         }
         for number, drain in enumerate(found.plan.drains, 1)
     ]
     columns = (
-        PlanColumn("step", "step", NUMBER),
-        PlanColumn("node", "node", NAME),
-        PlanColumn("type", "type", NAME, 1),
-        PlanColumn("price", "per hour", NUMBER),
-        PlanColumn("pods", "pods to move", NUMBER),
+        ResultColumn("step", "step", NUMBER),
+        ResultColumn("node", "node", NAME),
+        ResultColumn("type", "type", NAME, 1),
+        ResultColumn("price", "per hour", NUMBER),
+        ResultColumn("pods", "pods to move", NUMBER),
     )
-    return PlanTable("going", "nodes that can go", columns, rows, 8)
+    return ResultTable("going", "nodes that can go", columns, rows, 8)

@@ -17,21 +17,22 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodStatus
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.scheduling.cycle import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
+from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
     WORDS,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
     counted,
 )
-from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
-from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.run.experiment_run import FORBIDDEN
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.api_refusal import refusal_of
@@ -161,7 +162,7 @@ def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
 
 def fit_answer(
     result: FitResult, source: NewPods, model: ClusterModel, name: str, notes: tuple[str, ...]
-) -> PlanAnswer:
+) -> TabularAnswer:
     """Return the answer about `result`; `name` is the snapshot's."""
     findings = []
     if result.refused_by == "admission":
@@ -180,7 +181,7 @@ def fit_answer(
         "waiting_placed_first": result.waiting,
         "waiting_without_node": result.stuck,
     }
-    return PlanAnswer(
+    return TabularAnswer(
         "Fit",
         name,
         _verdict(result, source),
@@ -207,38 +208,38 @@ def _waiting(result: FitResult) -> str:
     return f"{text}; {result.stuck:,} found none" if result.stuck else text
 
 
-def _stops(result: FitResult, model: ClusterModel) -> PlanTable:
+def _stops(result: FitResult, model: ClusterModel) -> ResultTable:
     rows = [
         {"plugin": one.plugin, "reason": one.reason, "nodes": one.nodes} for one in result.refusals
     ]
     columns = (
-        PlanColumn("nodes", "nodes", NUMBER),
-        PlanColumn("plugin", "refused by", NAME),
-        PlanColumn("reason", "because", WORDS),
+        ResultColumn("nodes", "nodes", NUMBER),
+        ResultColumn("plugin", "refused by", NAME),
+        ResultColumn("reason", "because", WORDS),
     )
     title = f"why the next one fits none of {model.table.count:,} nodes"
-    return PlanTable("refusals", title, columns, rows)
+    return ResultTable("refusals", title, columns, rows)
 
 
-def _places(result: FitResult, model: ClusterModel) -> PlanTable:
+def _places(result: FitResult, model: ClusterModel) -> ResultTable:
     rows = [
         {"node": name, "zone": zone_of(model, name), "pods": count}
         for name, count in sorted(result.by_node.items(), key=lambda item: (-item[1], item[0]))
     ]
     columns = (
-        PlanColumn("node", "node", NAME),
-        PlanColumn("zone", "zone", NAME, 1),
-        PlanColumn("pods", "new pods", NUMBER),
+        ResultColumn("node", "node", NAME),
+        ResultColumn("zone", "zone", NAME, 1),
+        ResultColumn("pods", "new pods", NUMBER),
     )
-    return PlanTable("nodes", "where they go", columns, rows)
+    return ResultTable("nodes", "where they go", columns, rows)
 
 
 def zone_of(model: ClusterModel, node: str) -> str:
     """Return the zone of a node by its label, "" if it has none."""
-    return model.node(node).labels.get("topology.kubernetes.io/zone", "")
+    return model.node(node).labels.get(ZONE, "")
 
 
-def _victims(result: FitResult) -> PlanTable:
+def _victims(result: FitResult) -> ResultTable:
     rows = [{"pod": pod.key, "priority": pod.priority} for pod in result.victims]
-    columns = (PlanColumn("pod", "pod", NAME), PlanColumn("priority", "priority", NUMBER))
-    return PlanTable("victims", "evicted by preemption", columns, rows)
+    columns = (ResultColumn("pod", "pod", NAME), ResultColumn("priority", "priority", NUMBER))
+    return ResultTable("victims", "evicted by preemption", columns, rows)

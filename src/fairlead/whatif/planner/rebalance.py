@@ -31,17 +31,17 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.planner.cluster_model import is_leaving
+from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
     counted,
 )
-from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules
-from fairlead.whatif.planner.cluster_model import is_leaving
-from fairlead.whatif.planner.drain import DrainPlanner, PodMove
 from fairlead.whatif.run.progress import Progress
 
 MOVES_MAX: Final = 10_000
@@ -225,7 +225,7 @@ def _could_hold(info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
 # --- the answer -------------------------------------------------------------------------------
 
 
-def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -> PlanAnswer:
+def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
     """The answer of `fairlead rebalance`."""
     rows = [
         {
@@ -241,16 +241,16 @@ def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -
         for number, one in enumerate(plan.moves, 1)
     ]
     columns = (
-        PlanColumn("step", "step", NUMBER, 1),
-        PlanColumn("pod", "pod", NAME),
-        PlanColumn("from", "from", NAME),
-        PlanColumn("to", "to", NAME),
-        PlanColumn("points", "gain", NUMBER),
-        PlanColumn("places", "makes room for", NAME),
+        ResultColumn("step", "step", NUMBER, 1),
+        ResultColumn("pod", "pod", NAME),
+        ResultColumn("from", "from", NAME),
+        ResultColumn("to", "to", NAME),
+        ResultColumn("points", "gain", NUMBER),
+        ResultColumn("places", "makes room for", NAME),
     )
     facts: Json = {"before": _balance_json(plan.before), "after": _balance_json(plan.after)}
-    table = PlanTable("moves", "moves, one at a time", columns, rows, 12)
-    return PlanAnswer(
+    table = ResultTable("moves", "moves, one at a time", columns, rows, 12)
+    return TabularAnswer(
         "Rebalance", source, _verdict(plan), tuple(_findings(plan)), (table,), facts, notes
     )
 

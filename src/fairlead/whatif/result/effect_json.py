@@ -10,12 +10,13 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.certainty import CertaintyRow
 from fairlead.whatif.outcome.fail_on import ConditionResult
-from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools, pool_label
+from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.verdict import Verdict
 from fairlead.whatif.outcome.workload import WorkloadReadiness
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.run.allocation import PODS
+from fairlead.whatif.snapshot.node_pool import pool_label
 
 
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
@@ -30,7 +31,7 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         ],
         "workloads": [_workload(one) for one in effect.workloads],
         "untouched_workloads": total - len(effect.workloads),
-        "group_by": group_by or pool_label(effect.changed.nodes),
+        "group_by": group_by or pool_label(node.labels for node in effect.changed.nodes),
         "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, group_by)],
         "budgets": [_budget(one) for one in effect.budgets],
         "certainty": [_certainty(one) for one in answer.certainty],

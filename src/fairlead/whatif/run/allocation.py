@@ -9,9 +9,9 @@ from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, NodeDeparture
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
-from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, INSTANCE_TYPE
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.configuration.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome, NodeTransition

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.profile import REGION, ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import (

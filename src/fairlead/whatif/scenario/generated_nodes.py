@@ -12,13 +12,12 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.api.objects import QuantityText
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm
 
 NODES_MAX: Final = 200_000
-ZONE_LABEL: Final = "topology.kubernetes.io/zone"
-HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 PODS_PER_NODE: Final = 110  # the kubelet's --max-pods default
 _ALLOCATABLE: Final[dict[str, QuantityText]] = {"cpu": "4", "memory": "32Gi"}
 
@@ -90,7 +89,7 @@ def node_object(
     }
     metadata = {
         "name": name,
-        "labels": {HOSTNAME_LABEL: name, **labels},
+        "labels": {HOSTNAME: name, **labels},
         "creationTimestamp": format_timestamp(start),
     }
     status = {"allocatable": allocatable, "capacity": allocatable, "conditions": [ready]}
@@ -112,7 +111,7 @@ def _groups(generated: GeneratedNodes) -> Iterator[GeneratedNodeGroup]:
 def _node_of_group(
     name: str, zone: str, generated: GeneratedNodes, group: GeneratedNodeGroup, start: Instant
 ) -> Json:
-    labels = {**({ZONE_LABEL: zone} if zone else {}), **generated.labels, **group.labels}
+    labels = {**({ZONE: zone} if zone else {}), **generated.labels, **group.labels}
     allocatable = {
         **_ALLOCATABLE,
         "pods": str(PODS_PER_NODE),

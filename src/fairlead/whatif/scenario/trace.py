@@ -31,6 +31,7 @@ from typing import Any, Final, Literal
 
 from fairlead.api.json import Json
 from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.kubelet.usage import USAGE
 from fairlead.whatif.input.document import decode_text, read_bytes
@@ -38,7 +39,7 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.input.strict_form import StrictForm
-from fairlead.whatif.scenario.generated_nodes import PODS_PER_NODE, ZONE_LABEL, node_object
+from fairlead.whatif.scenario.generated_nodes import PODS_PER_NODE, node_object
 from fairlead.whatif.scenario.trace_jobs import PodSource, TraceJobs, job_arrivals, queue_objects
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE
 
@@ -219,7 +220,7 @@ def _nodes(table: _Table, trace: Trace, start: Instant) -> Iterator[Json]:
         }
         if gpus := _amount(table, line, row, "gpu"):
             allocatable[GPU_RESOURCE] = str(gpus * MILLI_PER_GPU)
-        labels = {ZONE_LABEL: trace.zones[number % len(trace.zones)]} if trace.zones else {}
+        labels = {ZONE: trace.zones[number % len(trace.zones)]} if trace.zones else {}
         if row["model"]:
             labels[GPU_MODEL_LABEL] = row["model"]
         name = row.get("sn") or f"openb-node-{number:04}"

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Final
 
 import msgspec
 from msgspec import Raw
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.kind import Kind
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import ConnectionConfigError, RequestError
@@ -25,7 +25,6 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES, LiveResource
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, snapshot_annotations
 
-_NS_PER_S: Final = 1_000_000_000
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
@@ -128,6 +127,6 @@ def _hint(refusal: RequestError) -> str:
 def _instant(date: str) -> Instant:
     """Return the time of an HTTP Date header."""
     try:
-        return round(parsedate_to_datetime(date).timestamp()) * _NS_PER_S
+        return round(parsedate_to_datetime(date).timestamp()) * NANOSECONDS_PER_SECOND
     except ValueError:
         return DEFAULT_START

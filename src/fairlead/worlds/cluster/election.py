@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.leader_election import LeaderElection, WriteLease
 from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
@@ -14,7 +15,6 @@ from fairlead.engine.core.instant import Instant
 LEASES: Final = ApiResource("coordination.k8s.io/v1", "Lease", "leases", is_namespaced=True)
 RELEASE_SECONDS_MAX: Final = 3.0
 _NOT_FOUND: Final = 404
-_NS_PER_S: Final = 1_000_000_000
 
 
 class Election:
@@ -55,7 +55,7 @@ class Election:
         due = self.state.next_attempt()
         deadline = self.state.deadline()
         due = due if deadline is None else min(due, deadline)
-        return (due - self._clock()) / _NS_PER_S
+        return (due - self._clock()) / NANOSECONDS_PER_SECOND
 
     async def _attempt(self) -> None:
         state, clock = self.state, self._clock
@@ -82,6 +82,6 @@ class Election:
     def _seconds_max(self) -> float:
         """Return the time an attempt may take: a leader's, until its leadership would end."""
         deadline = self.state.deadline()
-        left = None if deadline is None else (deadline - self._clock()) / _NS_PER_S
-        period = self.state.config.renew_deadline / 2 / _NS_PER_S
+        left = None if deadline is None else (deadline - self._clock()) / NANOSECONDS_PER_SECOND
+        period = self.state.config.renew_deadline / 2 / NANOSECONDS_PER_SECOND
         return max(0.01, period if left is None else min(period, left))

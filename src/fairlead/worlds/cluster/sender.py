@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.objects import Node, Pod
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.client.request_queue import RequestLimits, RequestQueue
 from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
 from fairlead.client.retry_backoff import Jitter
@@ -37,7 +38,6 @@ REQUEST_SECONDS_MAX: Final = 30.0
 EVENTS_MAX: Final = 1_000  # upstream: tools/record: maxQueuedEvents
 EVENT_TRIES_MAX: Final = 3
 _URGENT, _PATCHES, _EVENTS = range(3)
-_NS_PER_S: Final = 1_000_000_000
 _TOO_LARGE: Final = 413
 
 
@@ -129,7 +129,7 @@ class Sender:
             self._start(self._perform(item, target))
         due = self._queue.next_due()
         if due is not None:
-            wait = max(0, due - now) / _NS_PER_S
+            wait = max(0, due - now) / NANOSECONDS_PER_SECOND
             self._timer = asyncio.get_running_loop().call_later(wait, self._pump)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

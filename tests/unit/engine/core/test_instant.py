@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, floor_second, seconds, to_seconds
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.core.instant import floor_second, seconds, to_seconds
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.planner.budget_room import BudgetRoom
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.drain import DrainPlanner
+from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
+from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.run.experiment import Experiment
 
 READY = [{"type": "Ready", "status": "True"}]

@@ -8,10 +8,10 @@ from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.consolidate import consolidate, consolidate_answer
-from fairlead.whatif.planner.drain import BlockCause
-from fairlead.whatif.planner.drain_plan import run_plan
+from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
+from fairlead.whatif.planner.node_drain.drain_plan import run_plan
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.run.progress import NoProgress
 
 NODES = ("a", "b", "c")

@@ -8,7 +8,7 @@ from tests.unit.whatif.planner.conftest import budget, deployment
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.planner.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules
 from fairlead.whatif.planner.rebalance import Rebalancer, rebalance_answer
 from fairlead.whatif.run.progress import NoProgress
 

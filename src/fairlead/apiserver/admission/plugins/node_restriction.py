@@ -8,6 +8,17 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.well_known_label import (
+    ARCH,
+    BETA_INSTANCE_TYPE,
+    BETA_REGION,
+    BETA_ZONE,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    OS,
+    REGION,
+    ZONE,
+)
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.plugins.service_account import MIRROR
 from fairlead.apiserver.auth.authorization.node_authorizer import LEASE_NAMESPACE, node_of
@@ -27,17 +38,17 @@ _KUBERNETES_DOMAINS: Final = ("kubernetes.io", "k8s.io")
 _RESTRICTED: Final = "node-restriction.kubernetes.io"
 _KUBELET_LABELS: Final = frozenset(
     (
-        "kubernetes.io/hostname",
-        "kubernetes.io/arch",
-        "kubernetes.io/os",
+        HOSTNAME,
+        ARCH,
+        OS,
         "beta.kubernetes.io/arch",
         "beta.kubernetes.io/os",
-        "beta.kubernetes.io/instance-type",
-        "node.kubernetes.io/instance-type",
-        "failure-domain.beta.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "topology.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
+        BETA_INSTANCE_TYPE,
+        INSTANCE_TYPE,
+        BETA_REGION,
+        BETA_ZONE,
+        REGION,
+        ZONE,
     )
 )
 _KUBELET_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage.storage import Storage
 
-LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+LABELS: Final = (ZONE, REGION)
 
 
 class PodTopologyLabels:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import jwt
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.auth.authentication.token import API_AUDIENCES
 from fairlead.apiserver.auth.service_account_user import (
     SERVICE_ACCOUNT_PREFIX,
@@ -29,7 +30,6 @@ BOUND_OBJECTS: Final = {"node": NODE, "pod": POD, "secret": SECRET}
 _EXTRA: Final = "authentication.kubernetes.io/"
 _BOUND_FIELDS: Final = (("pod", "name"), ("pod", "uid"), ("node", "name"), ("node", "uid"))
 CREDENTIAL: Final = "credential-id"
-_NS_PER_S: Final = 1_000_000_000
 # Tolerated clock skew; upstream: go-jose's jwt.DefaultLeeway
 _LEEWAY_S: Final = 60
 # The library would compare times with the machine's clock, not the cluster's.
@@ -96,7 +96,7 @@ class ServiceAccountTokens:
         return {**bound, "node": {"name": name, **uid}}
 
     def _is_in_validity_period(self, claims: Json) -> bool:
-        now_s = self._clock() / _NS_PER_S
+        now_s = self._clock() / NANOSECONDS_PER_SECOND
         return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
 
     def _is_bound_to_existing(self, bound: Json) -> bool:

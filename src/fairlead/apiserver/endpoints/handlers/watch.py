@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.endpoints.collection.list_page import objects_now
 from fairlead.apiserver.endpoints.collection.watch import Watch, WatchEventEncoder, WatchScope
 from fairlead.apiserver.endpoints.request.options import ListOptions, list_options, unsigned
@@ -32,7 +33,6 @@ from fairlead.apiserver.negotiation.status import failure
 WATCH_TIMEOUT_S: Final = 3_600
 BOOKMARK_LEAD_S: Final = 2.0
 BOOKMARK_EARLIEST_S: Final = 0.6
-_NS_PER_S: Final = 1_000_000_000
 _HALF: Final = 1 << 63
 
 
@@ -100,8 +100,8 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
 def _timeout_s(requested_s: int) -> float:
     """Return how long the watch lasts; negative if it times out before it begins."""
     # upstream: handlers/get.go:ListResource, whose duration in ns overflows 64 bits
-    wrapped = (requested_s * _NS_PER_S + _HALF) % (2 * _HALF) - _HALF
-    return wrapped / _NS_PER_S or WATCH_TIMEOUT_S
+    wrapped = (requested_s * NANOSECONDS_PER_SECOND + _HALF) % (2 * _HALF) - _HALF
+    return wrapped / NANOSECONDS_PER_SECOND or WATCH_TIMEOUT_S
 
 
 def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.timestamp import format_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.auth.authentication.service_account_token import BOUND_OBJECTS, claims_of
@@ -26,7 +26,6 @@ EXPIRATION_S_MIN: Final = 10 * 60
 EXPIRATION_S_MAX: Final = 1 << 32
 NO_TOKENS: Final = "this server does not issue tokens"
 _KIND: Final = Kind("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests")
-_NS_PER_S: Final = 1_000_000_000
 
 
 def token(scope: RequestScope) -> WebhookCalls[Response]:
@@ -43,10 +42,10 @@ def token(scope: RequestScope) -> WebhookCalls[Response]:
     spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
     _require_duration(spec["expirationSeconds"])
-    now_s = scope.now // _NS_PER_S
+    now_s = scope.now // NANOSECONDS_PER_SECOND
     bound = {**spec, "boundObjectRef": _bound(scope, spec["boundObjectRef"] or {})}
     text = identity.issue(claims_of(account, bound, now_s, identity.issuer))
-    expires = format_timestamp((now_s + spec["expirationSeconds"]) * _NS_PER_S)
+    expires = format_timestamp((now_s + spec["expirationSeconds"]) * NANOSECONDS_PER_SECOND)
     names = ("name", "namespace", "uid")
     meta = {name: account["metadata"][name] for name in names}
     meta["creationTimestamp"] = format_timestamp(scope.now)

@@ -15,9 +15,9 @@ from fairlead.cli.commands.explain.group import print_group
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
-from fairlead.cli.output.plan_answer import print_plan
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
 from fairlead.cli.output.result_file import print_bytes
+from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.cli.output.terminal import print_line, print_table, stdout_console
 from fairlead.engine.configuration.release import Release
 from fairlead.engine.core.status import Status
@@ -109,7 +109,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         return _print_pod(explanation, release, output, all_nodes=all_nodes)
     answer = explain_object(snapshot, target, scheduler, request.release)
     if answer is not None:
-        print_plan(answer, output)
+        print_tabular(answer, output)
         return exit_code.SUCCESS
     _print_unreadable(snapshot)
     batch = BatchOptions(*request.batch)

@@ -15,6 +15,7 @@ from typing import BinaryIO, Final
 
 import uvloop
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.cli import exit_code
 from fairlead.cli.commands.run.client_settings import (
     ClientSettings,
@@ -33,7 +34,7 @@ from fairlead.client.rest_client import RestClient
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter

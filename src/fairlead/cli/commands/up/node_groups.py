@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import Instant
@@ -16,9 +17,9 @@ from fairlead.whatif.configuration.autoscaler import (
 )
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.snapshot.manifest import manifests
-from fairlead.whatif.snapshot.node_template import node_template
+from fairlead.whatif.snapshot.node_pool import node_template
 from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.worlds.local.bootstrap.nodes import ZONE, node_manifests
+from fairlead.worlds.local.bootstrap.nodes import node_manifests
 
 LARGEST: Final = 100
 

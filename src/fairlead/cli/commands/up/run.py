@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair, new_client, new_server
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
@@ -37,7 +38,6 @@ from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
-from fairlead.worlds.local.bootstrap.nodes import ZONE
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.control_plane import OBSERVED

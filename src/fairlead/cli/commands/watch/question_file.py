@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError

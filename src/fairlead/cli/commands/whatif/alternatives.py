@@ -12,7 +12,7 @@ from cyclopts import App, CycloptsError
 from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions, ComparisonOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
 from fairlead.cli.options.parameter import Names
-from fairlead.cli.output.plan_answer import print_plan
+from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.comparison import Alternative, compare
@@ -82,7 +82,7 @@ def print_comparison(
         for name, one in (changes or {"": change}).items()
         for answer in [what_if(cluster, one, present, progress=progress)]
     ]
-    print_plan(compare(found, is_choice=bool(changes)), output)
+    print_tabular(compare(found, is_choice=bool(changes)), output)
     return any(not one.answer.difference.is_empty for one in found)
 
 

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.well_known_label import ZONE
 from fairlead.conformance.api.comparison.variable_text import (
     PLACE,
     as_generated,
@@ -201,10 +202,7 @@ class Agreement:
 
 def _is_place(path: str) -> bool:
     """Return whether the field names a node or zone."""
-    return (
-        path.endswith((".zone", "nodeName", "nominatedNodeName", "topology.kubernetes.io/zone"))
-        or ".cells[" in path
-    )
+    return path.endswith((".zone", "nodeName", "nominatedNodeName", ZONE)) or ".cells[" in path
 
 
 def _is_of_list(path: str) -> bool:

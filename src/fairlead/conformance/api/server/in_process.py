@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import refused
 from fairlead.apiserver.error import ApiError
@@ -22,8 +23,7 @@ from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 Message = MutableMapping[str, Any]
 
 _NS_PER_MS: Final = 1_000_000
-_NS_PER_S: Final = 1_000_000_000
-_BETWEEN_NS: Final = 10 * _NS_PER_S
+_BETWEEN_NS: Final = 10 * NANOSECONDS_PER_SECOND
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class InProcess:
 
     def _end_of(self, replayed: ReplayRequest) -> int | None:
         timeout_s = replayed.timeout_s
-        return None if timeout_s is None else self.own.now + int(timeout_s * _NS_PER_S)
+        return None if timeout_s is None else self.own.now + int(timeout_s * NANOSECONDS_PER_SECOND)
 
     def reach(self, at_ms: int) -> None:
         """Advance to the recorded time; watches that reach their timeout end."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import ARCH, HOSTNAME, OS, ZONE
 
 ZONES: Final = {"node-1": "zone-a", "node-2": "zone-b", "node-3": "zone-b"}
 CONTROL_PLANE: Final = {"node-1": {"node-role.kubernetes.io/control-plane": ""}}
@@ -56,10 +57,10 @@ def _labels(name: str) -> Json:
     return {
         "beta.kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": "linux",
-        "topology.kubernetes.io/zone": ZONES[name],
+        ARCH: "amd64",
+        HOSTNAME: name,
+        OS: "linux",
+        ZONE: ZONES[name],
         **CONTROL_PLANE.get(name, {}),
     }
 

@@ -23,6 +23,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
     CREATING,
     Instance,
@@ -255,7 +256,7 @@ class SimulatedProvider:
         labels = {
             **(metadata.get("labels") or {}),
             **group.spec.labels,
-            "kubernetes.io/hostname": name,
+            HOSTNAME: name,
         }
         annotations = {**(metadata.get("annotations") or {}), **group.spec.annotations}
         at = format_timestamp(now)

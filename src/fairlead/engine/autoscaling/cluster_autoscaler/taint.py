@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Taint
 from fairlead.api.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, seconds
+from fairlead.engine.core.instant import Instant, seconds
 
 TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
 DELETION_CANDIDATE: Final = "DeletionCandidateOfClusterAutoscaler"

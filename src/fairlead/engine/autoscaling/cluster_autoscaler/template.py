@@ -19,6 +19,15 @@ from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import DaemonSet, Node, Pod, Toleration
 from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.api.well_known_label import (
+    BETA_INSTANCE_TYPE,
+    BETA_REGION,
+    BETA_ZONE,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    REGION,
+    ZONE,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
     node_readiness,
@@ -26,7 +35,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness 
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import is_daemon_set_pod, is_mirror_pod
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
-from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import HOSTNAME
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
     TO_BE_DELETED,
     TaintConfig,
@@ -39,9 +47,9 @@ _TEMPLATE_LABEL: Final = "cluster-autoscaler.kubernetes.io/template-node"
 _STABLE_FOR: Final = seconds(60)
 _CRITICAL: Final = "system-node-critical"
 _DEPRECATED_LABELS: Final = (
-    ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
-    ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
-    ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"),
+    (ZONE, BETA_ZONE),
+    (REGION, BETA_REGION),
+    (INSTANCE_TYPE, BETA_INSTANCE_TYPE),
 )
 # Tolerations that the DaemonSet controller adds to its pods (pkg/controller/daemon/util).
 _DAEMON_TOLERATIONS: Final = tuple(

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from fairlead.api.codec import as_json
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
@@ -43,13 +44,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.queue import (
     QueuedCommand,
 )
 from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory, KarpenterNodeChange
-from fairlead.engine.autoscaling.karpenter.labels import (
-    CAPACITY_TYPE,
-    DISRUPTED_TAINT,
-    INSTANCE_TYPE,
-    NODE_POOL,
-    ZONE,
-)
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, DISRUPTED_TAINT, NODE_POOL
 from fairlead.engine.autoscaling.karpenter.machines import (
     Machines,
     adopted_claim,

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.well_known_label import (
+    ARCH,
+    BETA_INSTANCE_TYPE,
+    BETA_REGION,
+    BETA_ZONE,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    OS,
+    REGION,
+    ZONE,
+)
+
 GROUP: Final = "karpenter.sh"
 
-ZONE: Final = "topology.kubernetes.io/zone"
-REGION: Final = "topology.kubernetes.io/region"
-INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
-ARCH: Final = "kubernetes.io/arch"
-OS: Final = "kubernetes.io/os"
-HOSTNAME: Final = "kubernetes.io/hostname"
 WINDOWS_BUILD: Final = "node.kubernetes.io/windows-build"
 
 NODE_POOL: Final = "karpenter.sh/nodepool"
@@ -42,11 +48,11 @@ DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
 UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
 
 _ALIASES: Final = {
-    "failure-domain.beta.kubernetes.io/zone": ZONE,
-    "failure-domain.beta.kubernetes.io/region": REGION,
+    BETA_ZONE: ZONE,
+    BETA_REGION: REGION,
     "beta.kubernetes.io/arch": ARCH,
     "beta.kubernetes.io/os": OS,
-    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
+    BETA_INSTANCE_TYPE: INSTANCE_TYPE,
 }
 
 CORE_WELL_KNOWN_LABELS: Final = frozenset(

@@ -17,6 +17,7 @@ from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.apis import (
     INITIALIZED_CONDITION,
     LAUNCHED,
@@ -31,7 +32,6 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     Offering,
 )
 from fairlead.engine.autoscaling.karpenter.labels import (
-    HOSTNAME,
     INITIALIZED,
     NODE_POOL_HASH,
     NODE_POOL_HASH_VERSION,

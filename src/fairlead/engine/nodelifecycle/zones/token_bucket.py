@@ -13,7 +13,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.period import Period
 
 BURST: Final = 1.0

@@ -14,6 +14,7 @@ import msgspec
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
 from fairlead.api.text.field_problem import duplicate, forbidden, invalid, not_supported
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
@@ -26,12 +27,8 @@ _POSITIVE: Final = "not in valid range (0, inf)"
 # Constraints for pods that have none (plugin.go: systemDefaultConstraints). Nodes weigh less than
 # zones, and neither constraint ever rejects a node.
 SYSTEM_CONSTRAINTS: Final = (
-    TopologySpreadConstraint(
-        topology_key="kubernetes.io/hostname", when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3
-    ),
-    TopologySpreadConstraint(
-        topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5
-    ),
+    TopologySpreadConstraint(topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3),
+    TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5),
 )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead.api.objects import Node
 from fairlead.api.selector import selector_matches
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.core.status import SKIP, Status
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
@@ -36,7 +37,7 @@ from fairlead.engine.plugins.pod_topology_spread.filter import (
     SpreadState,
     suppose_spread,
 )
-from fairlead.engine.plugins.pod_topology_spread.score import HOSTNAME, SpreadScoreState
+from fairlead.engine.plugins.pod_topology_spread.score import SpreadScoreState
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import SpreadCounts
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable

@@ -10,16 +10,15 @@ other key (podtopologyspread/scoring.go).
 from __future__ import annotations
 
 from math import log
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.framework.interface import SCORE_MAX, Rows, Scores
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
 from fairlead.engine.state.label_column import ABSENT, Ids
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 

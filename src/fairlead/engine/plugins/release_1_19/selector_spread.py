@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.api.selector import selector_matches
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import SCORE_MAX, Locality, Rows, Scores
 from fairlead.engine.framework.runtime import Handle
@@ -24,8 +25,8 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 # upstream: component-helpers/node/topology/helpers.go: GetZoneKey
-_REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
-_ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGIONS: Final = (BETA_REGION, REGION)
+_ZONES: Final = (BETA_ZONE, ZONE)
 _ZONE_WEIGHT: Final = 2.0 / 3.0
 Floats = npt.NDArray[np.float64]
 

@@ -23,11 +23,8 @@ from fairlead.api.objects import (
     PersistentVolumeSpec,
     Volume,
 )
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
 
-ZONE: Final = "topology.kubernetes.io/zone"
-REGION: Final = "topology.kubernetes.io/region"
-BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
-BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 ZONE_DELIMITER: Final = "__"
 
 _AWS_ID: Final = re.compile(r"aws://[^/]*/+(vol-[^/]*)/*")

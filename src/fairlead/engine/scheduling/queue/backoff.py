@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant, seconds
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 INITIAL_DEFAULT: Final = seconds(1)
 MAXIMUM_DEFAULT: Final = seconds(10)

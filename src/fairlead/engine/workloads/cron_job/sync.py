@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import CronJob, Job
-from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.cron_schedule import (
     Schedule,
@@ -28,7 +28,7 @@ from fairlead.engine.core.cron_schedule import (
     read_schedule,
     read_zone,
 )
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, seconds
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.job.rule import has_condition, is_finished
 from fairlead.engine.workloads.status_writer import StatusWriter

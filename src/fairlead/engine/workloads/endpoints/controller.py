@@ -17,6 +17,7 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component, Issuer
@@ -40,7 +41,6 @@ from fairlead.engine.workloads.endpoints.endpoint_slice import (
 from fairlead.engine.workloads.endpoints.service_endpoint import endpoint_of, is_selecting
 from fairlead.engine.workloads.work_queue import Key, WorkQueue, Write
 
-ZONE: Final = "topology.kubernetes.io/zone"
 WHY_GONE: Final = "its Service is gone"
 
 

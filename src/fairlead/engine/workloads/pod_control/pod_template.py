@@ -21,13 +21,14 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import OwnerReference, Pod, PodSpec, PriorityClass
+from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, Replacement
 from fairlead.engine.workloads.pod_control.rule import DesiredPod
 
 TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
 # The API server copies these from the node to the pod when it is bound (PodTopologyLabels).
-BOUND_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+BOUND_LABELS: Final = (ZONE, REGION)
 # Set by the scheduler, and by admission from the PriorityClass.
 RESOLVED_FIELDS: Final = ("nodeName", "priority", "preemptionPolicy")
 # Fields below spec that the API server sets when they are absent (pkg/apis/core/v1/defaults.go).

@@ -18,6 +18,7 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from fairlead.api.well_known_label import BETA_ZONE, ZONE
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -27,7 +28,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.plugins.volume_binding.pre_bind import BOUND_BY_CONTROLLER
-from fairlead.engine.plugins.volume_lookup.in_tree_volume import BETA_ZONE, IN_TREE_KINDS, ZONE
+from fairlead.engine.plugins.volume_lookup.in_tree_volume import IN_TREE_KINDS
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED, class_name
 from fairlead.engine.state.assumed_volumes import SELECTED_NODE
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import ARCH, HOSTNAME, OS, ZONE
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.engine.core.instant import Instant
 
@@ -20,7 +21,6 @@ CAPACITY: Final = {
     "pods": "110",
 }
 REGION: Final = "local"
-ZONE: Final = "topology.kubernetes.io/zone"
 _WELL: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -52,9 +52,9 @@ def _node(number: int, zone: str, now: Instant) -> Json:
     labels = {
         "beta.kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": "linux",
+        ARCH: "amd64",
+        HOSTNAME: name,
+        OS: "linux",
         "topology.kubernetes.io/region": REGION,
         ZONE: zone,
     }

@@ -26,6 +26,7 @@ from typing import ClassVar, Final
 from fairlead.api.json import Json
 from fairlead.api.objects import Namespace
 from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import CONFIG_MAP, LEASE, Kind
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject
@@ -126,7 +127,7 @@ class ApiServerRecords(ReactiveController):
             "name": self._name,
             "labels": {
                 "apiserver.kubernetes.io/identity": PROGRAM,
-                "kubernetes.io/hostname": self._host,
+                HOSTNAME: self._host,
             },
             "annotations": {"kubernetes.io/peer-advertise-address": self._address},
         }

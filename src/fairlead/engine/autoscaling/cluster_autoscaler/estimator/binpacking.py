@@ -25,13 +25,13 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Final
 
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.cluster_autoscaler.estimator.added_nodes import AddedNodes
 from fairlead.engine.autoscaling.cluster_autoscaler.estimator.pod_order import (
     decreasing,
     fast_path_group,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
-from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import HOSTNAME
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 from fairlead.engine.state.pod_info import PodInfo
 

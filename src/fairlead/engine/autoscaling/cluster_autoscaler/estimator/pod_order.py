@@ -12,7 +12,7 @@ from fractions import Fraction
 from fairlead.api.objects import Node, PodAffinityTerm
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.selector import selector_matches
-from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import HOSTNAME
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 

@@ -10,18 +10,18 @@ from typing import Final
 
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, HOSTNAME, REGION, ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import HOSTNAME
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 from fairlead.engine.state.resource_columns import PODS
 
 _IGNORED_LABELS: Final = frozenset(
     {
         HOSTNAME,
-        "topology.kubernetes.io/zone",
-        "topology.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "failure-domain.beta.kubernetes.io/region",
+        ZONE,
+        REGION,
+        BETA_ZONE,
+        BETA_REGION,
         "beta.kubernetes.io/fluentd-ds-ready",
         "kops.k8s.io/instancegroup",
     }

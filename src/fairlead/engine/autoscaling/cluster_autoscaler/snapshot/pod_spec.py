@@ -5,13 +5,10 @@ upstream: utils/utils.go: PodSpecSemanticallyEqual, utils/pod/pod.go
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from fairlead.api.objects import Pod, PodSpec
-
-HOSTNAME: Final = "kubernetes.io/hostname"
+from fairlead.api.well_known_label import HOSTNAME
 
 
 def same_pods(a: Pod, b: Pod) -> bool:

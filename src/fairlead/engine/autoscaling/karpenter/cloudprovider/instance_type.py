@@ -13,12 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from fairlead.engine.autoscaling.karpenter.labels import (
-    CAPACITY_TYPE,
-    CAPACITY_TYPES,
-    RESERVED,
-    ZONE,
-)
+from fairlead.api.well_known_label import ZONE
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, CAPACITY_TYPES, RESERVED
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
 
 Amounts = Mapping[str, int]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fairlead.api.objects import Pod
+from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.karpenter.apis import (
     NodeClaim,
     NodePool,
@@ -19,12 +20,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.eviction_cost import eviction_cost, lifetime_remaining
-from fairlead.engine.autoscaling.karpenter.labels import (
-    CAPACITY_TYPE,
-    DO_NOT_DISRUPT,
-    INSTANCE_TYPE,
-    NODE_POOL,
-)
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, NODE_POOL
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import is_disruptable, is_reschedulable
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements

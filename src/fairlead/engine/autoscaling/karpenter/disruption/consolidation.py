@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import (
     CONSOLIDATABLE,
     NEVER,
@@ -41,13 +42,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.method import (
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated, simulate
 from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
-from fairlead.engine.autoscaling.karpenter.labels import (
-    CAPACITY_TYPE,
-    INSTANCE_TYPE,
-    ON_DEMAND,
-    SPOT,
-    ZONE,
-)
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.disruption.budget import allowed_disruptions
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import Candidates, TypesOfPool
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
@@ -34,7 +35,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.staticdrift import StaticD
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 LOOP_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 AT_ONCE_NS: Final[DurationNs] = 1

@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     Candidates,
     DisruptionCandidate,
@@ -18,7 +19,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionC
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 VALIDATION_DELAY_NS: Final[DurationNs] = 15 * NANOSECONDS_PER_SECOND
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.apis import INITIALIZED_CONDITION
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
 _NS_PER_CANDIDATE: Final[DurationNs] = 80_000_000

@@ -11,7 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.objects import PodCondition
-from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
+from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.karpenter.apis import (
     CONSOLIDATABLE,
     DRIFTED,
@@ -27,7 +28,6 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
 )
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
-    INSTANCE_TYPE,
     NODE_POOL_HASH,
     NODE_POOL_HASH_VERSION,
     ON_DEMAND,
@@ -43,7 +43,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     combined,
     label_requirements,
 )
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 DRIFT_PERIOD_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 _TYPE_CHECK_AGE_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
-from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, duration_or_never
 from fairlead.engine.autoscaling.karpenter.pod import is_owned_by
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 _POD_EVENT_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
@@ -20,7 +21,6 @@ from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_OVERLAY_APPLIED,
     CAPACITY_TYPE,
-    INSTANCE_TYPE,
     MIN_VALUES_RELAXED,
     PRICE_OVERLAY_APPLIED,
     is_restricted,

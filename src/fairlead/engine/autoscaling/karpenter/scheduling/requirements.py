@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.objects import NodeSelectorTerm, Pod
-from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME, normalized_label
+from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.autoscaling.karpenter.labels import normalized_label
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import (
     LabelRequirement,
     of_selector,

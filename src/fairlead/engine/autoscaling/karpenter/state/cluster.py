@@ -23,6 +23,7 @@ from fairlead.api.objects import (
     PodDisruptionBudget,
     StorageClass,
 )
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
 from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
@@ -32,7 +33,7 @@ from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.storage import StorageObjects
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 # upstream: pkg/controllers/state/cluster.go:nominationWindow, twice the longest batch
 NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND

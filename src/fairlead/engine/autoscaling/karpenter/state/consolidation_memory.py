@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.core.instant import DurationNs, Instant
 
 _FORGET_AFTER_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 

@@ -15,9 +15,9 @@ from typing import Final
 
 from fairlead.api.objects import Node, ResourceList, Taint
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.apis import INSTANCE_TERMINATING, NodeClaim
 from fairlead.engine.autoscaling.karpenter.labels import (
-    HOSTNAME,
     INITIALIZED,
     NODE_POOL,
     REGISTERED,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlead.api.objects import Pod
-from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topology import Topology
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (

@@ -14,6 +14,7 @@ from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.host_port import HostPort
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
     Offering,
@@ -22,7 +23,6 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import Mask
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
-    HOSTNAME,
     RESERVATION_ID_SUFFIX,
     RESERVED,
 )

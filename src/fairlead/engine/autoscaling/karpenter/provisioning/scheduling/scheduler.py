@@ -17,10 +17,10 @@ import msgspec
 import numpy as np
 
 from fairlead.api.objects import Pod
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import Mask
 from fairlead.engine.autoscaling.karpenter.go_sort import go_resorted
-from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import NodeClaimTemplate
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode

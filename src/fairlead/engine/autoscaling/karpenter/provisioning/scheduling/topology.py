@@ -26,7 +26,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.selector import selector_matches
-from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologydomaingroup import (
     TopologyDomains,

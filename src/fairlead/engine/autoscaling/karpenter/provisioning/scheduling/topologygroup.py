@@ -14,7 +14,7 @@ from typing import Final
 
 from fairlead.api.objects import LabelSelector, Pod
 from fairlead.api.selector import selector_matches
-from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologynodefilter import (
     EVERY_NODE,
     TopologyNodeFilter,

@@ -16,7 +16,7 @@ from fairlead.api.objects import (
     StorageClass,
     Volume,
 )
-from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import (
     of_selector,

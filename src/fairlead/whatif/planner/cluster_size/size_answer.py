@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairlead.api.json import Json
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.planner.cluster_size.search import SizeResult, Survival
+from fairlead.whatif.planner.consolidate import HOURS_PER_MONTH
+from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
     counted,
     listed,
 )
-from fairlead.whatif.planner.consolidate import HOURS_PER_MONTH
-from fairlead.whatif.planner.node_bound import PODS_PER_NODE
-from fairlead.whatif.planner.size import SizeResult, Survival
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SizeQuestion:
 
 def size_answer(
     question: SizeQuestion, found: SizeResult, source: str, notes: tuple[str, ...]
-) -> PlanAnswer:
+) -> TabularAnswer:
     """The answer about what was `found`."""
     facts: Json = {
         "nodes_today": question.replaced,
@@ -60,7 +60,7 @@ def size_answer(
         _pods("unplaceable", "pods that fit no node on offer", found.unplaceable.items(), "why"),
         _pods("pinned", "pods that do not survive a failure", found.pinned, "failure"),
     )
-    return PlanAnswer(
+    return TabularAnswer(
         "Size", source, _verdict(question, found), tuple(_findings(question, found)), tables,
         facts, notes,
     )  # fmt: skip
@@ -120,7 +120,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         )
 
 
-def _nodes(question: SizeQuestion, found: SizeResult) -> PlanTable:
+def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
     groups: dict[tuple[str, str, str], list[float]] = {}
     for offer in found.nodes.values():
         groups.setdefault((offer.pool, offer.node_type, offer.zone), []).append(offer.price)
@@ -138,17 +138,17 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> PlanTable:
         for (pool, node_type, zone), prices in sorted(groups.items())
     ]
     columns = (
-        PlanColumn("nodes", "nodes", NUMBER),
-        PlanColumn("type", "type", NAME),
-        PlanColumn("zone", "zone", NAME),
-        PlanColumn("each", "each/h", NUMBER, 2),
-        PlanColumn("all", "all/h", NUMBER),
-        PlanColumn("pool", "pool", NAME, 1),
+        ResultColumn("nodes", "nodes", NUMBER),
+        ResultColumn("type", "type", NAME),
+        ResultColumn("zone", "zone", NAME),
+        ResultColumn("each", "each/h", NUMBER, 2),
+        ResultColumn("all", "all/h", NUMBER),
+        ResultColumn("pool", "pool", NAME, 1),
     )
-    return PlanTable("fleet", "the nodes", columns, rows, 12)
+    return ResultTable("fleet", "the nodes", columns, rows, 12)
 
 
-def _binds(question: SizeQuestion, found: SizeResult) -> PlanTable:
+def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
     """How much of the proven cost each resource causes."""
     names = (*question.resources, PODS_PER_NODE)
     causes = sorted(
@@ -159,22 +159,22 @@ def _binds(question: SizeQuestion, found: SizeResult) -> PlanTable:
         for share, name in causes
     ]
     columns = (
-        PlanColumn("percent", "of the cost", NUMBER),
-        PlanColumn("resource", "is caused by"),
+        ResultColumn("percent", "of the cost", NUMBER),
+        ResultColumn("resource", "is caused by"),
     )
-    return PlanTable("binds", "what binds", columns, rows, 5)
+    return ResultTable("binds", "what binds", columns, rows, 5)
 
 
-def _obstacles(found: SizeResult) -> PlanTable:
+def _obstacles(found: SizeResult) -> ResultTable:
     rows = [
         {"reason": reason, "nodes": count}
         for reason, count in sorted(found.obstacles.items(), key=lambda item: (-item[1], item[0]))
     ]
-    columns = (PlanColumn("nodes", "nodes", NUMBER), PlanColumn("reason", "because"))
-    return PlanTable("obstacles", "why no further node can go", columns, rows, 6)
+    columns = (ResultColumn("nodes", "nodes", NUMBER), ResultColumn("reason", "because"))
+    return ResultTable("obstacles", "why no further node can go", columns, rows, 6)
 
 
-def _pods(name: str, title: str, pods: Iterable[tuple[str, str]], what: str) -> PlanTable:
+def _pods(name: str, title: str, pods: Iterable[tuple[str, str]], what: str) -> ResultTable:
     rows = [{"pod": pod, what: why} for pod, why in sorted(pods)]
-    columns = (PlanColumn("pod", "pod", NAME), PlanColumn(what, what))
-    return PlanTable(name, title, columns, rows, 5)
+    columns = (ResultColumn("pod", "pod", NAME), ResultColumn(what, what))
+    return ResultTable(name, title, columns, rows, 5)

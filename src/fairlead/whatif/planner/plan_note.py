@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
-from fairlead.whatif.planner.answer import counted
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot

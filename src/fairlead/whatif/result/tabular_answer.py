@@ -1,6 +1,7 @@
-"""PlanAnswer: the answer of a planner as data, the source of text, JSON and Markdown.
+"""TabularAnswer: an answer in tables as data, the source of text, JSON and Markdown.
 
-All lists of an answer are its tables, so each output contains every list.
+Planners, `explain` and `compare` answer in this form. All lists of an answer
+are its tables, so each output contains every list.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ WORDS: Final = "words"
 
 
 @dataclass(frozen=True, slots=True)
-class PlanColumn:
+class ResultColumn:
     """The field `key` of a table's rows under `heading`.
 
     `form` is NAME (may be elided in the middle), NUMBER, SECONDS (shown as a duration) or WORDS.
@@ -35,18 +36,18 @@ class PlanColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanTable:
+class ResultTable:
     """The list `name` of an answer; a terminal shows its first `shown` rows, 0: none."""
 
     name: str
     title: str
-    columns: tuple[PlanColumn, ...]
+    columns: tuple[ResultColumn, ...]
     rows: Sequence[Row]
     shown: int = 10
 
 
 @dataclass(frozen=True, slots=True)
-class PlanAnswer:
+class TabularAnswer:
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
     `kind` is the kind of the JSON object; `facts` are further fields of it.
@@ -56,7 +57,7 @@ class PlanAnswer:
     source: str
     verdict: str
     findings: tuple[str, ...] = ()
-    tables: tuple[PlanTable, ...] = ()
+    tables: tuple[ResultTable, ...] = ()
     facts: Json = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ evictions, and does every pod fit another node? Then the whole upgrade is simula
 of nodes at a time is drained, down for a while, and returns, while the surge nodes of all pools
 exist.
 
-A surge node is a copy of the newest open node of its pool, with the DaemonSet pods of that node.
+A surge node is a copy of the newest node in service of its pool, with that node's DaemonSet pods.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Node
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.node_pool import POOL_LABELS
-from fairlead.whatif.planner.answer import (
-    NAME,
-    NUMBER,
-    SECONDS,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
-    counted,
-    listed,
-)
-from fairlead.whatif.planner.budget_room import BudgetLimit
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.drain import BlockCause, DrainPlanner, PlannedDrain
-from fairlead.whatif.planner.drain_plan import (
+from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
+from fairlead.whatif.planner.node_drain.budget_room import BudgetLimit
+from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
     pace_table,
     unsafe_because,
 )
-from fairlead.whatif.planner.drain_run import DrainRun, pace_seconds
-from fairlead.whatif.planner.kubectl_drain import needed_flags
-from fairlead.whatif.planner.node_copy import NodeCopy, NodeKind, copy_node, kind_of_node
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_run import DrainRun, pace_seconds
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+    counted,
+    listed,
+)
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.node_pool import NodeTraits, node_traits, pool_label
 
 SURGE_MAX: Final = 100
 
@@ -52,27 +53,30 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
     """Return the nodes by pool.
 
     The pool is the value of `label`, or of the first known label of managed pools; without such a
-    label, nodes with equal labels (without places), taints and sizes are a pool.
+    label, nodes with equal traits and sizes are a pool.
     """
     infos = model.table.nodes()
-    present = {key for info in infos for key in POOL_LABELS if key in info.labels}
-    label = label or next((key for key in POOL_LABELS if key in present), "")
+    label = label or pool_label(info.labels for info in infos)
     if label:
         found: Pools = {}
         for info in infos:
             found.setdefault(info.labels.get(label, ""), []).append(info)
         return dict(sorted(found.items()))
-    by_kind: dict[NodeKind, list[NodeInfo]] = {}
+    by_kind: dict[tuple[NodeTraits, frozenset[tuple[str, str]]], list[NodeInfo]] = {}
     for info in infos:
-        by_kind.setdefault(kind_of_node(info), []).append(info)
+        by_kind.setdefault((node_traits(info.node), _sizes(info.node)), []).append(info)
     return {f"pool-{at}": members for at, members in enumerate(by_kind.values(), 1)}
 
 
+def _sizes(node: Node) -> frozenset[tuple[str, str]]:
+    return frozenset((name, str(amount)) for name, amount in node.status.allocatable.items())
+
+
 def surge_nodes(pools: Pools, count: int) -> dict[str, list[NodeCopy]]:
-    """`count` copies of the newest open node of each pool, by the pool's name."""
+    """`count` copies of the newest node in service of each pool, by the pool's name."""
     return {
         pool: [
-            copy_node(max(infos, key=_fitness), f"surge-{_node_name(pool, position)}-{number}")
+            copy_node(node_to_copy(infos), f"surge-{_node_name(pool, position)}-{number}")
             for number in range(1, count + 1)
         ]
         for position, (pool, infos) in enumerate(pools.items(), 1)
@@ -85,11 +89,6 @@ def _node_name(pool: str, position: int) -> str:
     return (pool or "nodes") if name == pool else f"{name}-{position}"
 
 
-def _fitness(info: NodeInfo) -> tuple[bool, str, str]:
-    node = info.node
-    return (not node.spec.unschedulable, node.metadata.creation_timestamp, info.name)
-
-
 def check_nodes(
     planner: DrainPlanner,
     pools: Pools,
@@ -99,7 +98,7 @@ def check_nodes(
 ) -> DrainPlan:
     """Return whether each of `nodes` can be drained alone, with the surge nodes of its pool."""
     model, plan = planner.model, DrainPlan(tuple(nodes))
-    plan.flags = needed_flags(pod for name in nodes for pod in model.node(name).pods.values())
+    plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
     progress.begin("checking nodes", len(nodes))
     wanted = set(nodes)
     done = 0
@@ -134,7 +133,7 @@ def upgrade_answer(
     surge: int,
     source: str,
     notes: tuple[str, ...],
-) -> PlanAnswer:
+) -> TabularAnswer:
     """Return the answer of `fairlead upgrade-check`; `limits` are all budgets."""
     run = plan.runs[0] if plan.runs else None
     facts: Json = {
@@ -143,7 +142,7 @@ def upgrade_answer(
         "blocked": plan.blocked,
         "surge": surge,
         "takes_s": None if run is None else pace_seconds(run.took),
-        "kubectl_flags": plan.flags,
+        "kubectl_flags": {one.flag: list(one.pods) for one in plan.flags},
     }
     never = [one for one in limits if one.is_permanent and one.healthy]
     tables = (
@@ -152,7 +151,7 @@ def upgrade_answer(
         _stopped(run),
         pace_table(plan.runs),
     )
-    return PlanAnswer(
+    return TabularAnswer(
         "UpgradeCheck",
         source,
         _verdict(plan, run),
@@ -190,20 +189,20 @@ def _findings(plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit
         yield f"{counted(len(single), 'single replica')} will stop while its pod moves."
 
 
-def _never(limits: Sequence[BudgetLimit]) -> PlanTable:
+def _never(limits: Sequence[BudgetLimit]) -> ResultTable:
     rows = [
         {"pdb": one.key, "rule": one.rule, "wanted": one.wanted, "problem": one.problem}
         for one in limits
     ]
     columns = (
-        PlanColumn("pdb", "budget", NAME),
-        PlanColumn("wanted", "pods wanted", NUMBER),
-        PlanColumn("rule", "rule"),
+        ResultColumn("pdb", "budget", NAME),
+        ResultColumn("wanted", "pods wanted", NUMBER),
+        ResultColumn("rule", "rule"),
     )
-    return PlanTable("never", "budgets that never allow an eviction", columns, rows, 6)
+    return ResultTable("never", "budgets that never allow an eviction", columns, rows, 6)
 
 
-def _stopped(run: DrainRun | None) -> PlanTable:
+def _stopped(run: DrainRun | None) -> ResultTable:
     found = () if run is None else run.stopped
     rows = [
         {
@@ -214,8 +213,8 @@ def _stopped(run: DrainRun | None) -> PlanTable:
         for one in sorted(found, key=lambda one: (-one.wanted, str(one.workload)))
     ]
     columns = (
-        PlanColumn("workload", "workload", NAME),
-        PlanColumn("wanted", "wanted", NUMBER),
-        PlanColumn("stopped_s", "none ready for", SECONDS),
+        ResultColumn("workload", "workload", NAME),
+        ResultColumn("wanted", "wanted", NUMBER),
+        ResultColumn("stopped_s", "none ready for", SECONDS),
     )
-    return PlanTable("stopped", "workloads that stop for a time", columns, rows, 6)
+    return ResultTable("stopped", "workloads that stop for a time", columns, rows, 6)

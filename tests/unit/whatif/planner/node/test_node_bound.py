@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
-from fairlead.whatif.planner.node_bound import NodeBound, fewest_nodes
+from fairlead.whatif.planner.node.node_bound import NodeBound, fewest_nodes
 
 NODES = ("a", "b", "c")
 ALONE = {

@@ -14,10 +14,10 @@ import numpy as np
 
 from fairlead.api.objects import PodAffinityTerm
 from fairlead.api.selector import selector_matches
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_placed_anew
-from fairlead.whatif.snapshot.node_template import HOSTNAME
 
 PODS_PER_NODE: Final = "pods per node"
 

@@ -15,23 +15,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.objects import Node, QuantityText, ResourceList, Taint
+from fairlead.api.objects import QuantityText, ResourceList
 from fairlead.api.pods.facts import is_daemon_pod
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.well_known_label import ARCH, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.instance_type_file import StatedType
-from fairlead.whatif.planner.node_copy import NodeCopy, copy_node
-from fairlead.whatif.planner.node_price import TYPE_LABELS, capacity_type_of, type_of_node
-from fairlead.whatif.snapshot.node_template import HOSTNAME, is_lasting_taint
+from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
+from fairlead.whatif.planner.node.node_price import TYPE_LABELS, capacity_type_of, type_of_node
+from fairlead.whatif.snapshot.node_pool import ZONE_LABELS, NodeTraits, node_traits
 
-ZONE: Final = "topology.kubernetes.io/zone"
-_ZONES: Final = (ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
-_ARCH: Final = "kubernetes.io/arch"
-_INDIVIDUAL: Final = frozenset(
-    (*_ZONES, *TYPE_LABELS, HOSTNAME, "failure-domain.beta.kubernetes.io/region",
-     "topology.kubernetes.io/region")
-)  # fmt: skip
 _SCALED: Final = ("cpu", "memory")
 # Without stated prices: the weights by which types are compared.
 _CORE_WEIGHT: Final = 0.03
@@ -76,7 +70,7 @@ class NodeOffer:
         """A new node called `name`."""
         copy = copy_node(self.sample, name)
         labels = dict(copy.node.metadata.labels)
-        labels |= {key: self.zone for key in _ZONES if key in labels and self.zone}
+        labels |= {key: self.zone for key in ZONE_LABELS if key in labels and self.zone}
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
         meta = replace(copy.node.metadata, labels=labels)
         status = replace(copy.node.status, allocatable=self.allocatable)
@@ -93,7 +87,7 @@ def node_offers(
     found: list[NodeOffer] = []
     zones = sorted({info.labels.get(ZONE, "") for info in infos})
     for pool, members in _pools(infos).items():
-        sample = min(members, key=lambda info: (info.node.spec.unschedulable, info.name))
+        sample = node_to_copy(members)
         types = _stated_types(sample, stated) if stated else _present_types(members)
         for node_type in types:
             found += [
@@ -114,21 +108,18 @@ def node_offers(
 
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """The nodes by what they have in common; a pool is named for the labels that others lack."""
-    by_key: dict[tuple[frozenset[tuple[str, str]], str], list[NodeInfo]] = {}
+    by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
-        labels = frozenset(item for item in info.labels.items() if item[0] not in _INDIVIDUAL)
-        marks = sorted(f"{one.key}={one.value}:{one.effect}" for one in _taints(info.node))
-        by_key.setdefault((labels, ",".join(marks)), []).append(info)
-    common = frozenset.intersection(*(labels for labels, _ in by_key)) if by_key else frozenset()
+        by_traits.setdefault(node_traits(info.node, TYPE_LABELS), []).append(info)
+    every = [traits.labels for traits in by_traits]
+    common = frozenset.intersection(*every) if every else frozenset()
     named: dict[str, list[NodeInfo]] = {}
-    for (labels, taints), members in sorted(by_key.items(), key=lambda item: item[0][1]):
-        name = ",".join(f"{key}={value}" for key, value in sorted(labels - common)) or taints
+    for traits, members in sorted(by_traits.items(), key=lambda item: item[0].taints):
+        taints = ",".join(traits.taints)
+        labels = sorted(traits.labels - common)
+        name = ",".join(f"{key}={value}" for key, value in labels) or taints
         named[f"{name} with {taints}" if name in named else name] = members
     return dict(sorted(named.items()))
-
-
-def _taints(node: Node) -> list[Taint]:
-    return [one for one in node.spec.taints if is_lasting_taint(one.key)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +159,7 @@ def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
 
 def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]:
     """The types of a file that have the architecture of the pool."""
-    arch = sample.labels.get(_ARCH, "amd64")
+    arch = sample.labels.get(ARCH, "amd64")
     return [
         _Type(one.name, sample, one.capacity, _allocatable(sample, one.capacity), one)
         for one in stated

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.configuration.instance_type_file import StatedType
 from fairlead.whatif.planner.cluster_model import ClusterModel
 
-TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
-_ZONE: Final = "topology.kubernetes.io/zone"
+TYPE_LABELS: Final = (INSTANCE_TYPE, BETA_INSTANCE_TYPE)
 # Labels with which providers mark nodes of spot capacity, and the labels' values.
 _SPOT_LABELS: Final = (
     (CAPACITY_TYPE, SPOT),
@@ -27,7 +27,7 @@ def node_prices(model: ClusterModel, stated: list[StatedType]) -> dict[str, floa
     for info in model.table.nodes():
         one = known.get(type_of_node(info))
         if one is not None:
-            found[info.name] = one.price(capacity_type_of(info), info.labels.get(_ZONE, ""))
+            found[info.name] = one.price(capacity_type_of(info), info.labels.get(ZONE, ""))
     return found
 
 

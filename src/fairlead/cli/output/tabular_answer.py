@@ -1,4 +1,4 @@
-"""Prints the answer of a planning command: as text for one screen, as JSON, or as Markdown."""
+"""Prints an answer in tables: as text for one screen, as JSON, or as Markdown."""
 
 from __future__ import annotations
 
@@ -15,14 +15,21 @@ from fairlead.cli.output.terminal import print_line, stdout_console
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import one_line
-from fairlead.whatif.planner.answer import NAME, NUMBER, SECONDS, PlanAnswer, PlanColumn, PlanTable
 from fairlead.whatif.result.table import cell_text
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+)
 
 MARKDOWN_ROWS_MAX: Final = 100  # a comment has a limit of 65,536 characters
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
-def print_plan(answer: PlanAnswer, output: Literal["text", "json", "markdown"]) -> None:
+def print_tabular(answer: TabularAnswer, output: Literal["text", "json", "markdown"]) -> None:
     """Print `answer` to standard output in the format `output`."""
     match output:
         case "json":
@@ -34,7 +41,7 @@ def print_plan(answer: PlanAnswer, output: Literal["text", "json", "markdown"]) 
             _print_text(answer, stdout_console())
 
 
-def _print_text(answer: PlanAnswer, console: Console) -> None:
+def _print_text(answer: TabularAnswer, console: Console) -> None:
     console.print(one_line(answer.verdict, 2_000), style="bold")
     for finding in answer.findings:
         console.print(one_line(finding, 2_000))
@@ -46,7 +53,7 @@ def _print_text(answer: PlanAnswer, console: Console) -> None:
         console.print(f"Note: {one_line(note, 1_000)}", style="dim")
 
 
-def _print_table(table: PlanTable, console: Console) -> None:
+def _print_table(table: ResultTable, console: Console) -> None:
     if not table.rows or not table.shown:
         return
     console.print()
@@ -67,13 +74,13 @@ def _print_table(table: PlanTable, console: Console) -> None:
         print_line(console, more, "dim")
 
 
-def _cell(value: Any, column: PlanColumn) -> str:
+def _cell(value: Any, column: ResultColumn) -> str:
     if column.form == SECONDS and isinstance(value, int | float):
         return for_readers(seconds(value))
     return cell_text(value)
 
 
-def _markdown(answer: PlanAnswer) -> Iterator[str]:
+def _markdown(answer: TabularAnswer) -> Iterator[str]:
     yield f"### {_escaped(answer.verdict)}"
     yield ""
     yield from (f"- {_escaped(finding)}" for finding in answer.findings)
@@ -90,7 +97,7 @@ def _markdown(answer: PlanAnswer) -> Iterator[str]:
     yield from (f"- {_escaped(note)}" for note in answer.notes)
 
 
-def _markdown_table(table: PlanTable) -> Iterator[str]:
+def _markdown_table(table: ResultTable) -> Iterator[str]:
     yield f"| {' | '.join(one.heading for one in table.columns)} |"
     yield f"|{' --- |' * len(table.columns)}"
     for row in table.rows[:MARKDOWN_ROWS_MAX]:

@@ -27,7 +27,7 @@ from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.drain import BlockCause, Blocker
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker
 
 SAFE: Final = f"{ANNOTATION_PREFIX}safe-to-evict"
 SAFE_VOLUMES: Final = f"{ANNOTATION_PREFIX}safe-to-evict-local-volumes"

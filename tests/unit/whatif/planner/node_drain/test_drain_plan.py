@@ -7,8 +7,8 @@ from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.planner.drain import BlockCause, PlannedDrain
-from fairlead.whatif.planner.drain_plan import drain_answer, plan_drains, run_plan
+from fairlead.whatif.planner.node_drain.drain_plan import drain_answer, plan_drains, run_plan
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, PlannedDrain
 from fairlead.whatif.run.progress import NoProgress
 
 NODES = ("a", "b", "c")

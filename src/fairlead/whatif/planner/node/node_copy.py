@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
-from fairlead.api.objects import Node, Pod
+from fairlead.api.objects import Node, NodeCondition, Pod
 from fairlead.api.pods.facts import is_daemon_pod
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_template import HOSTNAME, is_lasting_taint
-
-# Labels that tell nodes of one kind apart.
-_INDIVIDUAL: Final = (HOSTNAME, "topology.ebs.csi.aws.com/zone")
-_TOPOLOGY: Final = ("topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/")
-
-NodeKind = tuple[tuple[tuple[str, str], ...], str, tuple[tuple[str, str], ...]]
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +41,22 @@ class NodeCopy:
         return Manifest(name, NODE, ObjectRef("Node", "", name), value)
 
 
+def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
+    """Return the node of a pool that new nodes of the pool are copies of.
+
+    It is the newest of those in service; the newest of all if none is in service.
+    """
+    return max(infos, key=lambda info: (_is_in_service(info.node), _age(info.node)))
+
+
+def _is_in_service(node: Node) -> bool:
+    return not node.spec.unschedulable and ready_status(node) in ("True", "")
+
+
+def _age(node: Node) -> tuple[str, str]:
+    return node.metadata.creation_timestamp, node.metadata.name
+
+
 def copy_node(info: NodeInfo, name: str) -> NodeCopy:
     """Return a copy of `info` called `name`, in service even if `info` is cordoned or not ready."""
     labels = {**info.labels, HOSTNAME: name}
@@ -52,28 +64,20 @@ def copy_node(info: NodeInfo, name: str) -> NodeCopy:
     taints = tuple(one for one in info.node.spec.taints if is_lasting_taint(one.key))
     spec = replace(info.node.spec, provider_id="", unschedulable=False, taints=taints)
     pods = (_pod_on(pod.pod, name) for pod in info.pods.values() if is_daemon_pod(pod.pod))
-    return NodeCopy(replace(info.node, metadata=meta, spec=spec), tuple(pods))
+    conditions = tuple(map(_healthy, info.node.status.conditions))
+    status = replace(info.node.status, conditions=conditions)
+    return NodeCopy(replace(info.node, metadata=meta, spec=spec, status=status), tuple(pods))
+
+
+def _healthy(posted: NodeCondition) -> NodeCondition:
+    """Return a condition as a healthy kubelet posts it; others than the kubelet's as they are."""
+    found = HEALTHY.get(posted.type)
+    if found is None:
+        return posted
+    return replace(posted, status=found.status, reason=found.reason, message=found.message)
 
 
 def _pod_on(pod: Pod, node: str) -> Pod:
     name = f"{pod.metadata.name}-{node}"
     meta = replace(pod.metadata, name=name, uid=name)
     return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node))
-
-
-def kind_of_node(info: NodeInfo) -> NodeKind:
-    """Return what nodes of a pool have in common: labels without places, taints, sizes."""
-    labels = tuple(
-        sorted(
-            (key, value)
-            for key, value in info.labels.items()
-            if key not in _INDIVIDUAL and not key.startswith(_TOPOLOGY)
-        )
-    )
-    taints = sorted(
-        f"{one.key}={one.value}:{one.effect}"
-        for one in info.node.spec.taints
-        if is_lasting_taint(one.key)
-    )
-    sizes = tuple(sorted((key, str(value)) for key, value in info.node.status.allocatable.items()))
-    return labels, ",".join(taints), sizes

@@ -24,6 +24,7 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.cycle import Failure, Placement
 from fairlead.engine.state.node_info import NodeInfo
@@ -35,9 +36,9 @@ from fairlead.whatif.planner.cluster_model import (
     is_leaving,
     moves_with_drain,
 )
-from fairlead.whatif.planner.cost_bound import CostBound, cost_bound
-from fairlead.whatif.planner.node_bound import most_exclusive
-from fairlead.whatif.planner.node_offer import ZONE, NodeOffer
+from fairlead.whatif.planner.cluster_size.cost_bound import CostBound, cost_bound
+from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
+from fairlead.whatif.planner.node.node_bound import most_exclusive
 from fairlead.whatif.run.progress import Progress
 
 NODES_MAX: Final = 100_000

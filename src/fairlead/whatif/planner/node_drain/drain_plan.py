@@ -13,26 +13,31 @@ with fewer pods, then by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.planner.answer import (
+from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_run import (
+    DrainPace,
+    DrainRun,
+    pace_seconds,
+    run_drains,
+)
+from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
     SECONDS,
-    PlanAnswer,
-    PlanColumn,
-    PlanTable,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
     counted,
     listed,
 )
-from fairlead.whatif.planner.drain import Blocker, DrainPlanner, PlannedDrain
-from fairlead.whatif.planner.drain_run import DrainPace, DrainRun, pace_seconds, run_drains
-from fairlead.whatif.planner.kubectl_drain import flag_findings, needed_flags
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 
@@ -43,14 +48,14 @@ PACES: Final = (1, 2, 4, 8, 16, 32)
 class DrainPlan:
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the pods that make flags of kubectl drain necessary.
+    `flags` are the flags that kubectl drain of the nodes needs.
     """
 
     nodes: tuple[str, ...]
     drains: list[PlannedDrain] = field(default_factory=list)
     blockers: list[Blocker] = field(default_factory=list)
     runs: list[DrainRun] = field(default_factory=list)
-    flags: dict[str, list[str]] = field(default_factory=dict)
+    flags: tuple[DrainFlag, ...] = ()
 
     @property
     def best(self) -> DrainRun | None:
@@ -76,8 +81,7 @@ def plan_drains(
     """
     plan = DrainPlan(tuple(nodes))
     model = planner.model
-    pods = [pod for name in nodes for pod in model.node(name).pods.values()]
-    plan.flags = needed_flags(pods)
+    plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
     free = []
     for name in nodes:
         blockers = planner.budget_blockers(name)
@@ -144,7 +148,7 @@ def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[
 # --- the answer -------------------------------------------------------------------------------
 
 
-def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> PlanAnswer:
+def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
     """Return the answer of `fairlead drain-plan`."""
     best = plan.best
     facts: Json = {
@@ -153,7 +157,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> PlanAn
         "blocked": plan.blocked,
         "at_once": None if best is None else best.pace.at_once,
         "takes_s": None if best is None else pace_seconds(best.took),
-        "kubectl_flags": plan.flags,
+        "kubectl_flags": {one.flag: list(one.pods) for one in plan.flags},
     }
     tables = (
         *blocker_tables(plan.blockers),
@@ -162,7 +166,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> PlanAn
         _moves(plan),
     )
     findings = (*_pace_findings(plan), *flag_findings(plan.flags))
-    return PlanAnswer("DrainPlan", source, _verdict(plan), findings, tables, facts, notes)
+    return TabularAnswer("DrainPlan", source, _verdict(plan), findings, tables, facts, notes)
 
 
 def _verdict(plan: DrainPlan) -> str:
@@ -196,6 +200,17 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
     return found
 
 
+def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
+    """Yield a sentence on the flags that kubectl drain needs, and one on what they lose."""
+    if flags:
+        parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
+        yield f"kubectl drain needs {', '.join(parts)}."
+    for one in flags:
+        if one.flag == FORCE:
+            verb = "has" if len(one.pods) == 1 else "have"
+            yield f"{listed(one.pods)} {verb} no controller and will be gone for good."
+
+
 def unsafe_because(run: DrainRun) -> str:
     """Return why a run is not safe, in words; "" if it is."""
     parts = []
@@ -210,7 +225,7 @@ def unsafe_because(run: DrainRun) -> str:
     return ", ".join(parts)
 
 
-def blocker_tables(blockers: Sequence[Blocker]) -> tuple[PlanTable, ...]:
+def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
     """Return the tables of blocked nodes, by owner and reason, and of changes that help."""
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
@@ -229,14 +244,14 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[PlanTable, ...]:
         for (owner, cause, why), found in ordered
     ]
     columns = (
-        PlanColumn("nodes", "nodes", NUMBER),
-        PlanColumn("owner", "blocked by", NAME),
-        PlanColumn("why", "why"),
+        ResultColumn("nodes", "nodes", NUMBER),
+        ResultColumn("owner", "blocked by", NAME),
+        ResultColumn("why", "why"),
     )
     edits = [{"edit": edit} for edit in dict.fromkeys(str(row["edit"]) for row in rows) if edit]
     return (
-        PlanTable("blockers", "what blocks", columns, rows),
-        PlanTable("edits", "what would unblock", (PlanColumn("edit", "change"),), edits, 4),
+        ResultTable("blockers", "what blocks", columns, rows),
+        ResultTable("edits", "what would unblock", (ResultColumn("edit", "change"),), edits, 4),
     )
 
 
@@ -244,7 +259,7 @@ def _nodes(blockers: Sequence[Blocker]) -> int:
     return len({one.node for one in blockers})
 
 
-def pace_table(runs: Sequence[DrainRun]) -> PlanTable:
+def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
     """Return how long the drains take, and their effects, for each number of nodes at once."""
     rows = [
         {
@@ -262,17 +277,17 @@ def pace_table(runs: Sequence[DrainRun]) -> PlanTable:
         for run in runs
     ]
     columns = (
-        PlanColumn("at_once", "at once", NUMBER),
-        PlanColumn("takes_s", "takes", SECONDS),
-        PlanColumn("evicted", "evicted", NUMBER),
-        PlanColumn("waited", "budget waits", NUMBER, 1),
-        PlanColumn("stops", "stopped", NUMBER, 2),
-        PlanColumn("result", "result"),
+        ResultColumn("at_once", "at once", NUMBER),
+        ResultColumn("takes_s", "takes", SECONDS),
+        ResultColumn("evicted", "evicted", NUMBER),
+        ResultColumn("waited", "budget waits", NUMBER, 1),
+        ResultColumn("stops", "stopped", NUMBER, 2),
+        ResultColumn("result", "result"),
     )
-    return PlanTable("paces", "how many nodes at once", columns, rows)
+    return ResultTable("paces", "how many nodes at once", columns, rows)
 
 
-def _order(plan: DrainPlan) -> PlanTable:
+def _order(plan: DrainPlan) -> ResultTable:
     rows = [
         {
             "step": number,
@@ -285,15 +300,15 @@ def _order(plan: DrainPlan) -> PlanTable:
         for number, drain in enumerate(plan.drains, 1)
     ]
     columns = (
-        PlanColumn("step", "step", NUMBER),
-        PlanColumn("node", "node", NAME),
-        PlanColumn("pods", "pods", NUMBER),
-        PlanColumn("limited", "of these with a budget", NUMBER),
+        ResultColumn("step", "step", NUMBER),
+        ResultColumn("node", "node", NAME),
+        ResultColumn("pods", "pods", NUMBER),
+        ResultColumn("limited", "of these with a budget", NUMBER),
     )
-    return PlanTable("order", "order", columns, rows, 8)
+    return ResultTable("order", "order", columns, rows, 8)
 
 
-def _moves(plan: DrainPlan) -> PlanTable:
+def _moves(plan: DrainPlan) -> ResultTable:
     rows = [
         {"pod": move.pod, "from": move.origin, "to": move.target}
         for drain in plan.drains
@@ -302,11 +317,11 @@ def _moves(plan: DrainPlan) -> PlanTable:
     return moves_table(rows)
 
 
-def moves_table(rows: Sequence[Json]) -> PlanTable:
+def moves_table(rows: Sequence[Json]) -> ResultTable:
     """Return where pods go; a terminal does not show it."""
     columns = (
-        PlanColumn("pod", "pod", NAME),
-        PlanColumn("from", "from", NAME),
-        PlanColumn("to", "to", NAME),
+        ResultColumn("pod", "pod", NAME),
+        ResultColumn("from", "from", NAME),
+        ResultColumn("to", "to", NAME),
     )
-    return PlanTable("moves", "where the pods go", columns, rows, 0)
+    return ResultTable("moves", "where the pods go", columns, rows, 0)

@@ -29,7 +29,6 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.budget_room import BudgetLimit, BudgetRoom
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
     in_queue_order,
@@ -37,7 +36,8 @@ from fairlead.whatif.planner.cluster_model import (
     is_placed_anew,
     moves_with_drain,
 )
-from fairlead.whatif.planner.node_copy import copy_node
+from fairlead.whatif.planner.node.node_copy import copy_node
+from fairlead.whatif.planner.node_drain.budget_room import BudgetLimit, BudgetRoom
 
 _REMEDY_NODES_MAX: Final = 12  # each search takes milliseconds
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.planner.drain import BlockCause
-from fairlead.whatif.planner.drain_plan import run_plan
-from fairlead.whatif.planner.upgrade_check import (
+from fairlead.whatif.planner.node_drain.drain_plan import run_plan
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
+from fairlead.whatif.planner.node_drain.upgrade_check import (
     check_nodes,
     pools_of,
     surge_nodes,
@@ -79,6 +80,33 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     ]
     assert [row["pdb"] for row in found["never"]] == ["default/strict"]
     assert [row["workload"] for row in found["stopped"]] == ["deploy/default/one"]
+
+
+def not_ready(node):
+    """`node` as its controller leaves it when its kubelet is silent; it is the newest one."""
+    node["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    node["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "reason": "Silent"}]
+    return node
+
+
+def test_a_surge_node_is_a_copy_of_a_ready_node(planner, make):
+    made = planner(make.node("a"), not_ready(make.node("b")), daemon_pod(make, "a"))
+    [[surge]] = surge_nodes(pools_of(made.model, ""), 1).values()
+    assert [pod.metadata.name for pod in surge.daemon_pods] == ["agent-a-surge-pool-1-1"]
+
+
+def test_a_surge_node_is_ready_even_if_no_node_of_its_pool_is(planner, make):
+    made = planner(not_ready(make.node("b")))
+    [[surge]] = surge_nodes(pools_of(made.model, ""), 1).values()
+    [condition] = surge.node.status.conditions
+    assert (condition.status, condition.reason) == ("True", "KubeletReady")
+
+
+def test_nodes_that_differ_in_place_only_are_a_pool(planner, make):
+    places = ({ZONE: "x", "disk": "ssd"}, {ZONE: "y", "disk": "ssd"}, {ZONE: "x"})
+    nodes = [make.node(name, **labels) for name, labels in zip("abc", places, strict=True)]
+    pools = pools_of(planner(*nodes).model, "")
+    assert [[info.name for info in found] for found in pools.values()] == [["a", "b"], ["c"]]
 
 
 def test_surge_nodes_have_valid_names(planner, make):

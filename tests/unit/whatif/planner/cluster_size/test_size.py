@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.configuration.instance_type_file import StatedType
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.planner.cost_bound import cost_bound
-from fairlead.whatif.planner.node_offer import ZONE, node_offers, price_of_node
-from fairlead.whatif.planner.size import SizeSearch, Survival
-from fairlead.whatif.planner.size_answer import SizeQuestion, size_answer
-from fairlead.whatif.planner.size_option import parse_headroom, parse_survival
+from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
+from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node
+from fairlead.whatif.planner.cluster_size.search import SizeSearch, Survival
+from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
+from fairlead.whatif.planner.cluster_size.size_option import parse_headroom, parse_survival
 from fairlead.whatif.run.progress import NoProgress
 
 NO_FAILURE = Survival()

@@ -1,0 +1,22 @@
+"""The labels by which Kubernetes describes nodes: name, place, machine.
+
+The labels with `beta` in their name are deprecated but still set by cloud providers.
+
+upstream: staging/src/k8s.io/api/core/v1/well_known_labels.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+BETA_INSTANCE_TYPE: Final = "beta.kubernetes.io/instance-type"
+ARCH: Final = "kubernetes.io/arch"
+OS: Final = "kubernetes.io/os"

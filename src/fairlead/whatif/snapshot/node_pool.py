@@ -1,0 +1,84 @@
+"""Node pools: which nodes belong together, and what a new node of a pool is like.
+
+Managed node pools mark their nodes with a label (POOL_LABELS). Other nodes belong together if they
+have the same labels, apart from those about one node or its place, and the same lasting taints
+(`NodeTraits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.codec import without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import Node
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, HOSTNAME, REGION, ZONE
+
+POOL_LABELS: Final = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+)
+"""The labels of Karpenter, EKS, GKE and AKS (and AKS before 2021), in order of precedence."""
+
+ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
+_INDIVIDUAL: Final = frozenset((*ZONE_LABELS, REGION, BETA_REGION, HOSTNAME))
+# Controllers put these taints on nodes, for as long as a condition or a cordon lasts.
+_CONTROLLERS_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+
+
+def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
+    """Return the first of POOL_LABELS that a node has, given the labels of all; "" if none has."""
+    present = {key for one in labels for key in POOL_LABELS if key in one}
+    return next((key for key in POOL_LABELS if key in present), "")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTraits:
+    """What nodes of a pool have in common: labels, and lasting taints as `key=value:effect`."""
+
+    labels: frozenset[tuple[str, str]]
+    taints: tuple[str, ...]
+
+
+def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
+    """Return the traits of `node`, without the labels `besides`."""
+    labels = frozenset(
+        (key, value)
+        for key, value in node.metadata.labels.items()
+        if key not in _INDIVIDUAL and key not in besides
+    )
+    taints = sorted(
+        f"{one.key}={one.value}:{one.effect}"
+        for one in node.spec.taints
+        if is_lasting_taint(one.key)
+    )
+    return NodeTraits(labels, tuple(taints))
+
+
+def is_lasting_taint(key: str) -> bool:
+    """Return whether a taint with this key was put on its node to stay."""
+    return not key.startswith(_CONTROLLERS_TAINTS) and "ClusterAutoscaler" not in key
+
+
+def node_template(node: Json) -> Json:
+    """Labels, lasting taints and size of `node`, as an object without a name."""
+    labels = {
+        key: value
+        for key, value in (node["metadata"].get("labels") or {}).items()
+        if key != HOSTNAME
+    }
+    taints = [
+        taint
+        for taint in (node.get("spec") or {}).get("taints") or ()
+        if is_lasting_taint(str(taint.get("key", "")))
+    ]
+    status = node.get("status") or {}
+    kept = {key: status[key] for key in ("capacity", "allocatable", "nodeInfo") if key in status}
+    spec = {"taints": taints} if taints else {}
+    template: Json = without_nulls({"metadata": {"labels": labels}, "spec": spec, "status": kept})
+    return template
