@@ -229,12 +229,14 @@ def page(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of written reports: small, large, wide (5,000 nodes), outage, queues, hostile…"""
+    """A folder of written reports: small, large, wide (5,000 nodes), outage, queues, autoscaler…"""
     folder = tmp_path_factory.mktemp("reports")
     sample = runpy.run_path(str(SAMPLES / "sample_report.py"))
     hostile = runpy.run_path(str(SAMPLES / "hostile_report.py"))
     outage = runpy.run_path(str(SAMPLES / "outage_report.py"))
     queues = runpy.run_path(str(SAMPLES / "queues_report.py"))
+    autoscaling = runpy.run_path(str(SAMPLES / "autoscaling_report.py"))
+    write_report(folder / "autoscaling.html", autoscaling["autoscaling_report"]())
     write_report(folder / "queues.html", queues["queues_report"]())
     write_report(folder / "small.html", sample["small_report"]())
     write_report(folder / "large.html", sample["large_report"]())

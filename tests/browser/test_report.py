@@ -27,7 +27,9 @@ def column(page, table, number):
     return page.texts(f"{table} tbody td:nth-child({number})")
 
 
-@pytest.mark.parametrize("name", ["small", "large", "hostile", "empty", "outage", "queues"])
+@pytest.mark.parametrize(
+    "name", ["small", "large", "hostile", "empty", "outage", "queues", "autoscaling"]
+)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_draws_without_complaint(page, reports, name, theme):
     """No script error, no refused style, no request but for the file and its own icon."""
@@ -39,7 +41,9 @@ def test_draws_without_complaint(page, reports, name, theme):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["small", "large", "wide", "hostile", "empty", "outage", "queues"])
+@pytest.mark.parametrize(
+    "name", ["small", "large", "wide", "hostile", "empty", "outage", "queues", "autoscaling"]
+)
 def test_nothing_sticks_out(page, reports, name, width):
     """The page never scrolls sideways; what is wide scrolls within its card."""
     page.open(reports / f"{name}.html", width=width)

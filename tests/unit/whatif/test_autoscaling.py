@@ -58,6 +58,13 @@ def test_nodes_come_for_pending_pods_up_to_the_maximum(answer):
     assert autoscaling.cost_per_hour == 2.0
 
 
+def test_node_hours_of_both_runs_are_counted_over_the_same_time(answer):
+    found = answer(6)
+    hours = found.changed.virtual_seconds / 3600
+    assert found.without.virtual_seconds / 3600 < hours
+    assert found.without.autoscaling.node_hours == pytest.approx(2 * hours)
+
+
 def test_unneeded_nodes_go_before_the_cluster_has_settled(answer):
     found = answer(1)
     autoscaling = found.changed.autoscaling
@@ -73,6 +80,11 @@ def test_the_json_keeps_to_the_schema(answer):
     schema.validate(result)
     assert [group["nodes_after"] for group in result["autoscaling"]["groups"]] == [4]
     assert result["autoscaling"]["without"]["added"] == 0
+    waiting = result["waiting_times"]
+    assert (waiting["bound"], waiting["still_waiting"]) == (2, 2)
+    assert 60 < waiting["median_s"] <= waiting["p95_s"] <= waiting["longest_s"] < 180
+    assert [one["workload"] for one in waiting["by_workload"]] == ["deploy/default/web"]
+    assert waiting["without"]["still_waiting"] == 0
 
 
 def test_the_text_says_what_came_and_why_not_more(answer):
@@ -82,6 +94,8 @@ def test_the_text_says_what_came_and_why_not_more(answer):
     assert "pods that trigger no scale-up: 2" in text
     assert "then 2.00 per hour, 1,460 per month" in text
     assert "node hours in the run, for " in text
+    assert "pods waited for a node: 2 bound, median " in text
+    assert "- deploy/default/web: 2 bound" in text
 
 
 def test_without_an_autoscaler_nothing_is_said_of_one(snapshot, make):

@@ -74,7 +74,7 @@ def print_answer(
     _print_notes(console, answer)
     print_waiting_groups(console, changed.jobs, start)
     print_queues(console, changed.jobs, answer.without.jobs)
-    print_autoscaling(console, changed.autoscaling, start, answer.without.autoscaling)
+    print_autoscaling(console, changed, answer.without)
 
 
 # --- head --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -12,19 +12,29 @@ from fairlead.cli.output.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.node_group import HOURS_PER_MONTH, AutoscalingOutcome, GroupOutcome
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.waiting_time import (
+    PodWait,
+    WaitingTimes,
+    waiting_times,
+    waiting_times_by_workload,
+)
 
 _SHOWN_MAX: Final = 10
+_WORKLOADS_MAX: Final = 5
 
 
 def print_autoscaling(
-    console: Console,
-    outcome: AutoscalingOutcome | None,
-    start: Instant,
-    without: AutoscalingOutcome | None = None,
+    console: Console, run: RunOutcome, without_change: RunOutcome | None = None
 ) -> None:
-    """Print the nodes by group in both runs, and what limited the autoscaler."""
+    """Print nodes by group, waiting times and what limited the autoscaler; in both runs if given.
+
+    Prints nothing if no autoscaler acted.
+    """
+    outcome, start = run.autoscaling, run.started_at
     if outcome is None:
         return
+    without = None if without_change is None else without_change.autoscaling
     print_line(console, "")
     print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome)}", "bold")
     print_line(console, _spent(outcome))
@@ -32,6 +42,7 @@ def print_autoscaling(
         print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
     for group in outcome.groups:
         print_line(console, _group_line(outcome, group, start))
+    _print_waiting(console, run.waits, None if without_change is None else without_change.waits)
     _print_reasons(console, "pods that trigger no scale-up", outcome.waiting)
     _print_reasons(console, "nodes that are not removed", outcome.staying)
 
@@ -66,6 +77,36 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
             if reasons:
                 line += f" ({', '.join(sorted(reasons))})"
     return line
+
+
+def _print_waiting(
+    console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None
+) -> None:
+    """Print how long pods waited for a node, and the workloads that waited longest."""
+    found = waiting_times(waits)
+    if found.bound or found.still_waiting:
+        print_line(console, f"pods waited for a node: {_waiting(found)}")
+    if without:
+        print_line(console, f"without the change: {_waiting(waiting_times(without))}")
+    workloads = waiting_times_by_workload(waits)
+    for workload, one in workloads[:_WORKLOADS_MAX]:
+        print_line(console, f"- {workload}: {_waiting(one)}")
+    hidden = len(workloads) - _WORKLOADS_MAX
+    if hidden > 0:
+        print_line(console, f"- … and {hidden:,} more workloads")
+
+
+def _waiting(found: WaitingTimes) -> str:
+    parts = []
+    if found.bound:
+        median, p95, longest = map(for_readers, (found.median, found.p95, found.longest))
+        parts.append(
+            f"{found.bound:,} bound, median {median}, 95% within {p95}, "
+            f"longest {longest} ({found.longest_pod})"
+        )
+    if found.still_waiting:
+        parts.append(f"{found.still_waiting:,} still waiting")
+    return ", ".join(parts)
 
 
 def _print_reasons(console: Console, title: str, reasons: Mapping[str, str]) -> None:

@@ -55,7 +55,7 @@ def print_simulation(
     print_recurrences(console, outcome.recurrences, start)
     print_waiting_groups(console, outcome.jobs, start)
     print_queues(console, outcome.jobs)
-    print_autoscaling(console, outcome.autoscaling, start)
+    print_autoscaling(console, outcome)
     print_allocation(console, _rows_of(outcome))
     _print_notes(console, outcome)
     if experiment.duration is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
@@ -33,7 +33,11 @@ class Effect:
 
 
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
-    """Return the effect that `changed` has in comparison with `without`; `drain` as in Effect."""
+    """Return the effect that `changed` has in comparison with `without`; `drain` as in Effect.
+
+    Node hours and costs of both runs are counted to the end of the longer one.
+    """
+    without, changed = _counted_to(changed, without), _counted_to(without, changed)
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = _lost(without, changed)
@@ -49,6 +53,13 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         errors=tuple(one for one in changed.complaints if one not in without.complaints),
         drain=drain,
     )
+
+
+def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:
+    """Return `run` with its node hours counted to the end of `other`, if that is later."""
+    if run.autoscaling is None or other.ended_at <= run.ended_at:
+        return run
+    return replace(run, autoscaling=run.autoscaling.prolonged(other.ended_at - run.ended_at))
 
 
 def _lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 
 HOURS_PER_MONTH: Final = 730
+_SECONDS_PER_HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,14 @@ class AutoscalingOutcome:
     transitions: tuple[NodeTransition, ...]
     waiting: Mapping[str, str]
     staying: Mapping[str, str]
+
+    def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
+        """Return the outcome with the nodes at the end kept for `duration`."""
+        hours = to_seconds(duration) / _SECONDS_PER_HOUR
+        groups = (
+            replace(one, node_hours=one.node_hours + one.after * hours) for one in self.groups
+        )
+        return replace(self, groups=tuple(groups))
 
     @property
     def added(self) -> int:

@@ -17,6 +17,7 @@ from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
+from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
 
@@ -231,7 +232,8 @@ class RunOutcome:
     no node failed; `drains` are the rolling drains. `workloads` are those whose pods changed, of
     `workloads_total`. `budgets` are those that cover displaced pods or pods whose eviction was
     refused. `touched` has the keys of all pods that changed since the cluster was loaded; None if
-    unknown. `autoscaling` is None if no autoscaler acted. `notes` are sentences about rules that
+    unknown. `autoscaling` is None if no autoscaler acted. `waits` are the pods' waits for a node,
+    oldest first. `notes` are sentences about rules that
     did not apply and defaults that were filled in.
     """
 
@@ -261,6 +263,7 @@ class RunOutcome:
     touched: frozenset[str] | None = None
     rest: Rest = AT_REST
     autoscaling: AutoscalingOutcome | None = None
+    waits: tuple[PodWait, ...] = ()
 
     @property
     def virtual_seconds(self) -> float:

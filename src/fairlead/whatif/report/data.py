@@ -28,6 +28,10 @@ from fairlead.whatif.outcome.run_outcome import (
     unit_of,
 )
 from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.report.autoscaling_section import (
+    AutoscalingSection,
+    autoscaling_section,
+)
 from fairlead.whatif.report.outage_section import (
     DrainRow,
     OutageSection,
@@ -160,7 +164,8 @@ class ReportData(TypedDict, total=False):
     `nodes_before` are the nodes at its end, without their pods, and `owners` the workloads of the
     pods in the lists. `started_at` is the instant of virtual second 0, as text;
     `all_running_after_s` is when the last displaced pod ran again, absent or None if one is still
-    pending. `outage` is absent or None if no node failed; `drains` are the rolling drains.
+    pending. `outage` is absent or None if no node failed, `autoscaling` if no autoscaler acted;
+    `drains` are the rolling drains.
     `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
     `rest_after_s` is when the cluster was at rest.
     """
@@ -189,6 +194,7 @@ class ReportData(TypedDict, total=False):
     queues: QueueSection | None
     waiting_groups: Sequence[WaitingGroupRow]
     outage: OutageSection | None
+    autoscaling: AutoscalingSection | None
     drains: Sequence[DrainRow]
     verdict: Sequence[Json]
     rest_after_s: float | None
@@ -244,6 +250,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         "resources": _resources(outcome, None),
         "moved": _moved(moves_within(outcome)),
         "outage": outage_section(outcome.outage, outcome.started_at),
+        "autoscaling": autoscaling_section(outcome),
     }
 
 
@@ -277,6 +284,7 @@ def whatif_report(
         "moved": _moved(found.moved),
         "pdb_breaches": _breaches(changed, found.pdb_breaches),
         "outage": outage_section(answer.outage, changed.started_at),
+        "autoscaling": autoscaling_section(changed, answer.without),
         "verdict": result["verdict"]["findings"],
         "rest_after_s": result["rest"]["after_s"],
         "untouched_workloads": result["untouched_workloads"],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.api.json import Json
+from fairlead.whatif.report.autoscaling_section import AutoscalingSection
 from fairlead.whatif.report.columns import column, figures, finite, table
 from fairlead.whatif.report.data import NodeRow, ReportData
 from fairlead.whatif.report.outage_section import OutageSection
@@ -68,6 +69,7 @@ def packed(data: ReportData) -> Json:
     for name in ("verdict", "fail_on", "node_pools", "notes"):
         page[name] = list(source.get(name, ()))
     page["outage"] = packed_outage(source.get("outage"))
+    page["autoscaling"] = packed_autoscaling(source.get("autoscaling"))
     page["queues"] = packed_queues(source.get("queues"))
     return page
 
@@ -202,6 +204,50 @@ def _zone_rate(one: Mapping[str, Any]) -> Json:
         "t_s": [finite(float(value)) for value in one["t_s"]],
         "tainted": list(one["tainted"]),
         "allowed": [finite(float(value)) for value in one["allowed"]],
+    }
+
+
+AUTOSCALING_TABLES = {
+    "groups": (
+        "group", "instance_type", "min", "max", "nodes_before", "nodes_after", "added", "removed",
+        "node_hours", "cost",
+    ),
+    "waiting": (
+        "workload", "bound", "median_s", "p95_s", "longest_s", "longest_pod", "still_waiting",
+    ),
+    "nodes": ("at_s", "event", "node", "group", "reason"),
+    "no_scale_up": ("pod", "why"),
+    "no_scale_down": ("node", "why"),
+}  # fmt: skip
+_AUTOSCALING_LINES = ("nodes_without", "cost", "cost_without", "spent", "spent_without")
+
+
+def packed_autoscaling(section: AutoscalingSection | None) -> Json | None:
+    """Return `section` as columns, reduced to what a screen can show; None stays None."""
+    if section is None:
+        return None
+    source: Mapping[str, Any] = section
+    counts = {name: source[name] for name in _AUTOSCALING_LINES if source.get(name) is not None}
+    for division in ("by_group", "by_type"):
+        for at, line in enumerate(source.get(division, ())):
+            counts[f"{division} {at}"] = line["nodes"]
+    kept = thinned_counts({"t_s": source.get("t_s", ()), "counts": counts})
+    return {
+        "autoscaler": section["autoscaler"],
+        "figures": figures(source.get("figures")),
+        "figures_without": figures(source.get("figures_without")) or None,
+        "t_s": kept["t_s"],
+        **{name: kept["counts"].get(name) for name in _AUTOSCALING_LINES},
+        **{
+            division: [
+                {"name": line["name"], "nodes": kept["counts"][f"{division} {at}"]}
+                for at, line in enumerate(source.get(division, ()))
+            ]
+            for division in ("by_group", "by_type")
+        },
+        **{
+            name: table(source.get(name, ()), fields) for name, fields in AUTOSCALING_TABLES.items()
+        },
     }
 
 

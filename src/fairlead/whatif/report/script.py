@@ -33,6 +33,7 @@ MODULES = (
     "steps_chart.js",
     "outage_charts.js",
     "outage.js",
+    "autoscaling.js",
     "queues.js",
     "changes.js",
     "pending.js",

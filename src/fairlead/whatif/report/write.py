@@ -21,7 +21,7 @@ from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.script import joined_modules
 
 STYLES = ("vendor/uPlot.min.css", "base.css", "verdict.css", "summary.css", "timeline.css",
-          "nodes.css", "tables.css", "outage.css", "queues.css")  # fmt: skip
+          "nodes.css", "tables.css", "outage.css", "autoscaling.css", "queues.css")  # fmt: skip
 
 
 def write_report(path: Path, data: ReportData) -> None:

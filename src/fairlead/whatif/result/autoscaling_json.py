@@ -1,13 +1,21 @@
-"""The autoscaler's part of a result's JSON."""
+"""The autoscaler's part of a result's JSON, and how long pods waited for a node."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fairlead.api.json import Json
-from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.node_group import (
     HOURS_PER_MONTH,
     AutoscalingOutcome,
     GroupOutcome,
+)
+from fairlead.whatif.outcome.waiting_time import (
+    PodWait,
+    WaitingTimes,
+    waiting_times,
+    waiting_times_by_workload,
 )
 
 
@@ -36,6 +44,38 @@ def autoscaling_json(
         "without": None if without is None else _totals(without),
     }
     return {"autoscaling": found}
+
+
+def waiting_times_json(waits: Iterable[PodWait]) -> Json:
+    """Return the distribution of `waits`, in all and by workload."""
+    waits = list(waits)
+    return {
+        **waiting_totals_json(waits),
+        "by_workload": [
+            {"workload": str(workload), **_waiting(found)}
+            for workload, found in waiting_times_by_workload(waits)
+        ],
+    }
+
+
+def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
+    """Return the distribution of `waits`."""
+    return _waiting(waiting_times(waits))
+
+
+def _waiting(found: WaitingTimes) -> Json:
+    return {
+        "bound": found.bound,
+        "still_waiting": found.still_waiting,
+        "median_s": _seconds(found.median),
+        "p95_s": _seconds(found.p95),
+        "longest_s": _seconds(found.longest),
+        "longest_pod": found.longest_pod or None,
+    }
+
+
+def _seconds(duration: DurationNs) -> float:
+    return round(to_seconds(duration), 3)
 
 
 def _group(one: GroupOutcome) -> Json:

@@ -19,7 +19,11 @@ from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
 from fairlead.whatif.question import WhatIfAnswer
-from fairlead.whatif.result.autoscaling_json import autoscaling_json
+from fairlead.whatif.result.autoscaling_json import (
+    autoscaling_json,
+    waiting_times_json,
+    waiting_totals_json,
+)
 from fairlead.whatif.result.effect_json import effect_json
 from fairlead.whatif.result.jobs_json import gangs, queues, queues_of_both, waiting_groups
 from fairlead.whatif.result.outage_json import drains_json, outage_json
@@ -69,6 +73,10 @@ def whatif_result(
         "waiting_groups": waiting_groups(changed.jobs, start),
         "gangs": gangs(changed.jobs),
         "outage": outage_json(answer.outage, start),
+        "waiting_times": {
+            **waiting_times_json(changed.waits),
+            "without": waiting_totals_json(without.waits),
+        },
         **autoscaling_json(changed.autoscaling, start, without.autoscaling),
         "drains": drains_json(changed),
         "allocation": _allocation_of_both(without, changed),
@@ -100,6 +108,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "waiting_groups": waiting_groups(outcome.jobs, start),
         "gangs": gangs(outcome.jobs),
         "outage": outage_json(outcome.outage, start),
+        "waiting_times": waiting_times_json(outcome.waits),
         **autoscaling_json(outcome.autoscaling, start),
         "drains": drains_json(outcome),
         "allocation": [

@@ -396,6 +396,7 @@ class ExperimentRun:
             touched=frozenset(recorder.touched),
             rest=rest,
             autoscaling=self._autoscaling(since, until),
+            waits=tuple(recorder.waits(since)),
         )
 
     def _recurrences(

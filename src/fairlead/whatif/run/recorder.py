@@ -55,6 +55,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Recurrence,
     Undrained,
 )
+from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import revision_of, workload_of
 from fairlead.whatif.run.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.drain_recorder import DrainRecorder
@@ -114,6 +115,7 @@ class Recorder:
     touched: set[str] = field(default_factory=set)  # keys of pods that changed after loading
     priority_names: dict[int, str] = field(default_factory=dict)
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
+    _bound: list[tuple[Pod, Instant, Instant]] = field(default_factory=list)  # created and bound
     _tracks: dict[str, _Track] = field(default_factory=dict)  # existing pods by namespace/name
     _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
@@ -365,6 +367,21 @@ class Recorder:
         """Return the existing pods in their current version."""
         return (track.pod for track in self._tracks.values())
 
+    def waits(self, begin: Instant) -> list[PodWait]:
+        """Return the pods that were bound after `begin` or still wait, and since when they waited.
+
+        A wait begins at `begin` at the earliest. Pods that belong to a node do not wait for one.
+        """
+        found: list[tuple[Pod, Instant, Instant | None]]
+        found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
+        pending = [self._tracks[key] for key in sorted(self._tracks)]
+        found += [(one.pod, one.pending_since, None) for one in pending if one.state == _PENDING]
+        return [
+            PodWait(_original_key(pod), workload_of(pod), max(since, begin), until)
+            for pod, since, until in found
+            if not is_daemon_pod(pod) and not is_static(pod)
+        ]
+
     def undrained(self) -> list[Undrained]:
         """Return the pods whose eviction is still refused, sorted by name."""
         tracks = (self._tracks[key] for key in sorted(self._tracks))
@@ -389,6 +406,8 @@ class Recorder:
 
     def _enter(self, track: _Track, state: str) -> None:
         if track.state != state:
+            if track.state == _PENDING and state == _RUNNING:
+                self._bound.append((track.pod, track.pending_since, self.now))
             self._leave(track)
             track.state = state
             self._shift(track, +1)

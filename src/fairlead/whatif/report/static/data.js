@@ -33,6 +33,7 @@ export function loadReport(text) {
     pdb_breaches: unpackTable(page.pdb_breaches),
     drains: unpackTable(page.drains),
     outage: page.outage && unpackOutage(page.outage),
+    autoscaling: page.autoscaling && unpackAutoscaling(page.autoscaling),
     waiting_groups: unpackTable(page.waiting_groups),
     ...Object.fromEntries(LISTS.map((name) => [name, unpackTable(page[name])])),
   };
@@ -41,6 +42,12 @@ export function loadReport(text) {
 function unpackOutage(outage) {
   const tables = ["nodes", "lost", "preempted", "zones"].map((name) => [name, unpackTable(outage[name])]);
   return { ...outage, ...Object.fromEntries(tables) };
+}
+
+function unpackAutoscaling(autoscaling) {
+  const tables = ["groups", "waiting", "nodes", "no_scale_up", "no_scale_down"];
+  const unpacked = tables.map((name) => [name, unpackTable(autoscaling[name])]);
+  return { ...autoscaling, ...Object.fromEntries(unpacked) };
 }
 
 function unpackColumn(column) {

@@ -7,6 +7,10 @@ const FIXED_TENTHS = new Intl.NumberFormat("en-US", {
   minimumFractionDigits: 1,
   maximumFractionDigits: 1,
 });
+const CENTS = new Intl.NumberFormat("en-US", {
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 2,
+});
 const READABLE_MAX = 1e13;
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -24,6 +28,12 @@ export function count(value) {
 function grouped(value, format) {
   if (Math.abs(value) < READABLE_MAX) return format.format(value);
   return value.toExponential(2).replace("e+", "e");
+}
+
+/** An amount of money, in whatever unit the prices have. */
+export function money(value) {
+  if (!isNumber(value)) return MISSING;
+  return (Math.abs(value) < 1000 ? CENTS : WHOLE).format(value).replace("-", "−");
 }
 
 /** A difference with its sign: +12, −3, ±0. */

@@ -9,6 +9,7 @@ import { summarySection, titleBlock } from "./summary.js";
 import { timelineSection } from "./timeline.js";
 import { nodesSection } from "./nodes.js";
 import { outageSection, outageTitle } from "./outage.js";
+import { autoscalingSection } from "./autoscaling.js";
 import { queuesSection } from "./queues.js";
 import { verdictSection } from "./verdict.js";
 import { storyDialog } from "./story.js";
@@ -20,6 +21,7 @@ function navigation(report) {
     ...(report.verdict.length ? [["verdict", "Verdict", null]] : []),
     ["summary", "Outcome", null],
     ...(report.outage || report.drains.length ? [["outage", outageTitle(report), null]] : []),
+    ...(report.autoscaling ? [["autoscaling", "Autoscaler", null]] : []),
     ...(report.queues || report.waiting_groups.length ? [["queues", "Queues", null]] : []),
     ["timeline", "Time line", null],
     ["nodes", "Nodes", report.nodes.length],
@@ -61,6 +63,7 @@ document
     ...verdictSection(report, priorities),
     summarySection(report),
     ...outageSection(report, priorities),
+    ...autoscalingSection(report, priorities),
     ...queuesSection(report, priorities),
     timelineSection(report, priorities),
     nodesSection(report, priorities),

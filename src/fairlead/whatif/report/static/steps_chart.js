@@ -10,7 +10,8 @@ import { onThemeChange } from "./theme.js";
 /**
  * `model` is { title, note, t, rows, stacked, range }; rows are [{ label, variable, values, dashed,
  * line }], the first at the bottom of the stack; a `line` is drawn over it. `range` is what the
- * axis of time shows, from and to; all of it where it is missing.
+ * axis of time shows, from and to; all of it where it is missing. `format` writes values that are
+ * no counts; a `sloped` line joins its values instead of holding each until the next.
  */
 export function stepsChart(model, height, sync) {
   const plot = h("div", { class: "plot" });
@@ -42,7 +43,7 @@ export function stepsChart(model, height, sync) {
   return element;
 }
 
-function stepsLegend({ t, rows }) {
+function stepsLegend({ t, rows, format = (value) => count(Math.floor(value + 1e-6)) }) {
   const when = h("span", { class: "outage-when", "aria-live": "polite" });
   const figures = rows.map(() => h("b", {}));
   const items = rows.map((row, at) =>
@@ -59,7 +60,7 @@ function stepsLegend({ t, rows }) {
     when.textContent = instant === null ? "at the end" : `at ${clock(instant)}`;
     rows.forEach((row, number) => {
       const value = row.values.slice(0, sample + 1).findLast((one) => one !== null);
-      figures[number].textContent = count(Math.floor((value ?? 0) + 1e-6));
+      figures[number].textContent = format(value ?? 0);
     });
   };
   show(null);
@@ -107,13 +108,13 @@ function outageArea({ variable }) {
   };
 }
 
-function outageLine({ variable, dashed }) {
+function outageLine({ variable, dashed, sloped = dashed }) {
   return {
     stroke: cssColour(resolvedColour(variable)),
     width: dashed ? 1.5 : 2,
     dash: dashed ? [5, 4] : [],
     points: { show: false },
-    ...(dashed ? {} : { paths: uPlot.paths.stepped({ align: 1 }) }),
+    ...(sloped ? {} : { paths: uPlot.paths.stepped({ align: 1 }) }),
   };
 }
 
@@ -138,11 +139,17 @@ function outageOptions(model, size, sync, onCursor) {
     },
     scales: {
       x: { time: false, range: () => model.range ?? wholeRange(model.t) },
-      y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
+      y: { range: (_, __, max) => [0, Math.max(model.format ? 0.01 : 1, max * 1.05)] },
     },
     axes: [
       { ...axis, size: 26, space: 90, incrs: timeTicks(), values: (_, at) => at.map(duration) },
-      { ...axis, size: 56, space: 26, incrs: wholeSteps(), values: (_, at) => at.map(count) },
+      {
+        ...axis,
+        size: 56,
+        space: 26,
+        ...(model.format ? {} : { incrs: wholeSteps() }),
+        values: (_, at) => at.map(model.format ?? count),
+      },
     ],
     series: [{}, ...outageSeries(model)],
     hooks: { setCursor: [(chart) => onCursor(instantOf(chart))] },

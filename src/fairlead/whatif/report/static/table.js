@@ -1,6 +1,6 @@
 // A table of any length: sorted by its headings, filtered by text and by facet, shown in pages.
 
-import { MISSING, clock, count } from "./format.js";
+import { MISSING, clock, count, duration, money } from "./format.js";
 import { dropDown, h, nothing, searchField } from "./dom.js";
 import { priorityMark } from "./palette.js";
 import { showNode } from "./nodes.js";
@@ -13,7 +13,7 @@ const textOrder = new Intl.Collator("en", { numeric: true });
 
 /**
  * `table` is { length, columns }; `fields` are [{ key, label, kind }] with kind text, word, name, pod,
- * node, time, count or priority; `facet` names a column whose values become buttons.
+ * node, time, duration, count, money or priority; `facet` names a column whose values become buttons.
  */
 export function dataTable({
   table,
@@ -191,6 +191,8 @@ function passes({ table: { columns }, fields, priorities, facet, chosen, text },
 function spelled({ kind }, value, priorities) {
   if (kind === "time") return clock(value);
   if (kind === "count") return count(value);
+  if (kind === "duration") return duration(value);
+  if (kind === "money") return money(value);
   if (kind === "priority") return priorities.label(value);
   return String(value ?? "");
 }

@@ -1,0 +1,82 @@
+"""How long pods waited for a node: median, 95th percentile and longest, in all and by workload.
+
+A wait begins when the pod is created, but not before the change, and ends when the pod is bound.
+Pods of DaemonSets and static pods do not count: they arrive with their node.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.whatif.outcome.workload import WorkloadRef
+
+_PERCENT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PodWait:
+    """A wait of a pod (`namespace/name`) for a node; `until` is None if it still waits."""
+
+    pod: str
+    workload: WorkloadRef
+    since: Instant
+    until: Instant | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingTimes:
+    """The waits of `bound` pods; `still_waiting` pods have no node at the end and do not count.
+
+    All times are 0 if no pod was bound. `longest_pod` is "" then.
+    """
+
+    bound: int = 0
+    still_waiting: int = 0
+    median: DurationNs = 0
+    p95: DurationNs = 0
+    longest: DurationNs = 0
+    longest_pod: str = ""
+
+
+def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
+    """Return the distribution of `waits`."""
+    found = list(waits)
+    over = sorted((one.until - one.since, one.pod) for one in found if one.until is not None)
+    if not over:
+        return WaitingTimes(still_waiting=len(found))
+    times = [time for time, _ in over]
+    longest, pod = over[-1]
+    return WaitingTimes(
+        bound=len(over),
+        still_waiting=len(found) - len(over),
+        median=_percentile(times, 50),
+        p95=_percentile(times, 95),
+        longest=longest,
+        longest_pod=pod,
+    )
+
+
+def waiting_times_by_workload(
+    waits: Iterable[PodWait],
+) -> list[tuple[WorkloadRef, WaitingTimes]]:
+    """Return the distribution of each workload that waited at all.
+
+    Workloads with pods that still wait come first, then the longest waits, then names.
+    """
+    groups: dict[WorkloadRef, list[PodWait]] = defaultdict(list)
+    for one in waits:
+        groups[one.workload].append(one)
+    found = [(workload, waiting_times(group)) for workload, group in groups.items()]
+    return sorted(
+        (entry for entry in found if entry[1].longest or entry[1].still_waiting),
+        key=lambda entry: (-entry[1].still_waiting, -entry[1].longest, str(entry[0])),
+    )
+
+
+def _percentile(values: Sequence[DurationNs], percent: int) -> DurationNs:
+    """Return the smallest of the ascending `values` that `percent` of them do not exceed."""
+    return values[-(-len(values) * percent // _PERCENT) - 1]

@@ -1,0 +1,196 @@
+// The nodes that an autoscaler added and removed: figures, nodes and money over time, how long pods
+// waited for a node, and why no more was done.
+
+import { count, duration, isNumber, money, plural } from "./format.js";
+import { choice, h, section } from "./dom.js";
+import { stepsChart } from "./steps_chart.js";
+import { tabbedTables } from "./tabs.js";
+
+const AUTOSCALING_SYNC = "autoscaling";
+
+const GROUPS = {
+  key: "groups",
+  label: "Groups",
+  empty: "No group has a node.",
+  fields: [
+    { key: "group", label: "Group", kind: "name" },
+    { key: "instance_type", label: "Type", kind: "text" },
+    { key: "min", label: "Minimum", kind: "count" },
+    { key: "max", label: "Maximum", kind: "count" },
+    { key: "nodes_before", label: "Before", kind: "count" },
+    { key: "nodes_after", label: "After", kind: "count" },
+    { key: "added", label: "Added", kind: "count" },
+    { key: "removed", label: "Removed", kind: "count" },
+    { key: "node_hours", label: "Node hours", kind: "count" },
+    { key: "cost", label: "Cost", kind: "money" },
+  ],
+};
+
+const WAITS = {
+  key: "waiting",
+  label: "Waiting times",
+  empty: "No pod waited for a node.",
+  fields: [
+    { key: "workload", label: "Workload", kind: "name" },
+    { key: "bound", label: "Pods", kind: "count" },
+    { key: "median_s", label: "Median", kind: "duration" },
+    { key: "p95_s", label: "95%", kind: "duration" },
+    { key: "longest_s", label: "Longest", kind: "duration" },
+    { key: "longest_pod", label: "Which", kind: "pod" },
+    { key: "still_waiting", label: "Still waiting", kind: "count" },
+  ],
+};
+
+const NODE_CHANGES = {
+  key: "nodes",
+  label: "Added and removed",
+  empty: "No node was added or removed.",
+  facet: "event",
+  fields: [
+    { key: "at_s", label: "Time", kind: "time" },
+    { key: "event", label: "Event", kind: "word" },
+    { key: "node", label: "Node", kind: "node" },
+    { key: "group", label: "Group", kind: "text" },
+    { key: "reason", label: "Because", kind: "text" },
+  ],
+};
+
+const NO_SCALE_UP = {
+  key: "no_scale_up",
+  label: "No node for",
+  empty: "Every pod that could get a node got one.",
+  fields: [
+    { key: "pod", label: "Pod", kind: "pod" },
+    { key: "why", label: "Why it triggers no scale-up", kind: "why" },
+  ],
+};
+
+const NO_SCALE_DOWN = {
+  key: "no_scale_down",
+  label: "Not removed",
+  empty: "No node was kept for a reason.",
+  fields: [
+    { key: "node", label: "Node", kind: "node" },
+    { key: "why", label: "Why it is not removed", kind: "why" },
+  ],
+};
+
+/** The section in a list, or an empty list if no autoscaler acted. */
+export function autoscalingSection(report, priorities) {
+  const { autoscaling } = report;
+  if (!autoscaling) return [];
+  const known = new Set(report.nodes.name);
+  const specs = [GROUPS, WAITS, NODE_CHANGES, NO_SCALE_UP, NO_SCALE_DOWN];
+  const tables = tabbedTables(specs, autoscaling, "Autoscaler", priorities, known);
+  const tiles = h("div", { class: "tiles" }, autoscalingTiles(autoscaling));
+  const charts = autoscalingCharts(autoscaling);
+  return [section("autoscaling", "Autoscaler", autoscalingLead(autoscaling), tiles, charts, tables)];
+}
+
+function autoscalingLead({ autoscaler, figures }) {
+  const name = autoscaler === "karpenter" ? "Karpenter" : "Cluster Autoscaler";
+  const nodes = `${name} added ${plural(figures.added, "node")} and removed ${count(figures.removed)}.`;
+  if (!figures.bound && !figures.still_waiting) return nodes;
+  const bound = figures.bound
+    ? ` Of ${plural(figures.bound, "new pod")}, half had a node ${figures.median_s ? `within ${duration(figures.median_s)}` : "at once"}, 95% within ${duration(figures.p95_s)}, the last after ${duration(figures.longest_s)}.`
+    : "";
+  const waiting = figures.still_waiting
+    ? ` ${plural(figures.still_waiting, "pod")} still ${figures.still_waiting === 1 ? "waits" : "wait"}.`
+    : "";
+  return `${nodes}${bound}${waiting}`;
+}
+
+function autoscalingTiles({ figures, figures_without: without }) {
+  const before = (name, format) => (without ? `without the change: ${format(without[name])}` : null);
+  const tiles = [
+    ["Nodes at the end", count(figures.nodes_after), before("nodes_after", count) ?? "in its groups"],
+    ["Most at once", count(figures.most), before("most", count) ?? "in its groups"],
+    ["Node hours", count(figures.node_hours), before("node_hours", count) ?? "in the run"],
+    ...(isNumber(figures.cost)
+      ? [
+          ["Cost of the run", money(figures.cost), before("cost", money) ?? "of all node hours"],
+          [
+            "Then per month",
+            money(figures.cost_per_month),
+            before("cost_per_month", money) ?? "if the nodes at the end stay",
+          ],
+        ]
+      : []),
+    [
+      "95% of pods waited",
+      figures.bound ? duration(figures.p95_s) : "–",
+      before("p95_s", duration) ?? "or less, for a node",
+    ],
+  ];
+  return tiles.map(([name, value, note]) =>
+    h(
+      "div",
+      { class: "tile" },
+      h("span", { class: "tile-name" }, name),
+      h("span", { class: "tile-value" }, value),
+      h("span", { class: "tile-note" }, note),
+    ),
+  );
+}
+
+function autoscalingCharts(autoscaling) {
+  const { by_group: groups, by_type: types } = autoscaling;
+  const place = h("div", {});
+  const draw = (division) => place.replaceChildren(nodeCurves(autoscaling, division));
+  const named = (lines) => JSON.stringify(lines.map(({ name }) => name).sort());
+  const divided = types.length && named(types) !== named(groups);
+  const options = [
+    ["by_group", "by group"],
+    ["by_type", "by type"],
+  ];
+  const buttons = divided
+    ? h("div", { class: "autoscaling-choice" }, choice("Nodes", options, "by_group", draw))
+    : null;
+  draw("by_group");
+  return h("div", { class: "card steps-charts" }, buttons, place, moneyChart(autoscaling), spentChart(autoscaling));
+}
+
+function nodeCurves(autoscaling, division) {
+  const rows = autoscaling[division].map(({ name, nodes }, at) => ({
+    label: name,
+    variable: `--priority-${at}`,
+    values: nodes,
+  }));
+  if (autoscaling.nodes_without)
+    rows.push({
+      label: "without the change",
+      variable: "--ink",
+      values: autoscaling.nodes_without,
+      line: true,
+      dashed: true,
+      sloped: false,
+    });
+  const note = `at most ${count(autoscaling.figures.most)}`;
+  const model = { title: "Nodes", note, t: autoscaling.t_s, rows, stacked: true };
+  return stepsChart(model, 200, AUTOSCALING_SYNC);
+}
+
+function moneyChart(autoscaling) {
+  const { cost, cost_without: without } = autoscaling;
+  if (!cost) return null;
+  const rows = costRows(cost, without, false);
+  const note = "of all nodes in its groups";
+  const model = { title: "Cost per hour", note, t: autoscaling.t_s, rows, stacked: false };
+  return stepsChart({ ...model, format: money }, 130, AUTOSCALING_SYNC);
+}
+
+function spentChart(autoscaling) {
+  const { spent, spent_without: without } = autoscaling;
+  if (!spent) return null;
+  const rows = costRows(spent, without, true);
+  const model = { title: "Cost so far", note: "since the start", t: autoscaling.t_s, rows };
+  return stepsChart({ ...model, stacked: false, format: money }, 130, AUTOSCALING_SYNC);
+}
+
+function costRows(values, without, sloped) {
+  const label = without ? "with the change" : "cost";
+  const rows = [{ label, variable: "--priority-0", values, line: true, sloped }];
+  if (without)
+    rows.push({ label: "without it", variable: "--ink", values: without, line: true, dashed: true, sloped });
+  return rows;
+}

@@ -1,0 +1,53 @@
+"""The report of an autoscaler in a real browser: figures, curves of nodes and money, tables."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_there_are_curves_of_nodes_and_money(page, reports, theme):
+    """And names are text."""
+    page.open(reports / "autoscaling.html", theme=theme)
+    assert page.js("document.querySelectorAll('#autoscaling canvas').length") == 3
+    assert page.texts("#autoscaling .outage-head strong") == [
+        "Nodes",
+        "Cost per hour",
+        "Cost so far",
+    ]
+    assert page.js("document.body.dataset.pwned") is None
+    assert page.problems == []
+
+
+def test_figures_stand_beside_those_without_the_change(page, reports):
+    page.open(reports / "autoscaling.html")
+    assert page.lines("#autoscaling .tile")[:3] == [
+        "Nodes at the end 49 without the change: 7",
+        "Most at once 49 without the change: 7",
+        "Node hours 25 without the change: 25",
+    ]
+    assert page.text("#autoscaling .lead").startswith("Karpenter added 42 nodes and removed 0.")
+
+
+def test_nodes_are_divided_by_group_or_by_type(page, reports):
+    page.open(reports / "autoscaling.html")
+    assert "group-0 7" in page.lines("#autoscaling .outage-legend")[0]
+    page.click("#autoscaling .choice button", 1)
+    assert page.lines("#autoscaling .outage-legend")[0].startswith("m5.large 35 c5.large 14")
+
+
+def test_tables_name_waits_changes_and_reasons(page, reports):
+    page.open(reports / "autoscaling.html")
+    page.click("#tab-waiting")
+    assert page.lines("#panel-waiting tbody tr")[0].endswith(
+        "40 1 min 1 s 1 min 58 s 4 min shop/web-1 1"
+    )
+    page.click("#tab-no_scale_down")
+    assert page.lines("#panel-no_scale_down tbody tr") == ["n1 NotUnderutilized"]
+
+
+def test_without_an_autoscaler_there_is_no_such_section(page, reports):
+    page.open(reports / "small.html")
+    assert page.js("document.querySelector('#autoscaling')") is None
