@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.engine.core.instant import to_seconds
-from fairlead.whatif.outcome.verdict import OutcomeKind
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer

@@ -37,18 +37,18 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
-from fairlead.whatif.outcome.certainty import (
+from fairlead.whatif.outcome.assessment.certainty import (
     CertaintyRow,
     SeedOutcome,
     certainty,
     order_matters,
     seed_outcome,
 )
+from fairlead.whatif.outcome.assessment.verdict import Verdict, verdict_of
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.outcome.verdict import Verdict, verdict_of
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT, QUIET, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.verdict import OutcomeKind
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import Conditions, what_if
 
 POOL = {"topology.kubernetes.io/zone": "a", "pool": "old"}

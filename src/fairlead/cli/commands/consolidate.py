@@ -59,7 +59,7 @@ def consolidate(
         A file, a directory, or - for standard input.
     """
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.configuration.instance_type_file import read_instance_types
     from fairlead.whatif.input.error import InputError

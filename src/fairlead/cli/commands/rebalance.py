@@ -55,7 +55,7 @@ def rebalance(
         A file, a directory, or - for standard input.
     """
     from fairlead.cli.commands.plan_input import read_plan_input
-    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.rebalance import MOVES_MAX, Rebalancer, rebalance_answer

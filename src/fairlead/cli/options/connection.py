@@ -15,7 +15,7 @@ from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.parameter import named
 
 if TYPE_CHECKING:
-    from fairlead.cli.output.progress_bar import ProgressBar
+    from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.client.connection import ConnectionConfig
     from fairlead.whatif.snapshot.live import LiveObjects, OnRead
     from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -120,7 +120,7 @@ def connection_of(options: ConnectionOptions) -> ConnectionConfig:
 @contextmanager
 def _reading(name: str) -> Iterator[OnRead]:
     """Show the number of objects read from the cluster `name` while the `with` block runs."""
-    from fairlead.cli.output.terminal import stderr_console
+    from fairlead.cli.output.console.terminal import stderr_console
 
     total = 0
     with stderr_console().status(f"reading {name}") as shown:

@@ -13,24 +13,24 @@ from rich.console import Console
 from rich.text import Text
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.cli.output.amount import amount_text
 from fairlead.cli.output.autoscaling_summary import print_autoscaling
-from fairlead.cli.output.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.amount import amount_text
+from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
-from fairlead.cli.output.terminal import print_line, stdout_console
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.assessment.certainty import RECOVERED
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
+from fairlead.whatif.outcome.assessment.verdict import Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
-from fairlead.whatif.outcome.certainty import RECOVERED
 from fairlead.whatif.outcome.difference import Difference
-from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.verdict import Severity
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.snapshot.node_pool import pool_label

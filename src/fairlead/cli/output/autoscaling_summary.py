@@ -8,7 +8,7 @@ from typing import Final
 
 from rich.console import Console
 
-from fairlead.cli.output.terminal import print_line
+from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.node_group import HOURS_PER_MONTH, AutoscalingOutcome, GroupOutcome

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from fairlead.whatif.outcome.fail_on import ConditionResult
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.question import WhatIfAnswer
 
 SUITE: Final = "fairlead whatif"

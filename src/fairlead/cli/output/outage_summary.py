@@ -9,8 +9,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from fairlead.cli.output.sparkline import WIDTH, StepFunction, axis, sparkline
-from fairlead.cli.output.terminal import print_line, print_table
+from fairlead.cli.output.console.sparkline import WIDTH, StepFunction, axis, sparkline
+from fairlead.cli.output.console.terminal import print_line, print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.outage import (

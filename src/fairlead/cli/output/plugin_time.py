@@ -10,7 +10,7 @@ from typing import Final
 
 from rich.console import Console
 
-from fairlead.cli.output.terminal import print_table, stderr_console
+from fairlead.cli.output.console.terminal import print_table, stderr_console
 from fairlead.engine.framework.user_plugin.meter import PluginTime
 
 NUMBERS: Final = ("calls", "seconds", "µs a call", "share")

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.console import Console
 
-from fairlead.cli.output.terminal import print_table
+from fairlead.cli.output.console.terminal import print_table
 
 NAMES_MAX: Final = 3
 

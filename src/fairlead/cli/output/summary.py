@@ -9,6 +9,7 @@ from rich.console import Console
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.output.autoscaling_summary import print_autoscaling
+from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
 from fairlead.cli.output.summary_table import (
@@ -23,7 +24,6 @@ from fairlead.cli.output.summary_table import (
     print_skipped,
     print_undrained,
 )
-from fairlead.cli.output.terminal import print_line, stdout_console
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.difference import moves_within

@@ -7,8 +7,8 @@ from typing import Final
 
 from rich.console import Console
 
-from fairlead.cli.output.amount import amount_text, percent_text
-from fairlead.cli.output.terminal import print_table
+from fairlead.cli.output.console.amount import amount_text, percent_text
+from fairlead.cli.output.console.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.difference import Move

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 import msgspec
 from rich.console import Console
 
-from fairlead.cli.output.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.result_file import print_bytes
-from fairlead.cli.output.terminal import print_line, stdout_console
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import one_line

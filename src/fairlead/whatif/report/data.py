@@ -16,8 +16,8 @@ from typing import Final, Literal, NotRequired, Required, TypedDict
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.difference import Difference, Move, moves_within
-from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     PdbBreach,
@@ -28,10 +28,7 @@ from fairlead.whatif.outcome.run_outcome import (
     unit_of,
 )
 from fairlead.whatif.question import WhatIfAnswer
-from fairlead.whatif.report.autoscaling_section import (
-    AutoscalingSection,
-    autoscaling_section,
-)
+from fairlead.whatif.report.autoscaling_section import AutoscalingSection, autoscaling_section
 from fairlead.whatif.report.outage_section import (
     DrainRow,
     OutageSection,

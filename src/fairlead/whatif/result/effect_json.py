@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.assessment.certainty import CertaintyRow
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
+from fairlead.whatif.outcome.assessment.verdict import Verdict
 from fairlead.whatif.outcome.budget import BudgetOutcome
-from fairlead.whatif.outcome.certainty import CertaintyRow
-from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
-from fairlead.whatif.outcome.verdict import Verdict
 from fairlead.whatif.outcome.workload import WorkloadReadiness
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer

@@ -55,15 +55,19 @@ from fairlead.whatif.run.allocation import (
     requested_in,
 )
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
-from fairlead.whatif.run.gang_recorder import GangRecorder
-from fairlead.whatif.run.job_recorder import JobRecorder, missing_queue, missing_queue_notes
 from fairlead.whatif.run.outage_outcome import outage_outcome
-from fairlead.whatif.run.outage_recorder import OutageRecorder
 from fairlead.whatif.run.progress import NoProgress, Progress
-from fairlead.whatif.run.recorder import Recorder
+from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
+from fairlead.whatif.run.recorders.job_recorder import (
+    JobRecorder,
+    missing_queue,
+    missing_queue_notes,
+)
+from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
+from fairlead.whatif.run.recorders.recorder import Recorder
+from fairlead.whatif.run.recorders.workload_recorder import count_workloads
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import wanted_pods
-from fairlead.whatif.run.workload_recorder import count_workloads
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.perform import perform

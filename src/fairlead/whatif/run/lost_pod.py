@@ -27,7 +27,7 @@ from fairlead.whatif.outcome.outage import (
     zone_phrase,
 )
 from fairlead.whatif.outcome.run_outcome import PodEnd
-from fairlead.whatif.run.outage_recorder import AffectedPod, OutageRecorder
+from fairlead.whatif.run.recorders.outage_recorder import AffectedPod, OutageRecorder
 
 
 def lost_pods(

@@ -15,7 +15,7 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach, PodEnd, Preempted
 from fairlead.whatif.run.lost_pod import lost_pods
-from fairlead.whatif.run.outage_recorder import FailedNode, OutageRecorder
+from fairlead.whatif.run.recorders.outage_recorder import FailedNode, OutageRecorder
 
 
 def outage_outcome(

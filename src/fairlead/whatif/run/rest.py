@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.outcome.rest import AT_REST, Rest, WorkloadActivity
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.run.workload_recorder import PodTransition, Step
+from fairlead.whatif.run.recorders.workload_recorder import PodTransition, Step
 
 # A change is made this long after the last transition, so that the two have different instants.
 PAUSE: Final = seconds(1)

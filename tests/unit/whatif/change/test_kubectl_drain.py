@@ -7,7 +7,7 @@ import pytest
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.kubectl_drain import kubectl_drain
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.fail_on import check, parse_fail_on
+from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.inventory import Inventory
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 
 from fairlead.api.resource_amount import amount_text
+from fairlead.cli.output.console.terminal import print_line, print_table
 from fairlead.cli.output.jobs_summary import amounts_text
-from fairlead.cli.output.terminal import print_line, print_table
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup

@@ -15,10 +15,10 @@ from fairlead.cli.commands.explain.group import print_group
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.console.terminal import print_line, print_table, stdout_console
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.cli.output.tabular_answer import print_tabular
-from fairlead.cli.output.terminal import print_line, print_table, stdout_console
 from fairlead.engine.configuration.release import Release
 from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.config import SchedulerConfig

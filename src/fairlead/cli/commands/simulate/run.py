@@ -17,15 +17,15 @@ from fairlead.cli.options.output import OutputOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import is_own_output, require_writable, write_atomically
+from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.plugin_time import print_plugin_times
-from fairlead.cli.output.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.cli.output.summary import print_simulation
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.whatif.configuration.batch_config import BatchOptions
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.fail_on import FailOn, parse_simulation_fail_on
+from fairlead.whatif.outcome.assessment.fail_on import FailOn, parse_simulation_fail_on
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.report import write_report
 from fairlead.whatif.report.data import Heading, simulation_report

@@ -21,7 +21,7 @@ from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import AnswerOutputOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import require_writable, write_atomically
-from fairlead.cli.output.progress_bar import ProgressBar
+from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_failure import Failures
@@ -30,7 +30,7 @@ from fairlead.whatif.configuration.batch_config import BatchOptions
 from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
-from fairlead.whatif.outcome.fail_on import ConditionResult, check, parse_fail_on
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
 from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.result.result_json import encode_result, whatif_result
 from fairlead.whatif.snapshot.snapshot import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.fail_on import (
+from fairlead.whatif.outcome.assessment.fail_on import (
     FailOn,
     FailOnFlag,
     parse_fail_on,

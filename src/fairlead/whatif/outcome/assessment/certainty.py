@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, to_seconds
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Verdict
 from fairlead.whatif.outcome.effect import Effect
-from fairlead.whatif.outcome.verdict import OutcomeKind, Verdict
 
 VERDICT: Final = "verdict"
 RECOVERED: Final = "all run again after"

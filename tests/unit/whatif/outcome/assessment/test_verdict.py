@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
+from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
 from fairlead.whatif.outcome.effect import effect_of
 from fairlead.whatif.outcome.outage import DrainProgress, LossCause, LostPod, OutageOutcome
 from fairlead.whatif.outcome.run_outcome import (
@@ -20,7 +21,6 @@ from fairlead.whatif.outcome.run_outcome import (
     RunOutcome,
     Undrained,
 )
-from fairlead.whatif.outcome.verdict import _TABLE, OutcomeKind, Severity, verdict_of
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 
 WEB = WorkloadRef("Deployment", "ns", "web")

@@ -9,7 +9,7 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.batch_builders import make_group, make_task
 from fairlead.whatif.outcome.jobs import GangWaits
-from fairlead.whatif.run.gang_recorder import GangRecorder
+from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 
 
 class Story:

@@ -57,10 +57,10 @@ from fairlead.whatif.outcome.run_outcome import (
 )
 from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import revision_of, workload_of
-from fairlead.whatif.run.budget_recorder import BudgetRecorder
-from fairlead.whatif.run.drain_recorder import DrainRecorder
-from fairlead.whatif.run.outage_recorder import OutageRecorder
-from fairlead.whatif.run.workload_recorder import WorkloadRecorder
+from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
+from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
+from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
+from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
 
 _PENDING = "pending"
 _RUNNING = "running"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.output.amount import amount_text, percent_text
+from fairlead.cli.output.console.amount import amount_text, percent_text
 
 
 @pytest.mark.parametrize(

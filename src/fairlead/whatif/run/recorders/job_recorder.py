@@ -17,7 +17,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.outcome.jobs import JobsOutcome
-from fairlead.whatif.run.gang_recorder import GangRecorder
+from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.controller import Batch

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from fairlead.cli.output.progress_bar import ProgressBar
+from fairlead.cli.output.console.progress_bar import ProgressBar
 
 
 def shown(*, terminal):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.cli.output.sparkline import StepFunction, axis, sparkline
+from fairlead.cli.output.console.sparkline import StepFunction, axis, sparkline
 from fairlead.engine.core.instant import seconds
 
 

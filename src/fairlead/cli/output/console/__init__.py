@@ -1,0 +1,1 @@
+"""Output on a terminal: width and colour, fitted tables, sparklines, amounts and progress."""
