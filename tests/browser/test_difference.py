@@ -126,3 +126,85 @@ def test_nothing_sticks_out(drawn, width):
     assert page.js("document.documentElement.scrollWidth") <= width
     box = page.js("document.querySelector('.story').getBoundingClientRect().right")
     assert box <= width
+
+
+# --- the scrubber --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def outage(tmp_path_factory):
+    """A zone of six nodes fails for twenty minutes."""
+    path = tmp_path_factory.mktemp("outage") / "report.html"
+    change = ["--fail-zone", "west-1b", "--for", "20m"]
+    run(["whatif", str(STORE / "store.yaml"), *change, "--report", str(path)])
+    return path
+
+
+def node_time(page):
+    return page.text("#nodes .time-words")
+
+
+def pinned_pods(page):
+    return page.texts("#nodes .panel .pod-name")
+
+
+def test_the_address_leads_to_a_node_at_an_instant(page, outage):
+    page.open(outage)
+    page.js("location.hash = '#node=worker-01'")
+    page.settle()
+    at_end = pinned_pods(page)
+    page.js("location.hash = '#node=worker-01&t=340'")
+    page.settle()
+    assert node_time(page) == "At 0:05:40"
+    assert page.text(".readout caption") == "At 0:05:40"
+    assert page.lines("#nodes .panel .badge") == ["out of service"]
+    assert "store/frontend-6d58cd5f89-7lx4f" in pinned_pods(page)
+    assert "store/frontend-6d58cd5f89-7lx4f" not in at_end
+
+
+def test_a_click_on_a_chart_moves_the_node_map(page, outage):
+    page.open(outage)
+    assert node_time(page) == "At the end, 0:20:01"
+    page.click("#timeline .u-over", 0, dx=0.25)
+    assert node_time(page).startswith(("At 0:04:59", "At 0:05:0"))
+    assert page.js("location.hash").startswith("#t=")
+    assert page.js("document.querySelectorAll('.time-mark:not([hidden])').length") >= 4
+    assert page.problems == []
+
+
+def test_the_keys_of_a_scrubber_move_from_change_to_change(page, outage):
+    page.open(outage)
+    page.js("document.querySelector('#nodes .scrubber').focus()")
+    page.press("Home")
+    assert node_time(page) == "At 0:00:00"
+    page.press("ArrowRight")
+    assert page.js("document.querySelector('.scrubber').getAttribute('aria-valuetext')") == (
+        node_time(page)
+    )
+    assert node_time(page) != "At 0:00:00"
+    page.press("End")
+    assert node_time(page) == "At the end, 0:20:01"
+    assert page.js("location.hash") == ""
+
+
+def test_the_map_without_the_change_stays_as_it_is(page, outage):
+    page.open(outage)
+    page.js("location.hash = '#node=worker-01&t=400'")
+    page.settle()
+    side(page, "before")
+    assert page.lines("#nodes .panel .badge") == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_tooltip_of_any_node_stays_inside_the_window(page, outage, width):
+    page.open(outage, width=width)
+    box = "document.querySelector('.tooltip').getBoundingClientRect()"
+    for dx, dy in ((0.02, 0.3), (0.5, 0.6), (0.98, 0.9), (0.9, 0.3)):
+        page.mouse_over(".node-canvas", dx=dx, dy=dy)
+        if page.js("document.querySelector('.tooltip').hidden"):
+            continue
+        left, right, top, bottom = page.js(f"(b => [b.left, b.right, b.top, b.bottom])({box})")
+        assert left >= 0
+        assert top >= 0
+        assert right <= width
+        assert bottom <= 768

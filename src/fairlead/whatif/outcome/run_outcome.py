@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,6 +19,9 @@ from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
+
+if TYPE_CHECKING:
+    from fairlead.whatif.outcome.cluster_history import ClusterHistory
 
 
 class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -233,8 +236,8 @@ class RunOutcome:
     `workloads_total`. `budgets` are those that cover displaced pods or pods whose eviction was
     refused. `touched` has the keys of all pods that changed since the cluster was loaded; None if
     unknown. `autoscaling` is None if no autoscaler acted. `waits` are the pods' waits for a node,
-    oldest first. `notes` are sentences about rules that
-    did not apply and defaults that were filled in.
+    oldest first. `cluster_history` is None if there was too much of it to keep. `notes` are
+    sentences about rules that did not apply and defaults that were filled in.
     """
 
     started_at: Instant
@@ -264,6 +267,7 @@ class RunOutcome:
     rest: Rest = AT_REST
     autoscaling: AutoscalingOutcome | None = None
     waits: tuple[PodWait, ...] = ()
+    cluster_history: ClusterHistory | None = None
 
     @property
     def virtual_seconds(self) -> float:

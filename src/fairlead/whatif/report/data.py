@@ -20,6 +20,7 @@ from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.difference import Difference, Move, moves_within
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
+    NodeEnd,
     PdbBreach,
     PodCountSample,
     PodEnd,
@@ -141,6 +142,38 @@ class PendingRow(TypedDict, total=False):
     reason: str
 
 
+class PlacementRow(TypedDict):
+    """A pod that began to occupy `node` (`arrives`), or ceased to."""
+
+    t_s: float
+    node: str
+    pod: PodRow
+    arrives: bool
+
+
+class NodeStatusRow(TypedDict):
+    """The state of `node` from an instant on; `serving`: it is ready and its kubelet runs."""
+
+    t_s: float
+    node: str
+    exists: bool
+    serving: bool
+    unschedulable: bool
+
+
+class HistoryRows(TypedDict, total=False):
+    """How nodes and the pods on them changed, in the order of time.
+
+    `statuses` begin with each changing node's state at the start; `deleted` are nodes that do not
+    exist at the end, `out_of_service` those that do not serve at the end.
+    """
+
+    placements: Sequence[PlacementRow]
+    statuses: Sequence[NodeStatusRow]
+    deleted: Sequence[NodeRow]
+    out_of_service: Sequence[str]
+
+
 MovedRow = TypedDict("MovedRow", {"pod": str, "from": str, "to": str})
 """A pod that runs on another node than in the run without the change."""
 
@@ -158,12 +191,12 @@ class ReportData(TypedDict, total=False):
     """Everything that the page shows.
 
     `summary_before` holds the key figures of the run without the change (what-if only);
-    `nodes_before` are the nodes at its end, without their pods, and `owners` the workloads of the
-    pods in the lists. `started_at` is the instant of virtual second 0, as text;
-    `all_running_after_s` is when the last displaced pod ran again, absent or None if one is still
-    pending. `outage` is absent or None if no node failed, `autoscaling` if no autoscaler acted;
-    `drains` are the rolling drains.
-    `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
+    `nodes_before` are the nodes at its end, and `owners` the workloads of the pods in the lists.
+    `history` and `history_before` are None if there was too much of it to keep. `started_at` is the
+    instant of virtual second 0, as text; `all_running_after_s` is when the last displaced pod ran
+    again, absent or None if one is still pending. `outage` is absent or None if no node failed,
+    `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict` and the fields
+    after it are as in the JSON of the result (docs/results.md);
     `rest_after_s` is when the cluster was at rest.
     """
 
@@ -182,6 +215,8 @@ class ReportData(TypedDict, total=False):
     timeline: Timeline
     nodes: Sequence[NodeRow]
     nodes_before: Sequence[NodeRow]
+    history: HistoryRows | None
+    history_before: HistoryRows | None
     owners: Mapping[str, str]
     preemptions: Sequence[PreemptionRow]
     evictions: Sequence[EvictionRow]
@@ -268,10 +303,8 @@ def whatif_report(
         "kind": "whatif",
         "subtitle": f"{_subtitle(heading, changed)}, {answer.scheduler_words}",
         "summary_before": _summary(answer.without),
-        "nodes_before": [
-            {**_node(answer.without, number), "pods": ()}
-            for number in range(len(answer.without.nodes))
-        ],
+        "nodes_before": [_node(node) for node in answer.without.nodes],
+        "history_before": _history(answer.without),
         "owners": _owners(found, changed),
         "all_running_after_s": _recovered_after_s(found),
         "resources": _resources(changed, answer.without),
@@ -335,7 +368,8 @@ def _common(heading: Heading, outcome: RunOutcome) -> ReportData:
         ],
         "timeline": _timeline(outcome),
         "drains": drain_rows(outcome),
-        "nodes": [_node(outcome, number) for number in range(len(outcome.nodes))],
+        "nodes": [_node(node) for node in outcome.nodes],
+        "history": _history(outcome),
         "queues": queue_section(outcome),
         "waiting_groups": waiting_group_rows(outcome.jobs, outcome.started_at),
         "preemptions": _preemptions(outcome, outcome.preempted),
@@ -424,8 +458,7 @@ def _moved(moved: Iterable[Move]) -> list[MovedRow]:
     return [{"pod": move.pod.key, "from": move.origin, "to": move.target} for move in moved]
 
 
-def _node(outcome: RunOutcome, number: int) -> NodeRow:
-    node = outcome.nodes[number]
+def _node(node: NodeEnd) -> NodeRow:
     return {
         "name": node.name,
         "zone": node.zone,
@@ -433,7 +466,40 @@ def _node(outcome: RunOutcome, number: int) -> NodeRow:
         "unschedulable": node.unschedulable,
         "allocatable": node.allocatable,
         "requested": node.requested,
-        "pods": [(pod.key, pod.priority, pod.requests) for pod in node.pods],
+        "pods": [_pod(pod) for pod in node.pods],
+    }
+
+
+def _pod(pod: PodEnd) -> PodRow:
+    return pod.key, pod.priority, pod.requests
+
+
+def _history(outcome: RunOutcome) -> HistoryRows | None:
+    history = outcome.cluster_history
+    if history is None:
+        return None
+    return {
+        "placements": [
+            {
+                "t_s": _t_s(outcome, one.at),
+                "node": one.node,
+                "pod": _pod(one.pod),
+                "arrives": one.is_arrival,
+            }
+            for one in history.placements
+        ],
+        "statuses": [
+            {
+                "t_s": _t_s(outcome, one.at),
+                "node": one.node,
+                "exists": one.exists,
+                "serving": one.is_serving,
+                "unschedulable": one.unschedulable,
+            }
+            for one in history.statuses
+        ],
+        "deleted": [_node(node) for node in history.deleted],
+        "out_of_service": history.out_of_service,
     }
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from fairlead.api.json import Json
 from fairlead.whatif.report.autoscaling_section import AutoscalingSection
-from fairlead.whatif.report.columns import column, figures, finite, table
-from fairlead.whatif.report.data import NodeRow, ReportData
+from fairlead.whatif.report.columns import figures, finite, table
+from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.outage_section import OutageSection
+from fairlead.whatif.report.packed_nodes import NodeSide, packed_nodes
 from fairlead.whatif.report.queue_section import QueueSection
 from fairlead.whatif.report.sampling import UNTHINNED_MAX, sampled, slices
 
@@ -62,7 +63,12 @@ def packed(data: ReportData) -> Json:
     page["resources"] = [figures(row) for row in source.get("resources", ())]
     page["priorities"] = [figures(row) for row in source.get("priorities", ())]
     page["timeline"] = sampled(source.get("timeline") or {})
-    page["nodes"] = packed_nodes(source.get("nodes", ()), source.get("nodes_before"))
+    page["nodes"] = packed_nodes(
+        NodeSide(source.get("nodes", ()), source.get("history")),
+        NodeSide(source["nodes_before"], source.get("history_before"))
+        if "nodes_before" in source
+        else None,
+    )
     page["owners"] = dict(source.get("owners", {}))
     for name, fields in TABLES.items():
         page[name] = table(source.get(name, ()), fields)
@@ -72,79 +78,6 @@ def packed(data: ReportData) -> Json:
     page["autoscaling"] = packed_autoscaling(source.get("autoscaling"))
     page["queues"] = packed_queues(source.get("queues"))
     return page
-
-
-GROUPS_MAX = 40  # values of a label by which nodes can be grouped
-
-
-def packed_nodes(after: Sequence[NodeRow], before: Sequence[NodeRow] | None = None) -> Json:
-    """Return nodes as columns; the pods of all nodes as further columns, with a count per node.
-
-    `before` are the nodes without the change, if there was one. Nodes that only they contain come
-    last; `added` and `deleted` are the positions of nodes that are only on one side.
-    """
-    names, names_before = ({node["name"] for node in side} for side in (after, before or ()))
-    deleted = [node.copy() for node in before or () if node["name"] not in names]
-    for node in deleted:
-        node["requested"] = {}
-    nodes = [*after, *deleted]
-    added = [] if before is None else [node["name"] not in names_before for node in after]
-    return {
-        "length": len(nodes),
-        "name": column(node["name"] for node in nodes),
-        "zone": column(node.get("zone", "") for node in nodes),
-        "labels": _groups(nodes),
-        **_state(nodes),
-        "pods": packed_pods(nodes),
-        "added": [at for at, is_new in enumerate(added) if is_new],
-        "deleted": list(range(len(after), len(nodes))),
-        "before": None if before is None else _state(_aligned(nodes, before)),
-    }
-
-
-def _state(nodes: Sequence[NodeRow]) -> Json:
-    return {
-        "unschedulable": [at for at, node in enumerate(nodes) if node.get("unschedulable")],
-        "allocatable": by_resource([node.get("allocatable", {}) for node in nodes]),
-        "requested": by_resource([node.get("requested", {}) for node in nodes]),
-    }
-
-
-def _aligned(nodes: Sequence[NodeRow], before: Sequence[NodeRow]) -> list[NodeRow]:
-    """Return the rows of `before` in the order of `nodes`; empty rows for new nodes."""
-    by_name = {node["name"]: node for node in before}
-    return [by_name.get(node["name"], {"name": node["name"]}) for node in nodes]
-
-
-def _groups(nodes: Sequence[NodeRow]) -> Json:
-    """Return one column for each label by which the nodes can be grouped."""
-    keys = dict.fromkeys(key for node in nodes for key in node.get("labels", {}))
-    columns = {key: [node.get("labels", {}).get(key, "") for node in nodes] for key in sorted(keys)}
-    return {
-        key: column(values)
-        for key, values in columns.items()
-        if 1 < len(set(values)) <= min(GROUPS_MAX, len(nodes) - 1)
-    }
-
-
-def by_resource(amounts: Sequence[Mapping[str, int]]) -> Json:
-    """Return one column per resource that any of `amounts` names."""
-    names = dict.fromkeys(name for amount in amounts for name in amount)
-    return {name: column(amount.get(name) for amount in amounts) for name in names}
-
-
-def packed_pods(nodes: Sequence[NodeRow]) -> Json:
-    """Return the pods of all nodes in node order; equal requests are stored once, as a shape."""
-    pods = [pod for node in nodes for pod in node.get("pods", ())]
-    requests = [tuple(sorted(figures(pod[2]).items())) for pod in pods]
-    shapes = {shape: at for at, shape in enumerate(dict.fromkeys(requests))}
-    return {
-        "count": column(len(node.get("pods", ())) for node in nodes),
-        "name": column(pod[0] for pod in pods),
-        "priority": column(pod[1] for pod in pods),
-        "shape": [shapes[shape] for shape in requests],
-        "shapes": [dict(shape) for shape in shapes],
-    }
 
 
 RATES_MAX = 6  # zones; more lines would be hard to tell apart

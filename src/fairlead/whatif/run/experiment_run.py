@@ -401,6 +401,7 @@ class ExperimentRun:
             rest=rest,
             autoscaling=self._autoscaling(since, until),
             waits=tuple(recorder.waits(since)),
+            cluster_history=recorder.cluster_history(since),
         )
 
     def _recurrences(

@@ -76,14 +76,14 @@ const NO_SCALE_DOWN = {
 };
 
 /** The section in a list, or an empty list if no autoscaler acted. */
-export function autoscalingSection(report, priorities) {
+export function autoscalingSection(report, priorities, time) {
   const { autoscaling } = report;
   if (!autoscaling) return [];
   const known = new Set(report.nodes.name);
   const specs = [GROUPS, WAITS, NODE_CHANGES, NO_SCALE_UP, NO_SCALE_DOWN];
   const tables = tabbedTables(specs, autoscaling, "Autoscaler", priorities, known);
   const tiles = h("div", { class: "tiles" }, autoscalingTiles(autoscaling));
-  const charts = autoscalingCharts(autoscaling);
+  const charts = autoscalingCharts(autoscaling, time);
   return [section("autoscaling", "Autoscaler", autoscalingLead(autoscaling), tiles, charts, tables)];
 }
 
@@ -133,10 +133,10 @@ function autoscalingTiles({ figures, figures_without: without }) {
   );
 }
 
-function autoscalingCharts(autoscaling) {
+function autoscalingCharts(autoscaling, time) {
   const { by_group: groups, by_type: types } = autoscaling;
   const place = h("div", {});
-  const draw = (division) => place.replaceChildren(nodeCurves(autoscaling, division));
+  const draw = (division) => place.replaceChildren(nodeCurves(autoscaling, division, time));
   const named = (lines) => JSON.stringify(lines.map(({ name }) => name).sort());
   const divided = types.length && named(types) !== named(groups);
   const options = [
@@ -147,10 +147,10 @@ function autoscalingCharts(autoscaling) {
     ? h("div", { class: "autoscaling-choice" }, choice("Nodes", options, "by_group", draw))
     : null;
   draw("by_group");
-  return h("div", { class: "card steps-charts" }, buttons, place, moneyChart(autoscaling), spentChart(autoscaling));
+  return h("div", { class: "card steps-charts" }, buttons, place, moneyChart(autoscaling, time), spentChart(autoscaling, time));
 }
 
-function nodeCurves(autoscaling, division) {
+function nodeCurves(autoscaling, division, time) {
   const rows = autoscaling[division].map(({ name, nodes }, at) => ({
     label: name,
     variable: `--priority-${at}`,
@@ -167,24 +167,24 @@ function nodeCurves(autoscaling, division) {
     });
   const note = `at most ${count(autoscaling.figures.most)}`;
   const model = { title: "Nodes", note, t: autoscaling.t_s, rows, stacked: true };
-  return stepsChart(model, 200, AUTOSCALING_SYNC);
+  return stepsChart(model, 200, AUTOSCALING_SYNC, time);
 }
 
-function moneyChart(autoscaling) {
+function moneyChart(autoscaling, time) {
   const { cost, cost_without: without } = autoscaling;
   if (!cost) return null;
   const rows = costRows(cost, without, false);
   const note = "of all nodes in its groups";
   const model = { title: "Cost per hour", note, t: autoscaling.t_s, rows, stacked: false };
-  return stepsChart({ ...model, format: money }, 130, AUTOSCALING_SYNC);
+  return stepsChart({ ...model, format: money }, 130, AUTOSCALING_SYNC, time);
 }
 
-function spentChart(autoscaling) {
+function spentChart(autoscaling, time) {
   const { spent, spent_without: without } = autoscaling;
   if (!spent) return null;
   const rows = costRows(spent, without, true);
   const model = { title: "Cost so far", note: "since the start", t: autoscaling.t_s, rows };
-  return stepsChart({ ...model, stacked: false, format: money }, 130, AUTOSCALING_SYNC);
+  return stepsChart({ ...model, stacked: false, format: money }, 130, AUTOSCALING_SYNC, time);
 }
 
 function costRows(values, without, sloped) {

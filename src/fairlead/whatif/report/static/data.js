@@ -62,25 +62,27 @@ function unpackTable({ length, columns }) {
 function unpackNodes(nodes) {
   const amounts = (byResource) =>
     new Map(Object.entries(byResource).map(([name, column]) => [name, unpackColumn(column)]));
-  const state = ({ unschedulable, allocatable, requested }) => ({
+  const side = ({ absent, unschedulable, out_of_service: quiet, allocatable, requested, pods, history }) => ({
+    absent: new Set(absent),
     cordoned: new Set(unschedulable),
+    outOfService: new Set(quiet),
     allocatable: amounts(allocatable),
     requested: amounts(requested),
+    pods,
+    history,
   });
   return {
     length: nodes.length,
     name: unpackColumn(nodes.name),
     zone: unpackColumn(nodes.zone),
     labels: amounts(nodes.labels),
-    ...state(nodes),
     pods: unpackPods(nodes.pods),
-    added: new Set(nodes.added),
-    deleted: new Set(nodes.deleted),
-    before: nodes.before && state(nodes.before),
+    after: side(nodes),
+    before: nodes.before && side(nodes.before),
   };
 }
 
-/** Pods of node n are those from first[n] up to first[n + 1]. */
+/** At the end, pods of node n are those from first[n] up to first[n + 1]; others follow. */
 function unpackPods(pods) {
   const first = [0];
   for (const amount of unpackColumn(pods.count)) first.push(first[first.length - 1] + amount);

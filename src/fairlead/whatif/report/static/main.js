@@ -5,6 +5,8 @@ import { h } from "./dom.js";
 import { loadReport } from "./data.js";
 import { prioritiesOf } from "./palette.js";
 import { themeToggle } from "./theme.js";
+import { timeModel } from "./time.js";
+import { nodeStates } from "./node_state.js";
 import { summarySection, titleBlock } from "./summary.js";
 import { timelineSection } from "./timeline.js";
 import { nodesSection } from "./nodes.js";
@@ -44,6 +46,8 @@ function navigation(report) {
 
 const report = loadReport(document.getElementById("report-data").textContent);
 const priorities = prioritiesOf(report);
+const states = nodeStates(report);
+const time = timeModel(report, states.instants);
 
 document
   .getElementById("bar")
@@ -62,11 +66,11 @@ document
     titleBlock(report),
     ...verdictSection(report, priorities),
     summarySection(report),
-    ...outageSection(report, priorities),
-    ...autoscalingSection(report, priorities),
-    ...queuesSection(report, priorities),
-    timelineSection(report, priorities),
-    nodesSection(report, priorities),
+    ...outageSection(report, priorities, time),
+    ...autoscalingSection(report, priorities, time),
+    ...queuesSection(report, priorities, time),
+    timelineSection(report, priorities, time),
+    nodesSection(report, priorities, states, time),
     changesSection(report, priorities),
     pendingSection(report, priorities),
     storyDialog(report, priorities),

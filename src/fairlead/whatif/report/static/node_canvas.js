@@ -4,7 +4,7 @@ import { percent, plural, points } from "./format.js";
 import { h, onWidth } from "./dom.js";
 import { cssColour, resolvedColour, utilisationRamp } from "./palette.js";
 import { onThemeChange } from "./theme.js";
-import { isChanged, utilisation, utilisationChange } from "./node_detail.js";
+import { isChanged, nodeMarks, shownState, utilisation, utilisationChange } from "./node_detail.js";
 import { eachCell, nodeAt, nodeByKey, nodeLayout } from "./node_layout.js";
 
 const DIMMED = 0.16;
@@ -125,27 +125,28 @@ function paintZoneLabel({ context, ink, soft }, { name, nodes, x, y, width }) {
 }
 
 function paintCell(brush, node, x, y) {
-  const { context, layout, report, view, ramp } = brush;
+  const { context, layout, view, ramp } = brush;
   const { width, height } = layout.cell;
   context.globalAlpha = view.matches && !view.matches.has(node) ? DIMMED : 1;
   if (view.side === "change") return paintChange(brush, node, x, y);
-  const share = utilisation(report, node, view.resource.name, view.side);
+  const state = shownState(view);
+  const share = utilisation(state, node, view.resource.name);
   if (layout.named) return paintNamedCell(brush, node, x, y, share);
   if (share === null) paintHollow(brush, x, y, width, height);
   else {
     context.fillStyle = share > 1 ? brush.over : ramp(share);
     context.fillRect(x, y, width, height);
   }
-  const { cordoned } = view.side === "before" ? report.nodes.before : report.nodes;
-  if (cordoned.has(node)) paintCross(brush, x, y, width, height);
+  if (state.outOfService.has(node)) paintFaded(brush, x, y, width, height);
+  if (state.cordoned.has(node)) paintCross(brush, x, y, width, height);
   context.globalAlpha = 1;
 }
 
 /** How a node differs: more is requested on it or less, or it is new or deleted. */
 function paintChange(brush, node, x, y) {
-  const { context, layout, report, view, none, more, less, edge } = brush;
+  const { context, layout, view, none, more, less, edge } = brush;
   const { width, height } = layout.cell;
-  const change = utilisationChange(report, node, view.resource.name);
+  const change = utilisationChange(view.states, node, view.resource.name);
   const alpha = context.globalAlpha;
   context.fillStyle = none;
   context.fillRect(x, y, width, height);
@@ -153,20 +154,20 @@ function paintChange(brush, node, x, y) {
   context.fillStyle = change > 0 ? more : less;
   context.fillRect(x, y, width, height);
   context.globalAlpha = alpha;
-  if (isChanged(report, node)) {
+  if (isChanged(view.states, node)) {
     context.strokeStyle = edge;
     context.lineWidth = 1;
     context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
   }
   if (layout.named) paintChangeText(brush, node, x, y, change);
-  else if (report.nodes.deleted.has(node)) paintCross(brush, x, y, width, height);
+  else if (view.states.after.absent.has(node)) paintCross(brush, x, y, width, height);
   context.globalAlpha = 1;
 }
 
-function paintChangeText({ context, layout, report, ink, soft }, node, x, y, change) {
-  const { name, added, deleted } = report.nodes;
+function paintChangeText({ context, layout, report, view, ink, soft }, node, x, y, change) {
+  const { name } = report.nodes;
   const { width } = layout.cell;
-  const words = [added.has(node) && "new", deleted.has(node) && "deleted", change && points(change)];
+  const words = [...nodeMarks(view.states, node), change && points(change)];
   context.textBaseline = "alphabetic";
   context.font = "12px system-ui, sans-serif";
   context.fillStyle = ink;
@@ -174,7 +175,7 @@ function paintChangeText({ context, layout, report, ink, soft }, node, x, y, cha
   context.font = "11px system-ui, sans-serif";
   const text = words.filter(Boolean).join(" · ");
   context.fillStyle = text ? ink : soft;
-  context.fillText(text || (isChanged(report, node) ? "other pods" : "unchanged"), x + 6, y + 29);
+  context.fillText(text || (isChanged(view.states, node) ? "other pods" : "unchanged"), x + 6, y + 29);
 }
 
 /** A node without the resource is an outline: neither empty nor full. */
@@ -187,31 +188,39 @@ function paintHollow({ context, none, edge }, x, y, width, height) {
 
 /** A few nodes have room for their names: the cell is a label over a bar. */
 function paintNamedCell(
-  { context, layout, report, view, ramp, ink, soft, none, over, mark },
+  { context, layout, report, view, ramp, ink, soft, none, over, mark, edge },
   node,
   x,
   y,
   share,
 ) {
   const { width, height } = layout.cell;
-  const { cordoned: set } = view.side === "before" ? report.nodes.before : report.nodes;
-  const cordoned = set.has(node);
+  const { cordoned, outOfService } = shownState(view);
+  const isQuiet = outOfService.has(node);
+  const amount = share === null ? "none" : percent(share);
+  const words = [isQuiet ? "out of service" : amount, cordoned.has(node) && "cordoned"];
   context.fillStyle = none;
   context.fillRect(x, y, width, height);
   context.fillStyle = share > 1 ? over : ramp(share ?? 0);
+  if (isQuiet) context.fillStyle = edge;
   context.fillRect(x, y + height - 7, width * Math.min(share ?? 0, 1), 7);
   context.textBaseline = "alphabetic";
   context.font = "12px system-ui, sans-serif";
   context.fillStyle = ink;
   context.fillText(shortened(context, report.nodes.name[node], width - 12), x + 6, y + 15);
   context.font = "11px system-ui, sans-serif";
-  context.fillStyle = cordoned ? mark : soft;
-  context.fillText(
-    `${share === null ? "none" : percent(share)}${cordoned ? " · cordoned" : ""}`,
-    x + 6,
-    y + 29,
-  );
+  context.fillStyle = isQuiet || cordoned.has(node) ? mark : soft;
+  context.fillText(shortened(context, words.filter(Boolean).join(" · "), width - 12), x + 6, y + 29);
   context.globalAlpha = 1;
+}
+
+/** Nodes out of service lose their colour, and keep an edge of it. */
+function paintFaded({ context, none, edge }, x, y, width, height) {
+  const rim = Math.max(1, Math.round(width / 6));
+  context.fillStyle = none;
+  context.fillRect(x + rim, y + rim, width - 2 * rim, height - 2 * rim);
+  context.fillStyle = edge;
+  context.fillRect(x + 2 * rim, y + 2 * rim, width - 4 * rim, height - 4 * rim);
 }
 
 /** Cordoned nodes carry a diagonal stroke, which survives any colour and a size of 4 px. */

@@ -3,6 +3,7 @@
 import { amountOf, count, percent, plural, quantity, ratio } from "./format.js";
 import { bar, h, nothing } from "./dom.js";
 import { priorityMark } from "./palette.js";
+import { podsOn } from "./node_state.js";
 import { podLink } from "./story.js";
 
 const TOOLTIP_PODS = 8;
@@ -10,33 +11,48 @@ const PANEL_PODS_MAX = 500;
 const TENTHS_SHOWN = 10;
 
 /** The share of `resource` requested on `node`, or null where the node has none of it. */
-export function utilisation({ nodes }, node, resource, side = "after") {
-  const { requested, allocatable } = side === "before" ? nodes.before : nodes;
+export function utilisation({ requested, allocatable }, node, resource) {
   return ratio(requested.get(resource)?.[node] ?? 0, allocatable.get(resource)?.[node] ?? null);
 }
 
 /** By how much the change raises the share of `resource` requested on `node`, from -1 to 1. */
-export function utilisationChange(report, node, resource) {
-  const { added, deleted } = report.nodes;
-  const share = (side, absent) => (absent ? 0 : (utilisation(report, node, resource, side) ?? 0));
-  return share("after", deleted.has(node)) - share("before", added.has(node));
+export function utilisationChange({ after, before }, node, resource) {
+  const share = (state) => (state.absent.has(node) ? 0 : (utilisation(state, node, resource) ?? 0));
+  return share(after) - share(before);
 }
 
 /** Whether the change moves, adds or takes away anything on `node`. */
-export function isChanged({ nodes }, node) {
-  if (nodes.added.has(node) || nodes.deleted.has(node)) return true;
-  if (nodes.cordoned.has(node) !== nodes.before.cordoned.has(node)) return true;
-  return [...nodes.requested].some(
-    ([name, amounts]) => (amounts[node] ?? 0) !== (nodes.before.requested.get(name)?.[node] ?? 0),
+export function isChanged({ after, before }, node) {
+  const marks = ["absent", "cordoned", "outOfService"];
+  if (marks.some((mark) => after[mark].has(node) !== before[mark].has(node))) return true;
+  return [...after.requested].some(
+    ([name, amounts]) => (amounts[node] ?? 0) !== (before.requested.get(name)?.[node] ?? 0),
   );
 }
 
-export function tooltipContent(report, priorities, node) {
-  const pods = podsOf(report, node);
+/** What a run's map shows: the state with the change, unless that without it was chosen. */
+export function shownState({ side, states }) {
+  return side === "before" ? states.before : states.after;
+}
+
+/** Words for what is special about a node: cordoned, out of service, new, deleted. */
+export function nodeMarks({ after, before }, node, state = after) {
+  const isNew = before && before.absent.has(node) && !after.absent.has(node);
+  const isDeleted = after.absent.has(node) && (!before || !before.absent.has(node));
+  return [
+    state.cordoned.has(node) && "cordoned",
+    state.outOfService.has(node) && "out of service",
+    isNew && "new",
+    isDeleted && "deleted",
+  ].filter(Boolean);
+}
+
+export function tooltipContent(report, priorities, view, node) {
+  const pods = podsOf(report, view, node);
   const more = pods.length - TOOLTIP_PODS;
   return [
-    nodeHeading("p", report, node),
-    resourceBars(report, node),
+    nodeHeading("p", report, view, node),
+    resourceBars(report, view, node),
     pods.length ? podTable(report, priorities, pods.slice(0, TOOLTIP_PODS)) : nothing("No pods"),
     more > 0
       ? h("p", { class: "note" }, `and ${plural(more, "more pod")}; click to see all`)
@@ -44,8 +60,9 @@ export function tooltipContent(report, priorities, node) {
   ].filter(Boolean);
 }
 
-export function nodePanel(report, priorities, node, onclose) {
-  const pods = podsOf(report, node);
+export function nodePanel(report, priorities, view, onclose) {
+  const node = view.pinned;
+  const pods = podsOf(report, view, node);
   const close = h(
     "button",
     { type: "button", class: "quiet close", onclick: onclose },
@@ -55,8 +72,8 @@ export function nodePanel(report, priorities, node, onclose) {
   return h(
     "div",
     { class: "panel" },
-    h("div", { class: "panel-head" }, nodeHeading("h3", report, node), close),
-    resourceBars(report, node),
+    h("div", { class: "panel-head" }, nodeHeading("h3", report, view, node), close),
+    resourceBars(report, view, node),
     h("h4", {}, pods.length ? plural(pods.length, "pod") : "No pods"),
     h(
       "div",
@@ -92,26 +109,26 @@ function podNames(title, pods) {
   return h("div", {}, h("h4", {}, `${title} (${count(pods.length)})`), h("ul", { class: "names" }, items));
 }
 
-function nodeHeading(tag, report, node) {
+function nodeHeading(tag, report, view, node) {
   const zone = report.nodes.zone[node];
   return h(
     "div",
     { class: "node-heading" },
     h(tag, { class: "node-name" }, report.nodes.name[node]),
     zone ? h("span", { class: "note" }, zone) : null,
-    report.nodes.cordoned.has(node) ? h("span", { class: "badge" }, "cordoned") : null,
-    report.nodes.added.has(node) ? h("span", { class: "badge" }, "new") : null,
-    report.nodes.deleted.has(node) ? h("span", { class: "badge" }, "deleted") : null,
+    nodeMarks(view.states, node, shownState(view)).map((mark) => h("span", { class: "badge" }, mark)),
   );
 }
 
-function resourceBars(report, node) {
-  const hasBefore = report.nodes.before && !report.nodes.added.has(node);
-  const before = ({ name }) => (hasBefore ? utilisation(report, node, name, "before") : null);
+function resourceBars(report, view, node) {
+  const { before } = view.states;
+  const state = shownState(view);
+  const hasBefore = before && !before.absent.has(node);
+  const shareBefore = ({ name }) => (hasBefore ? utilisation(before, node, name) : null);
   const rows = report.resources.map((resource) => {
-    const share = utilisation(report, node, resource.name);
+    const share = utilisation(state, node, resource.name);
     if (share === null) return null;
-    const [requested, allocatable] = [report.nodes.requested, report.nodes.allocatable].map(
+    const [requested, allocatable] = [state.requested, state.allocatable].map(
       (amount) => amount.get(resource.name)?.[node] ?? 0,
     );
     const text = amountOf(requested, allocatable, resource);
@@ -119,7 +136,7 @@ function resourceBars(report, node) {
       "tr",
       {},
       h("th", { scope: "row", title: resource.name }, resource.label),
-      h("td", {}, bar(share, before(resource))),
+      h("td", {}, bar(share, shareBefore(resource))),
       h("td", { class: "number" }, percent(share)),
       h("td", { class: "number" }, text),
     );
@@ -128,12 +145,9 @@ function resourceBars(report, node) {
 }
 
 /** The pods of `node`, the most important first. */
-function podsOf({ nodes: { pods } }, node) {
-  const indices = Array.from(
-    { length: pods.first[node + 1] - pods.first[node] },
-    (_, at) => pods.first[node] + at,
-  );
-  return indices.sort(
+function podsOf({ nodes }, view, node) {
+  const { pods } = nodes;
+  return [...podsOn(nodes, shownState(view), node)].sort(
     (a, b) => pods.priority[b] - pods.priority[a] || (pods.name[a] < pods.name[b] ? -1 : 1),
   );
 }
@@ -167,8 +181,9 @@ function requestText(resources, requests) {
 }
 
 /** Zones with their nodes and what is requested of `resource` in each. */
-export function zoneTable(report, { zones, resource, side }, heading) {
-  const state = side === "before" ? report.nodes.before : report.nodes;
+export function zoneTable(view, heading) {
+  const { zones, resource } = view;
+  const state = shownState(view);
   const rows = zones.map(({ name, nodes }) => {
     const sum = (amount) =>
       nodes.reduce((total, node) => total + (amount.get(resource.name)?.[node] ?? 0), 0);
@@ -191,11 +206,12 @@ export function zoneTable(report, { zones, resource, side }, heading) {
 }
 
 /** How many nodes are how full of `resource`: a column for every tenth. */
-export function fillHistogram(report, { zones, resource, side }) {
+export function fillHistogram(view) {
+  const { zones, resource } = view;
   const amounts = new Array(TENTHS_SHOWN).fill(0);
   let without = 0;
   for (const node of zones.flatMap((zone) => zone.nodes)) {
-    const share = utilisation(report, node, resource.name, side);
+    const share = utilisation(shownState(view), node, resource.name);
     if (share === null) without += 1;
     else amounts[Math.min(Math.floor(share * TENTHS_SHOWN), TENTHS_SHOWN - 1)] += 1;
   }

@@ -7,12 +7,15 @@ import {
   fillHistogram,
   isChanged,
   nodePanel,
+  shownState,
   tooltipContent,
   utilisation,
   utilisationChange,
   zoneTable,
 } from "./node_detail.js";
-import { onAddress, setAddress } from "./story.js";
+import { onAddress, setAddress } from "./address.js";
+import { onTime, scrubber, timeText } from "./time.js";
+import { podsOn } from "./node_state.js";
 
 const BUTTONS_MAX = 5;
 const ZONE = "zone";
@@ -23,12 +26,13 @@ export function showNode(name) {
   document.dispatchEvent(new CustomEvent("shownode", { detail: name }));
 }
 
-export function nodesSection(report, priorities) {
+export function nodesSection(report, priorities, states, time) {
   const { nodes, resources } = report;
   if (!nodes.length) return section("nodes", "Nodes", null, nothing("The cluster has no nodes."));
   const resource = resources[0] ?? { name: "", label: "Nothing", scale: "count" };
   const view = {
     resource,
+    states: states.at(null),
     side: "after",
     group: ZONE,
     order: "name",
@@ -59,24 +63,36 @@ export function nodesSection(report, priorities) {
     view.zones = zonesOf(report, view);
     parts.legend.replaceChildren(legendScale(report, view));
     if (map.layout) map.relayout();
-    if (view.pinned === null) showSide(report, priorities, view, parts, pin);
+    showSide(report, priorities, view, parts, pin);
     map.canvas.setAttribute(
       "aria-label",
       `Node map: ${count(nodes.length)} nodes coloured by ${view.resource.label} requested`,
     );
   };
   document.addEventListener("shownode", ({ detail }) => showNamed(report, map, pin, detail));
-  refresh();
+  onTime(time, (t) => {
+    view.states = states.at(t);
+    refresh();
+  });
   onAddress("node", (name) => showNamed(report, map, pin, name));
   return section(
     "nodes",
     "Nodes",
     "One cell per node. Point at a cell for its pods, click to keep them.",
-    nodesCard(report, view, map, parts, refresh),
+    nodesCard(report, view, map, parts, refresh, nodeTime(states, time)),
   );
 }
 
-function nodesCard(report, view, map, parts, refresh) {
+/** The scrubber above the map, with the instant that the map shows. */
+function nodeTime({ isKnown }, time) {
+  if (!time.end) return null;
+  if (!isKnown) return h("p", { class: "note" }, "Too many placements to show at other instants: this is the end.");
+  const words = h("output", { class: "time-words" });
+  onTime(time, (t) => (words.textContent = timeText(time, t)));
+  return h("div", { class: "node-time" }, scrubber(time, "Time shown by the node map"), words);
+}
+
+function nodesCard(report, view, map, parts, refresh, timeRow) {
   const holder = h("div", { class: "map" }, map.canvas);
   fitNodeCanvas(map, holder);
   const help = h(
@@ -95,6 +111,7 @@ function nodesCard(report, view, map, parts, refresh) {
     "div",
     { class: "card" },
     toolbar,
+    timeRow,
     h("div", { class: "split" }, holder, parts.side),
     parts.tooltip,
     parts.spoken,
@@ -124,7 +141,7 @@ function controls(report, view, map, parts, refresh) {
     },
   );
   const find = searchField("Find node or pod", (text) => {
-    view.matches = text ? nodesMatching(report, text) : null;
+    view.matches = text ? nodesMatching(report, view, text) : null;
     parts.found.textContent = text ? `${plural(view.matches.size, "node")} found` : "";
     map.paint();
   });
@@ -160,8 +177,9 @@ function groups({ nodes }, view, refresh) {
   });
 }
 
-function legendScale(report, { side }) {
-  if (side === "change") return changeScale();
+function legendScale(report, view) {
+  if (view.side === "change") return changeScale();
+  const state = shownState(view);
   const gradient = h("span", {
     class: "scale",
     role: "img",
@@ -170,11 +188,12 @@ function legendScale(report, { side }) {
   const key = (kind, text) => h("span", {}, h("span", { class: `key ${kind}` }), text);
   const marks = [h("span", {}, "0%", gradient, "100%")];
   const shares = report.resources.flatMap(({ name }) =>
-    report.nodes.name.map((_, node) => utilisation(report, node, name)),
+    report.nodes.name.map((_, node) => utilisation(state, node, name)),
   );
   if (shares.includes(null)) marks.push(key("none", "has none"));
   if (shares.some((share) => share > 1)) marks.push(key("over", "over 100%"));
-  if (report.nodes.cordoned.size) marks.push(key("cordon", "cordoned"));
+  if (state.cordoned.size) marks.push(key("cordon", "cordoned"));
+  if (state.outOfService.size) marks.push(key("quiet", "out of service"));
   return h("div", { class: "scale-row" }, marks);
 }
 
@@ -188,16 +207,20 @@ function changeScale() {
 function zonesOf(report, view) {
   const { nodes } = report;
   const values = view.group === ZONE ? nodes.zone : nodes.labels.get(view.group);
-  const absent = { before: nodes.added, after: nodes.deleted }[view.side] ?? new Set();
+  const { after, before } = view.states;
+  const isAbsent = (node) =>
+    view.side === "change"
+      ? after.absent.has(node) && before.absent.has(node)
+      : shownState(view).absent.has(node);
   const byZone = new Map();
   for (let node = 0; node < nodes.length; node += 1) {
-    if (absent.has(node)) continue;
+    if (isAbsent(node)) continue;
     const members = byZone.get(values[node]);
     if (members) members.push(node);
     else byZone.set(values[node], [node]);
   }
   const byName = (a, b) => collator.compare(nodes.name[a], nodes.name[b]);
-  const rank = nodeRank(report, view);
+  const rank = nodeRank(view);
   const order = view.order === "name" ? byName : (a, b) => rank(b) - rank(a) || byName(a, b);
   return [...byZone]
     .map(([name, members]) => ({ name: name ?? "", nodes: members.sort(order) }))
@@ -205,19 +228,19 @@ function zonesOf(report, view) {
 }
 
 /** What "fullest first" orders by: the share requested, or how much it differs. */
-function nodeRank(report, { side, resource }) {
-  if (side !== "change") return (node) => utilisation(report, node, resource.name, side) ?? -1;
+function nodeRank(view) {
+  const { side, resource, states } = view;
+  if (side !== "change") return (node) => utilisation(shownState(view), node, resource.name) ?? -1;
   return (node) =>
-    Math.abs(utilisationChange(report, node, resource.name)) + (isChanged(report, node) ? 0.001 : 0);
+    Math.abs(utilisationChange(states, node, resource.name)) + (isChanged(states, node) ? 0.001 : 0);
 }
 
-function nodesMatching({ nodes }, text) {
+function nodesMatching({ nodes }, view, text) {
   const found = new Set();
   for (let node = 0; node < nodes.length; node += 1) {
     if (nodes.name[node].toLowerCase().includes(text)) found.add(node);
-    for (let pod = nodes.pods.first[node]; pod < nodes.pods.first[node + 1]; pod += 1) {
-      if (nodes.pods.name[pod].toLowerCase().includes(text)) found.add(node);
-    }
+    const pods = podsOn(nodes, shownState(view), node);
+    if (pods.some((pod) => nodes.pods.name[pod].toLowerCase().includes(text))) found.add(node);
   }
   return found;
 }
@@ -225,7 +248,7 @@ function nodesMatching({ nodes }, text) {
 function pointAt(report, priorities, view, { tooltip, spoken }, node, place) {
   tooltip.hidden = node === null;
   if (node === null) return;
-  tooltip.replaceChildren(...tooltipContent(report, priorities, node));
+  tooltip.replaceChildren(...tooltipContent(report, priorities, view, node));
   const { offsetWidth: width, offsetHeight: height } = tooltip;
   const left =
     place.clientX + 16 + width > window.innerWidth
@@ -233,16 +256,16 @@ function pointAt(report, priorities, view, { tooltip, spoken }, node, place) {
       : place.clientX + 16;
   tooltip.style.left = `${Math.max(4, left)}px`;
   tooltip.style.top = `${Math.max(4, Math.min(place.clientY + 12, window.innerHeight - height - 4))}px`;
-  spoken.textContent = `${report.nodes.name[node]}, ${percent(utilisation(report, node, view.resource.name))} ${view.resource.label}`;
+  spoken.textContent = `${report.nodes.name[node]}, ${percent(utilisation(shownState(view), node, view.resource.name))} ${view.resource.label}`;
 }
 
 function showSide(report, priorities, view, { side }, pin) {
   if (view.pinned !== null)
-    side.replaceChildren(nodePanel(report, priorities, view.pinned, () => pin(null)));
+    side.replaceChildren(nodePanel(report, priorities, view, () => pin(null)));
   else
     side.replaceChildren(
-      zoneTable(report, view, view.group === ZONE ? "Zone" : view.group),
-      fillHistogram(report, view),
+      zoneTable(view, view.group === ZONE ? "Zone" : view.group),
+      fillHistogram(view),
     );
 }
 

@@ -84,7 +84,7 @@ export function outageTitle({ outage }) {
 }
 
 /** The section in a list, or an empty list where there is nothing to say. */
-export function outageSection(report, priorities) {
+export function outageSection(report, priorities, time) {
   const { outage, drains } = report;
   if (!outage && !drains.length) return [];
   const specs = [...(outage ? [LOST, PREEMPTED, QUIET, ZONES] : []), ...(drains.length ? [DRAINS] : [])];
@@ -94,7 +94,7 @@ export function outageSection(report, priorities) {
   const parts = outage
     ? [
         h("div", { class: "tiles" }, outageTiles(outage.figures)),
-        outageCharts(report),
+        outageCharts(report, time),
         beliefs(outage),
       ]
     : [];

@@ -21,34 +21,34 @@ const POD_STATES = [
   { name: "evicted", label: "evicted so far", variable: "--ink", line: true },
 ];
 
-export function outageCharts(report) {
+export function outageCharts(report, time) {
   const { outage } = report;
   const charts = [
-    nodesChart(outage, report),
-    rateChart(outage),
-    podsChart(outage, report),
+    nodesChart(outage, report, time),
+    rateChart(outage, time),
+    podsChart(outage, report, time),
   ].filter((chart) => chart !== null);
   return h("div", { class: "card steps-charts" }, charts);
 }
 
-function nodesChart({ nodes_over_time: line, figures }, report) {
+function nodesChart({ nodes_over_time: line, figures }, report, time) {
   const rows = countRows(line, NODE_STATES);
   if (!rows.length) return null;
   const note = `${count(figures.nodes)} of ${plural(report.nodes.length, "node")} failed`;
   const model = { title: "Nodes out of service", note, rows, stacked: true };
-  return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 170, SYNC);
+  return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 170, SYNC, time);
 }
 
-function podsChart({ pods_over_time: line, figures }, report) {
+function podsChart({ pods_over_time: line, figures }, report, time) {
   const rows = countRows(line, POD_STATES);
   if (!rows.length) return null;
   const note = `${plural(figures.concerned, "pod")} were on failed nodes`;
   const model = { title: "Their pods", note, rows, stacked: true };
-  return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 190, SYNC);
+  return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 190, SYNC, time);
 }
 
 /** Nodes tainted so far, zone by zone, each beside what its rate would have allowed. */
-function rateChart({ rates }) {
+function rateChart({ rates }, time) {
   if (!rates.length) return null;
   const t = [...new Set(rates.flatMap((rate) => rate.t_s))].sort((a, b) => a - b);
   const rows = rates.flatMap((rate, at) => {
@@ -72,7 +72,7 @@ function rateChart({ rates }) {
       ? `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`
       : "the rate counts nodes, not pods";
   const model = { title: "Nodes tainted, in turn", note, t, rows, stacked: false };
-  return stepsChart({ ...model, range: [Math.max(first - margin, 0), last + margin] }, 150, null);
+  return stepsChart({ ...model, range: [Math.max(first - margin, 0), last + margin] }, 150, null, time);
 }
 
 /** The values of one zone at the instants of all; nothing before its first and after its last. */

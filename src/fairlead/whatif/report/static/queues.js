@@ -20,7 +20,7 @@ const WAITING = {
 };
 
 /** The section in a list, or an empty list where there are no whole jobs. */
-export function queuesSection(report, priorities) {
+export function queuesSection(report, priorities, time) {
   const { queues, waiting_groups: waiting } = report;
   if (!queues && !waiting.length) return [];
   const known = new Set(report.nodes.name);
@@ -32,7 +32,7 @@ export function queuesSection(report, priorities) {
         dataTable({ ...WAITING, table: waiting, priorities, known }),
       )
     : null;
-  const parts = queues ? [gangTiles(queues), shares(queues, report)] : [];
+  const parts = queues ? [gangTiles(queues), shares(queues, report, time)] : [];
   return [section("queues", "Queues", queues ? lead(queues) : null, ...parts, groups)];
 }
 
@@ -67,7 +67,7 @@ function gangTiles({ gangs, resource }) {
   );
 }
 
-function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }) {
+function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }, time) {
   const last = instants[instants.length - 1];
   const t = end > last ? [...instants, end] : [...instants];
   const until = (values) => (end > last ? [...values, values[values.length - 1]] : values);
@@ -80,6 +80,6 @@ function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }) {
   });
   const title = `Each queue's part of the cluster's ${resource}, in percent`;
   const note = "dashed: what it deserves by weight and by what it asks for";
-  const chart = stepsChart({ title, note, t, rows, stacked: false }, 240, null);
+  const chart = stepsChart({ title, note, t, rows, stacked: false }, 240, null, time);
   return h("div", { class: "card steps-charts" }, chart);
 }

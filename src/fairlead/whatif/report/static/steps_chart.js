@@ -4,8 +4,9 @@
 import { clock, count, duration } from "./format.js";
 import { h, onWidth } from "./dom.js";
 import { cssColour, mixed, resolvedColour, swatch } from "./palette.js";
-import { timeTicks, wholeRange, wholeSteps } from "./timeline_chart.js";
+import { cursorTime, lastUpTo, timeMark, timeTicks, wholeRange, wholeSteps } from "./timeline_chart.js";
 import { onThemeChange } from "./theme.js";
+import { onTime, showTime } from "./time.js";
 
 /**
  * `model` is { title, note, t, rows, stacked, range }; rows are [{ label, variable, values, dashed,
@@ -13,7 +14,7 @@ import { onThemeChange } from "./theme.js";
  * axis of time shows, from and to; all of it where it is missing. `format` writes values that are
  * no counts; a `sloped` line joins its values instead of holding each until the next.
  */
-export function stepsChart(model, height, sync) {
+export function stepsChart(model, height, sync, time) {
   const plot = h("div", { class: "plot" });
   const legend = stepsLegend(model);
   const element = h(
@@ -28,13 +29,19 @@ export function stepsChart(model, height, sync) {
     legend.element,
     plot,
   );
-  const view = { chart: null, width: 0 };
+  const view = { chart: null, width: 0, markTime: () => {} };
   const draw = () => {
     view.chart?.destroy();
     if (!view.width) return;
-    const options = outageOptions(model, { width: view.width, height }, sync, legend.show);
+    const options = outageOptions(model, { width: view.width, height }, sync, (t) => legend.show(t ?? time.shown));
     view.chart = new uPlot(options, [model.t, ...outageLayers(model)], plot);
+    view.markTime = timeMark(view.chart, (t) => showTime(time, t));
+    view.markTime(time.shown);
   };
+  onTime(time, (t) => {
+    legend.show(t);
+    view.markTime(t);
+  });
   onThemeChange(draw);
   onWidth(plot, (width) => {
     view.width = width;
@@ -65,17 +72,6 @@ function stepsLegend({ t, rows, format = (value) => count(Math.floor(value + 1e-
   };
   show(null);
   return { element: h("p", { class: "outage-legend" }, items, when), show };
-}
-
-/** The index of the last of the ascending `t` that is not after `instant`; -1 where there is none. */
-function lastUpTo(t, instant) {
-  let [low, high] = [0, t.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (t[middle] <= instant) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }
 
 /** Layers from the whole stack down to the lowest row, then the lines. */
@@ -152,12 +148,6 @@ function outageOptions(model, size, sync, onCursor) {
       },
     ],
     series: [{}, ...outageSeries(model)],
-    hooks: { setCursor: [(chart) => onCursor(instantOf(chart))] },
+    hooks: { setCursor: [(chart) => onCursor(cursorTime(chart))] },
   };
-}
-
-/** What instant the cursor is at, null where it is nowhere; a count holds until the next sample. */
-function instantOf(chart) {
-  const { left, idx } = chart.cursor;
-  return idx === null || idx === undefined || left < 0 ? null : chart.posToVal(left, "x");
 }

@@ -3,38 +3,9 @@
 import { clock, count, duration, isNumber } from "./format.js";
 import { h, nothing } from "./dom.js";
 import { priorityMark } from "./palette.js";
+import { onAddress, setAddress } from "./address.js";
 
 const PODS_MAX = 200;
-
-// --- addresses -----------------------------------------------------------------------------------
-
-/** What the page's address names after `#kind=`, or null. */
-function addressed(kind) {
-  const [name, ...value] = decodeURIComponent(window.location.hash.slice(1)).split("=");
-  return name === kind && value.length ? value.join("=") : null;
-}
-
-/** Makes the page's address lead to what is shown; with null, to the page. */
-export function setAddress(kind, value) {
-  const named = addressed(kind);
-  if (value === null && named === null) return;
-  const hash = value === null ? window.location.pathname : `#${kind}=${encodeURIComponent(value)}`;
-  try {
-    window.history.replaceState(null, "", hash);
-  } catch {
-    // a page inside a frame may have no address of its own
-  }
-}
-
-/** Calls `show` with what the address names after `#kind=`, now and whenever that changes. */
-export function onAddress(kind, show) {
-  const look = () => {
-    const value = addressed(kind);
-    if (value !== null) show(value);
-  };
-  window.addEventListener("hashchange", look);
-  requestAnimationFrame(look);
-}
 
 /** A button that opens the story of a pod or a workload. */
 export function podLink(name, text = name) {
@@ -174,7 +145,7 @@ function eventTable(events) {
 
 function placeAtEnd({ nodes, virtual_seconds: end }, priorities, name) {
   const pod = nodes.pods.name.indexOf(name);
-  if (pod < 0) return null;
+  if (pod < 0 || pod >= nodes.pods.first[nodes.length]) return null;
   const node = nodes.pods.first.findLastIndex((first) => first <= pod);
   const after = isNumber(end) ? ` after ${duration(end)}` : "";
   return h(

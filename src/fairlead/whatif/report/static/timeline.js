@@ -3,15 +3,15 @@
 import { count } from "./format.js";
 import { choice, h, nothing, onWidth, section } from "./dom.js";
 import { onThemeChange } from "./theme.js";
+import { onTime, scrubber, showTime, stopByKey } from "./time.js";
 import { timelineChart } from "./timeline_chart.js";
 import { readout } from "./timeline_readout.js";
 import { MEASURES, timelineModel } from "./timeline_series.js";
 
 const HEIGHT_PX = { 1: 300, 2: 170, 3: 124, 4: 100 };
-const PAGE_STEP = 20;
 
-export function timelineSection(report, priorities) {
-  const lead = "Pods by priority over virtual time. A pod runs from when it has a node until it ends or its deletion begins. Drag across a chart to zoom in.";
+export function timelineSection(report, priorities, time) {
+  const lead = "Pods by priority over virtual time. A pod runs from when it has a node until it ends or its deletion begins. Click a chart to move the scrubber, which also moves the node map; drag to zoom in.";
   if (!report.timeline.t_s.length) {
     return section("timeline", "Time line", null, nothing("No time line was recorded."));
   }
@@ -24,10 +24,10 @@ export function timelineSection(report, priorities) {
       nothing("No pod ran, waited, was preempted or evicted."),
     );
   }
-  return section("timeline", "Time line", lead, timelineCard(model));
+  return section("timeline", "Time line", lead, timelineCard(model, time));
 }
 
-function timelineCard(model) {
+function timelineCard(model, time) {
   const plots = h("div", {
     class: "plots",
     tabindex: "0",
@@ -43,11 +43,16 @@ function timelineCard(model) {
     measure: "all",
     zoom: null,
     width: 0,
-    at: null,
+    time,
     charts: [],
   };
-  view.legend = readout(model, view.hidden, () => drawTimeline(view));
+  view.slider = h("div", { class: "chart-scrubber" }, scrubber(time, "Time shown by charts and node map"));
+  view.legend = readout(model, time, view.hidden, () => drawTimeline(view));
   plots.addEventListener("keydown", (event) => moveByKey(event, view));
+  onTime(time, (t) => {
+    view.legend.show(t);
+    for (const { markTime } of view.charts) markTime(t);
+  });
   reset.addEventListener("click", () => zoomTo(view, null));
   onThemeChange(() => drawTimeline(view));
   onWidth(plots, (width) => {
@@ -56,7 +61,7 @@ function timelineCard(model) {
   });
   const toolbar = h("div", { class: "toolbar" }, measureChoice(view), reset);
   const side = h("div", { class: "side" }, view.legend.element, sampleNote(model));
-  return h("div", { class: "card timeline" }, toolbar, h("div", { class: "split" }, plots, side));
+  return h("div", { class: "card timeline" }, toolbar, h("div", { class: "split" }, h("div", {}, plots, view.slider), side));
 }
 
 function measureChoice(view) {
@@ -72,7 +77,7 @@ function drawTimeline(view) {
   const { model, plots } = view;
   for (const { chart } of view.charts) chart.destroy();
   view.reset.hidden = view.zoom === null;
-  view.legend.show(view.at);
+  view.legend.show(view.time.shown);
   const rows = model.rows.filter((row) => !view.hidden.has(row));
   view.charts = rows.length && view.width ? timelineCharts(view, rows) : [];
   const shown = rows.length
@@ -86,7 +91,8 @@ function timelineCharts(view, rows) {
     ({ name }) => view.measure === "all" || view.measure === name,
   );
   const on = {
-    cursor: (at) => at !== view.at && view.legend.show((view.at = at)),
+    cursor: (t) => view.legend.show(t ?? view.time.shown),
+    pick: (t) => showTime(view.time, t),
     zoom: (range) => zoomTo(view, range),
   };
   return measures.map((measure, at) => {
@@ -95,12 +101,16 @@ function timelineCharts(view, rows) {
       height: HEIGHT_PX[measures.length],
       axis: at === measures.length - 1,
     };
-    return timelineChart(view.model, rows, measure, size, view.zoom, on);
+    const chart = timelineChart(view.model, rows, measure, size, view.zoom, on);
+    chart.markTime(view.time.shown);
+    return chart;
   });
 }
 
 function zoomTo(view, range) {
   view.zoom = range;
+  const [from, to] = range ?? [0, view.time.end];
+  Object.assign(view.slider.firstChild, { min: from, max: to });
   drawTimeline(view);
 }
 
@@ -119,20 +129,8 @@ function sampleNote(model) {
 }
 
 function moveByKey(event, view) {
-  const { t } = view.model;
-  const last = t.length - 1;
-  const at = view.at ?? last;
-  const to = {
-    ArrowLeft: at - 1,
-    ArrowRight: at + 1,
-    PageUp: at - PAGE_STEP,
-    PageDown: at + PAGE_STEP,
-    Home: 0,
-    End: last,
-  }[event.key];
-  if (to === undefined) return;
+  const t = stopByKey(view.time, event.key);
+  if (t === undefined) return;
   event.preventDefault();
-  const instant = t[Math.min(Math.max(to, 0), last)];
-  for (const { chart } of view.charts)
-    chart.setCursor({ left: chart.valToPos(instant, "x"), top: 1 }, true);
+  showTime(view.time, t);
 }

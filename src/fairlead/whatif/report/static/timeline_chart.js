@@ -12,14 +12,52 @@ const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** power),
 ).flat();
 const AXIS_PX = 26;
+const DRAG_PX = 4;
 
-/** A heading and a plot; `on.cursor(sample or null)` and `on.zoom([from, to])` tell what is done. */
+/**
+ * A heading and a plot. `on.cursor(second or null)` follows the mouse, `on.pick(second)` is a click and
+ * `on.zoom([from, to])` a drag; `markTime(second or null)` draws a line at the second.
+ */
 export function timelineChart(model, rows, measure, size, zoom, on) {
   const layers = stack(rows, measure.name);
   const plot = h("div", { class: "plot" });
   const element = h("div", { class: "chart" }, heading(model, measure, layers[0]), plot);
   const chart = new uPlot(options(model, rows, size, zoom, on), [model.t, ...layers], plot);
-  return { element, chart };
+  return { element, chart, markTime: timeMark(chart, on.pick) };
+}
+
+/** The second that the cursor is at, null where it is nowhere. */
+export function cursorTime(chart) {
+  const { left, idx } = chart.cursor;
+  return idx === null || idx === undefined || left < 0 ? null : chart.posToVal(left, "x");
+}
+
+/** The index of the last of the ascending `t` that is not after `instant`; -1 where there is none. */
+export function lastUpTo(t, instant) {
+  let [low, high] = [0, t.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (t[middle] <= instant) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Makes a click pick its second, and gives a function that draws a line at a second. */
+export function timeMark(chart, pick) {
+  const line = h("div", { class: "time-mark", hidden: true });
+  let pressed = null;
+  chart.over.append(line);
+  chart.over.addEventListener("mousedown", ({ clientX }) => (pressed = clientX));
+  chart.over.addEventListener("click", (event) => {
+    const left = event.clientX - chart.over.getBoundingClientRect().left;
+    if (Math.abs(event.clientX - pressed) < DRAG_PX) pick(chart.posToVal(left, "x"));
+  });
+  return (t) => {
+    const left = t === null ? -1 : chart.valToPos(t, "x");
+    line.hidden = left < 0 || left > chart.over.clientWidth;
+    line.style.left = `${left}px`;
+  };
 }
 
 function heading(model, measure, total) {
@@ -61,7 +99,7 @@ function options(model, rows, size, zoom, on) {
     ],
     series: [{}, ...[...rows].reverse().map(layerStyle)],
     hooks: {
-      setCursor: [(chart) => on.cursor(chart.cursor.idx ?? null)],
+      setCursor: [(chart) => on.cursor(cursorTime(chart))],
       setSelect: [(chart) => selected(chart, on)],
     },
   };
@@ -97,6 +135,6 @@ function layerStyle(row) {
 
 function selected(chart, on) {
   const { left, width } = chart.select;
-  if (width < 4) return;
+  if (width < DRAG_PX) return;
   on.zoom([chart.posToVal(left, "x"), chart.posToVal(left + width, "x")]);
 }

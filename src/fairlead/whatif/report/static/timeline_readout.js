@@ -1,12 +1,14 @@
 // Legend and read-out in one table: a row per priority that can be hidden, a column per measure.
 
-import { clock, count } from "./format.js";
+import { count } from "./format.js";
 import { h } from "./dom.js";
 import { swatch } from "./palette.js";
+import { timeText } from "./time.js";
+import { lastUpTo } from "./timeline_chart.js";
 import { MEASURES } from "./timeline_series.js";
 
-/** The table, with `show(at)` to read out sample `at` (null: the end of the run). */
-export function readout(model, hidden, onchange) {
+/** The table, with `show(t)` to read out second `t` (null: the end of the run). */
+export function readout(model, time, hidden, onchange) {
   const when = h("caption", { "aria-live": "polite" });
   const rows = model.rows.map((row) => readoutRow(row, hidden, onchange));
   const total = readoutCells();
@@ -31,10 +33,9 @@ export function readout(model, hidden, onchange) {
     ),
     h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "All shown"), total)),
   );
-  const show = (at) => {
-    const sample = at ?? model.t.length - 1;
-    when.textContent =
-      at === null ? `At the end, ${clock(model.t[sample])}` : `At ${clock(model.t[sample])}`;
+  const show = (t) => {
+    const sample = t === null ? model.t.length - 1 : Math.max(0, lastUpTo(model.t, t));
+    when.textContent = timeText(time, t);
     const shown = rows.filter(({ row }) => !hidden.has(row));
     for (const { row, cells } of rows) fill(cells, (name) => row[name][sample]);
     fill(total, (name) => shown.reduce((sum, { row }) => sum + row[name][sample], 0));

@@ -46,6 +46,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+from fairlead.whatif.outcome.cluster_history import ClusterHistory
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     PdbBreach,
@@ -57,6 +58,7 @@ from fairlead.whatif.outcome.run_outcome import (
 )
 from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import revision_of, workload_of
+from fairlead.whatif.run.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
@@ -112,6 +114,7 @@ class Recorder:
     outage: OutageRecorder = field(default_factory=OutageRecorder)
     drains: DrainRecorder = field(default_factory=DrainRecorder)
     workloads: WorkloadRecorder = field(default_factory=WorkloadRecorder)
+    history: ClusterHistoryRecorder = field(default_factory=ClusterHistoryRecorder)
     touched: set[str] = field(default_factory=set)  # keys of pods that changed after loading
     priority_names: dict[int, str] = field(default_factory=dict)
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
@@ -268,8 +271,10 @@ class Recorder:
         """Record the objects of a snapshot, with one sample of each priority."""
         unsampled: dict[int, None] = {}
         self._unsampled = unsampled
+        self.history.is_loading = True
         for loaded in objects:
             self._record(loaded)
+        self.history.is_loading = False
         for initial in self._tracks.values():
             initial.is_initial = True
         self._unsampled = None
@@ -314,6 +319,8 @@ class Recorder:
                 self._record_pod(changed)
             case Node():
                 self.drains.observe(changed, self.now)
+                is_serving = self.outage.is_serving(changed.metadata.name)
+                self.history.update_node(changed, self.now, is_serving=is_serving)
             case PodDisruptionBudget():
                 self.budgets.observe(changed, self.now)
             case PriorityClass():
@@ -321,6 +328,8 @@ class Recorder:
 
     def _forget(self, gone: ApiObject) -> None:
         match gone:
+            case Node():
+                self.history.delete_node(gone, self.now)
             case Pod():
                 self._forget_pod(gone)
             case PodDisruptionBudget():
@@ -334,9 +343,13 @@ class Recorder:
             track.end = None
         else:
             self._leave(known)
+            if known is not None:
+                self.history.place(known.pod.metadata.uid, "", self.now)
             track = self._tracks[pod.key] = _Track(pod, pending_since=self._created(pod))
             self._known[pod.metadata.uid] = track
         self._enter(track, _state_of(pod))
+        occupied = "" if is_terminal(pod) else pod.spec.node_name
+        self.history.place(pod.metadata.uid, occupied, self.now)
         if track.started_at is None and pod.status.phase == "Running":
             track.started_at = self.now
 
@@ -344,6 +357,7 @@ class Recorder:
         track = self._tracks.get(pod.key)
         if track is not None and track.pod.metadata.uid == pod.metadata.uid:
             self._leave(track)
+            self.history.place(pod.metadata.uid, "", self.now)
             del self._tracks[pod.key]
 
     # --- result ---------------------------------------------------------------------------
@@ -397,6 +411,10 @@ class Recorder:
             return track.refusal
         names = ", ".join(pdb.key for pdb in self.budgets.covering(track.pod))
         return f"{track.refusal} ({names})" if names else track.refusal
+
+    def cluster_history(self, since: Instant) -> ClusterHistory | None:
+        """Return how nodes and the pods on them changed from `since` on; None if too often."""
+        return self.history.history(since, lambda uid: self._end_of(self._known[uid]))
 
     # --- bookkeeping -----------------------------------------------------------------------
 

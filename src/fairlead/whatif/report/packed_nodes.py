@@ -1,0 +1,199 @@
+"""Packs nodes, their pods and their history into the columns of the page.
+
+    nodes      all that exist at any time in either run: those at the end, then the others
+    pods       those on nodes at the end, in node order, then those that only the history names
+    a side     the run with the change (`after`), or without it (`before`)
+
+`static/node_state.js` computes the state of a side at an instant from its state at the end, by
+reverting the changes after the instant. The pods at the end of the side `before` are stored as
+their difference from those of the side `after`, because most are the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.whatif.report.columns import column, figures, finite
+from fairlead.whatif.report.data import HistoryRows, NodeRow, PodRow
+
+GROUPS_MAX: Final = 40  # values of a label by which nodes can be grouped
+EXISTS: Final = 1
+SERVING: Final = 2
+UNSCHEDULABLE: Final = 4
+
+_PodKey = tuple[str, Any, tuple[tuple[str, int], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSide:
+    """The nodes at the end of one run, and their history; None if it is not known."""
+
+    nodes: Sequence[NodeRow]
+    history: HistoryRows | None = None
+
+
+def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
+    """Return nodes as columns; the pods of all nodes as further columns, with a count per node."""
+    nodes = _all_nodes(after, before)
+    pods = _PodColumns(nodes[: len(after.nodes)])
+    index = {node["name"]: at for at, node in enumerate(nodes)}
+    packed = {
+        "length": len(nodes),
+        "name": column(node["name"] for node in nodes),
+        "zone": column(node.get("zone", "") for node in nodes),
+        "labels": _groups(nodes),
+        **_state(nodes, after),
+        "history": _packed_history(after, index, pods),
+        "before": None,
+    }
+    if before is not None:
+        packed["before"] = {
+            **_state(nodes, before),
+            "pods": _pod_differences(after, before, index, pods),
+            "history": _packed_history(before, index, pods),
+        }
+    counts = [len(node.get("pods", ())) for node in after.nodes]
+    counts += [0] * (len(nodes) - len(counts))
+    return {**packed, "pods": {"count": column(counts), **pods.packed()}}
+
+
+def _all_nodes(after: NodeSide, before: NodeSide | None) -> list[NodeRow]:
+    """Return the nodes of both runs; of those with the same name the first one counts."""
+    sides = [after] if before is None else [after, before]
+    listed = [node for side in sides for node in side.nodes]
+    gone = [node for side in sides for node in (side.history or {}).get("deleted", ())]
+    by_name: dict[str, NodeRow] = {}
+    for node in (*listed, *gone):
+        by_name.setdefault(node["name"], node)
+    return list(by_name.values())
+
+
+def _state(nodes: Sequence[NodeRow], side: NodeSide) -> Json:
+    """Return the state of `nodes` at the end of the run of `side`."""
+    existing = {node["name"]: node for node in side.nodes}
+    gone = {node["name"]: node for node in (side.history or {}).get("deleted", ())}
+    rows = [existing.get(node["name"], gone.get(node["name"], node)) for node in nodes]
+    quiet = set((side.history or {}).get("out_of_service", ()))
+    absent = [at for at, node in enumerate(nodes) if node["name"] not in existing]
+    without_pods: Mapping[str, int] = {}
+    return {
+        "absent": absent,
+        "unschedulable": [at for at, node in enumerate(rows) if node.get("unschedulable")],
+        "out_of_service": [at for at, node in enumerate(nodes) if node["name"] in quiet],
+        "allocatable": by_resource([node.get("allocatable", {}) for node in rows]),
+        "requested": by_resource(
+            [
+                node.get("requested", {}) if node["name"] in existing else without_pods
+                for node in rows
+            ]
+        ),
+    }
+
+
+def _groups(nodes: Sequence[NodeRow]) -> Json:
+    """Return one column for each label by which the nodes can be grouped."""
+    keys = dict.fromkeys(key for node in nodes for key in node.get("labels", {}))
+    columns = {key: [node.get("labels", {}).get(key, "") for node in nodes] for key in sorted(keys)}
+    return {
+        key: column(values)
+        for key, values in columns.items()
+        if 1 < len(set(values)) <= min(GROUPS_MAX, len(nodes) - 1)
+    }
+
+
+def by_resource(amounts: Sequence[Mapping[str, int]]) -> Json:
+    """Return one column per resource that any of `amounts` names."""
+    names = dict.fromkeys(name for amount in amounts for name in amount)
+    return {name: column(amount.get(name) for amount in amounts) for name in names}
+
+
+# --- pods and their history ----------------------------------------------------------------------
+
+
+class _PodColumns:
+    """The pods of the page; equal requests are stored once, as a shape."""
+
+    def __init__(self, nodes: Iterable[NodeRow]) -> None:
+        """Begin with the pods of `nodes`, in node order."""
+        self._pods = [_pod_key(pod) for node in nodes for pod in node.get("pods", ())]
+        self._index = {pod: at for at, pod in enumerate(self._pods)}
+
+    def index_of(self, pod: PodRow) -> int:
+        """Return the position of `pod`, which is added if it is new."""
+        key = _pod_key(pod)
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = len(self._pods)
+            self._pods.append(key)
+        return found
+
+    def packed(self) -> Json:
+        shapes = {shape: at for at, shape in enumerate(dict.fromkeys(one[2] for one in self._pods))}
+        return {
+            "name": column(pod[0] for pod in self._pods),
+            "priority": column(pod[1] for pod in self._pods),
+            "shape": [shapes[pod[2]] for pod in self._pods],
+            "shapes": [dict(shape) for shape in shapes],
+        }
+
+
+def _pod_key(pod: PodRow) -> _PodKey:
+    return pod[0], pod[1], tuple(sorted(figures(pod[2]).items()))
+
+
+def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns) -> Json | None:
+    if side.history is None:
+        return None
+    placements = side.history.get("placements", ())
+    statuses = side.history.get("statuses", ())
+    return {
+        "placements": {
+            "t_s": [finite(one["t_s"]) for one in placements],
+            "node": [index[one["node"]] for one in placements],
+            "pod": [pods.index_of(one["pod"]) for one in placements],
+            "arrives": [int(one["arrives"]) for one in placements],
+        },
+        "statuses": {
+            "t_s": [finite(one["t_s"]) for one in statuses],
+            "node": [index[one["node"]] for one in statuses],
+            "state": [
+                EXISTS * one["exists"]
+                + SERVING * one["serving"]
+                + UNSCHEDULABLE * one["unschedulable"]
+                for one in statuses
+            ],
+        },
+    }
+
+
+def _pod_differences(
+    after: NodeSide, before: NodeSide, index: Mapping[str, int], pods: _PodColumns
+) -> Json:
+    """Return how the pods at the end of `before` differ from those of `after`."""
+    rows = list(_differing_pods(after.nodes, before.nodes))
+    return {
+        "node": [index[node] for node, _, _ in rows],
+        "pod": [pods.index_of(pod) for _, pod, _ in rows],
+        "arrives": [int(arrives) for _, _, arrives in rows],
+    }
+
+
+def _differing_pods(
+    after: Sequence[NodeRow], before: Sequence[NodeRow]
+) -> Iterator[tuple[str, PodRow, bool]]:
+    """Yield node, pod, and whether the pod is on the node in `before` only."""
+    sides = [
+        {node["name"]: Counter(map(_pod_key, node.get("pods", ()))) for node in nodes}
+        for nodes in (after, before)
+    ]
+    nothing: Counter[_PodKey] = Counter()
+    for node in dict.fromkeys([*sides[0], *sides[1]]):
+        here, there = (side.get(node, nothing) for side in sides)
+        for key in (there - here).elements():
+            yield node, (key[0], key[1], dict(key[2])), True
+        for key in (here - there).elements():
+            yield node, (key[0], key[1], dict(key[2])), False

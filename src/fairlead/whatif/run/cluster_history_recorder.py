@@ -1,0 +1,115 @@
+"""ClusterHistoryRecorder: records when pods occupied which nodes, and the states of nodes.
+
+A pod occupies a node from its binding until it completes or is deleted, as in `NodeEnd`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.outcome.cluster_history import (
+    ClusterHistory,
+    NodeStatusChange,
+    PlacementChange,
+)
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.run.allocation import nodes_at_end
+
+PLACEMENTS_MAX: Final = 100_000  # a report with more would be too large for a browser
+
+
+@dataclass(slots=True)
+class ClusterHistoryRecorder:
+    """Records the history of one run; `is_loading` while the first state is recorded.
+
+    With more than `placements_max` changes of placements, there is no history.
+    """
+
+    is_loading: bool = False
+    placements_max: int = PLACEMENTS_MAX
+    _placements: list[tuple[Instant, str, str, bool]] = field(default_factory=list)
+    _node_of: dict[str, str] = field(default_factory=dict)  # nodes by the uids of their pods
+    _statuses: dict[str, list[NodeStatusChange]] = field(default_factory=lambda: defaultdict(list))
+    _deleted: dict[str, Node] = field(default_factory=dict)
+
+    def place(self, uid: str, node: str, at: Instant) -> None:
+        """Record that the pod `uid` occupies `node` from `at` on; "" for no node."""
+        before = self._node_of.get(uid, "")
+        if node in self._deleted:
+            node = ""
+        if before == node:
+            return
+        if node:
+            self._node_of[uid] = node
+        else:
+            del self._node_of[uid]
+        if self.is_loading or len(self._placements) > self.placements_max:
+            return
+        if before:
+            self._placements.append((at, before, uid, False))
+        if node:
+            self._placements.append((at, node, uid, True))
+
+    def update_node(self, node: Node, at: Instant, *, is_serving: bool) -> None:
+        """Record the state of an existing node."""
+        self._deleted.pop(node.metadata.name, None)
+        unschedulable = node.spec.unschedulable
+        self._add(NodeStatusChange(at, node.metadata.name, True, is_serving, unschedulable))  # noqa: FBT003
+
+    def delete_node(self, node: Node, at: Instant) -> None:
+        """Record that `node` is deleted; its pods no longer occupy it."""
+        name = node.metadata.name
+        for uid in [uid for uid, on in self._node_of.items() if on == name]:
+            self.place(uid, "", at)
+        self._deleted[name] = node
+        self._add(_absent(name, at))
+
+    def _add(self, status: NodeStatusChange) -> None:
+        statuses = self._statuses[status.node]
+        if not statuses and not self.is_loading:
+            statuses.append(_absent(status.node, 0))  # created during the run
+        if statuses and replace(status, at=statuses[-1].at) == statuses[-1]:
+            return
+        statuses.append(status)
+
+    def history(self, since: Instant, end_of: Callable[[str], PodEnd]) -> ClusterHistory | None:
+        """Return the history from `since` on; None if there are more than `placements_max` changes.
+
+        `end_of` returns a pod by its uid.
+        """
+        if len(self._placements) > self.placements_max:
+            return None
+        statuses = sorted(self._statuses_from(since), key=lambda one: one.at)
+        changed = {one.node for one in statuses}
+        deleted = {name: node for name, node in self._deleted.items() if name in changed}
+        return ClusterHistory(
+            placements=tuple(
+                PlacementChange(at, node, end_of(uid), is_arrival)
+                for at, node, uid, is_arrival in self._placements
+                if at >= since
+            ),
+            statuses=tuple(statuses),
+            deleted=nodes_at_end(deleted, ()),
+            out_of_service=tuple(
+                name
+                for name, of_node in sorted(self._statuses.items())
+                if of_node[-1].exists and not of_node[-1].is_serving
+            ),
+        )
+
+    def _statuses_from(self, since: Instant) -> Iterator[NodeStatusChange]:
+        """Yield the statuses after `since` of each node that has any, and its status at `since`."""
+        for of_node in self._statuses.values():
+            later = [one for one in of_node if one.at > since]
+            if later:
+                yield replace(of_node[-len(later) - 1], at=since)
+                yield from later
+
+
+def _absent(name: str, at: Instant) -> NodeStatusChange:
+    return NodeStatusChange(at, name, exists=False, is_serving=False, unschedulable=False)
