@@ -10,7 +10,7 @@ with that version's messages (protobuf_table.py), which say in which order field
 
 What published schemas do not say is in two places. `go_types.py` beside this script lists which
 fields upstream's types hold by pointer, and which are encoded even when they are empty. Values,
-defaults and bounds of fields are written by hand in `schema/data/facts`, see `schema/facts.py`.
+defaults and bounds of fields are written by hand in `api/data/facts`, see `api/facts.py`.
 """
 
 from __future__ import annotations

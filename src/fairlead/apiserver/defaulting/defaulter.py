@@ -1,6 +1,6 @@
 """The defaulter: applies all defaults to an object in stored form.
 
-Each type first gets the defaults of its single fields (`schema.facts`), then its rule in `RULES` is
+Each type first gets the defaults of its single fields (`api.facts`), then its rule in `RULES` is
 applied. Types are visited from the outside in, as in upstream's generated functions, so a rule may
 rely on the defaults of the enclosing types.
 
@@ -17,13 +17,13 @@ from functools import cache
 from operator import is_
 from typing import Any, Final
 
+from fairlead.api.facts import facts_of
 from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.amount import AMOUNT_RULES
 from fairlead.apiserver.defaulting.definition import DEFINITION_RULES
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 from fairlead.apiserver.defaulting.pod import POD_RULES
 from fairlead.apiserver.defaulting.workload import WORKLOAD_RULES
-from fairlead.apiserver.schema.facts import facts_of
 from fairlead.apiserver.schema.model import Schema, Type
 
 # --- services and RBAC ---------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.facts import default_of
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.apiserver.defaulting.amount import with_allocatable
@@ -39,7 +40,6 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     Kind,
 )
-from fairlead.apiserver.schema.facts import default_of
 
 
 def _defaults(type_name: str, *names: str) -> Json:

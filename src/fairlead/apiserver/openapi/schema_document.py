@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.api.facts import facts_of
 from fairlead.api.json import Json
-from fairlead.apiserver.schema.facts import facts_of
 from fairlead.apiserver.schema.model import (
     ElementRelationship,
     Field,

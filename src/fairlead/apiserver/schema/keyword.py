@@ -1,7 +1,7 @@
 """Checks a single value against the keywords of a JSON schema.
 
 The keywords are OpenAPI's: those of a custom resource's schema, or the facts about a field of a
-built-in type (`schema.facts`). Both are checked here; their error messages differ.
+built-in type (`api.facts`). Both are checked here; their error messages differ.
 
 upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,values}.go
 """

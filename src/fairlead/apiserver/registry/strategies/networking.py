@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.strategy import ONLY_MANAGED_FIELDS, ResourceStrategy
 from fairlead.apiserver.registry.warning.network import network_policy_warnings
-from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (

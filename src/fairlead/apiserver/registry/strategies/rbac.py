@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from fairlead.apiserver.registry.strategy import ResourceStrategy
-from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import Causes, invalid, not_supported, required
 from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (

@@ -10,8 +10,8 @@ import json
 import re
 from typing import Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
-from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.admissionregistration.expression import (
     BOOLEAN,
     ExpressionVariables,

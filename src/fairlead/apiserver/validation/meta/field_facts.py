@@ -1,7 +1,7 @@
 """Checks single fields by their facts, in upstream's words for built-in types.
 
 A group's code calls these checks in the order in which upstream checks the fields, because kubectl
-prints causes in that order. The facts are rows of `schema/data/facts`.
+prints causes in that order. The facts are rows of `api/data/facts`.
 
 upstream: apimachinery/pkg/api/validate/{enum,limits,required}.go
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fairlead.api.facts import FieldFacts, facts_of
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.facts import FieldFacts, facts_of
 from fairlead.apiserver.schema.keyword import broken_keywords
 from fairlead.apiserver.validation.meta.field import (
     Causes,

@@ -47,7 +47,7 @@ class KindRules:
     changed: CheckWithView | None = None
     # Compares the old object with the new one.
     update: CheckUpdate | None = None
-    # Whether immutable fields (rows of `schema/data/facts`) are compared.
+    # Whether immutable fields (rows of `api/data/facts`) are compared.
     has_immutable_fields: bool = True
     # Whether upstream reports the causes of `update` before the others.
     reports_update_first: bool = False

@@ -14,11 +14,13 @@ plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/types.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.facts import default_of
 from fairlead.api.json import Json
 from fairlead.api.objects import OwnerReference, Pod, PodSpec, PriorityClass
 from fairlead.api.well_known_label import REGION, ZONE
@@ -31,21 +33,20 @@ TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
 BOUND_LABELS: Final = (ZONE, REGION)
 # Set by the scheduler, and by admission from the PriorityClass.
 RESOLVED_FIELDS: Final = ("nodeName", "priority", "preemptionPolicy")
-# Fields below spec that the API server sets when they are absent (pkg/apis/core/v1/defaults.go).
-DEFAULTS: Final[Mapping[str, Any]] = {
-    "defaultMode": 420,
-    "dnsPolicy": "ClusterFirst",
-    "failureThreshold": 3,
-    "periodSeconds": 10,
-    "protocol": "TCP",
-    "resources": {},
-    "schedulerName": "default-scheduler",
-    "scheme": "HTTP",
-    "securityContext": {},
-    "successThreshold": 1,
-    "terminationGracePeriodSeconds": 30,
-    "timeoutSeconds": 1,
-}
+# Fields that the API server sets when they are absent.
+_DEFAULTED: Final = (
+    ("core.v1.ConfigMapVolumeSource", "defaultMode"),
+    ("core.v1.ContainerPort", "protocol"),
+    ("core.v1.HTTPGetAction", "scheme"),
+    ("core.v1.PodSpec", "dnsPolicy"),
+    ("core.v1.PodSpec", "schedulerName"),
+    ("core.v1.PodSpec", "securityContext"),
+    ("core.v1.PodSpec", "terminationGracePeriodSeconds"),
+    ("core.v1.Probe", "failureThreshold"),
+    ("core.v1.Probe", "periodSeconds"),
+    ("core.v1.Probe", "successThreshold"),
+    ("core.v1.Probe", "timeoutSeconds"),
+)
 # Also set by default, but from other fields; they have no effect in a simulation.
 IGNORED: Final = (
     TEMPLATE_HASH_LABEL,
@@ -185,8 +186,16 @@ def _without_restart_default(template: Json) -> Json:
     return template | {"spec": {key: part for key, part in spec.items() if key != "restartPolicy"}}
 
 
+@cache
+def _defaults() -> Mapping[str, Any]:
+    """Return the defaults of fields by name; a name has the same default in all types."""
+    found = {name: default_of(type_, name) for type_, name in _DEFAULTED}
+    return {**found, "resources": {}}
+
+
 def _essence(value: Any) -> Any:
     """Return `value` without nulls, defaults and ignored fields, recursively."""
+    defaults = _defaults()
     match value:
         case dict():
             return {
@@ -194,7 +203,7 @@ def _essence(value: Any) -> Any:
                 for key, part in value.items()
                 if part is not None
                 and key not in IGNORED
-                and not (key in DEFAULTS and part == DEFAULTS[key])
+                and not (key in defaults and part == defaults[key])
             }
         case list() | tuple():
             return [_essence(part) for part in value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.facts import FieldFacts
+from fairlead.api.facts import FieldFacts
 from fairlead.apiserver.validation.meta.field_facts import check_field, check_fields
 
 

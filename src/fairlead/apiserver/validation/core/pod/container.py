@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.facts import facts_of, values_of
 from fairlead.api.json import Json
 from fairlead.api.objects import Container, ContainerPort
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.facts import facts_of, values_of
 from fairlead.apiserver.validation.core.environment import (
     check_environment,
     check_environment_sources,

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import Pod, PodSpec, ResourceRequirements, Toleration
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.annotation import check_annotations
 from fairlead.apiserver.validation.core.pod.container import (

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
-from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, not_supported
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.object_meta import check_timestamp

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import TopologySpreadConstraint
-from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,

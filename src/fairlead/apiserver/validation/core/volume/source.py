@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
+from fairlead.api.facts import facts_of
 from fairlead.api.json import Json
 from fairlead.api.quantity import parse_quantity
-from fairlead.apiserver.schema.facts import facts_of
 from fairlead.apiserver.schema.model import schemas
 from fairlead.apiserver.validation.core.volume.projected import (
     check_downward,

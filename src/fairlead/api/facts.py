@@ -122,7 +122,7 @@ def known_types() -> tuple[str, ...]:
 @cache
 def _all_facts() -> Mapping[str, TypeFacts]:
     made: dict[str, TypeFacts] = {}
-    folder = files("fairlead.apiserver.schema").joinpath("data", "facts")
+    folder = files("fairlead.api").joinpath("data", "facts")
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
         facts = _UNKNOWN
         for line in file.read_text(encoding="utf-8").splitlines():
