@@ -31,6 +31,7 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("apps/v1", "ControllerRevision"): objects.ControllerRevision,
     ("batch/v1", "Job"): objects.Job,
     ("batch/v1", "CronJob"): objects.CronJob,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): objects.HorizontalPodAutoscaler,
     ("scheduling.incubator.k8s.io/v1alpha1", "PodGroup"): objects.PodGroup,
     ("scheduling.sigs.dev/v1alpha2", "PodGroup"): objects.PodGroup,
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): objects.PodGroup,

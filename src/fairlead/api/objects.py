@@ -9,7 +9,6 @@ stay RFC 3339 text (`fairlead.api.timestamp`).
 from __future__ import annotations
 
 import msgspec
-
 from fairlead.api.json import Json
 
 QuantityText = str | int | float
@@ -793,6 +792,86 @@ class CronJob(_Object, frozen=True):
     status: Json = {}
 
 
+class CrossVersionObjectReference(_View, frozen=True):
+    """spec.scaleTargetRef of a HorizontalPodAutoscaler."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class MetricTarget(_View, frozen=True):
+    """target of a metric; `average_utilization` is a percentage of the requests."""
+
+    average_utilization: int | None = None
+    average_value: QuantityText | None = None
+
+
+class MetricSource(_View, frozen=True):
+    """resource, containerResource, pods, object or external of a metric.
+
+    The first two have `name`, and `container` if of one container; the others have `metric`.
+    """
+
+    name: str = ""
+    container: str = ""
+    target: MetricTarget = MetricTarget()
+    metric: Json = {}
+    described_object: CrossVersionObjectReference = CrossVersionObjectReference()
+
+
+class MetricSpec(_View, frozen=True):
+    """spec.metrics[] of a HorizontalPodAutoscaler; the source is the one that `type` names."""
+
+    type: str = ""
+    resource: MetricSource = MetricSource()
+    container_resource: MetricSource = MetricSource()
+    pods: MetricSource = MetricSource()
+    object: MetricSource = MetricSource()
+    external: MetricSource = MetricSource()
+
+
+class ScalingPolicy(_View, frozen=True):
+    """policies[] of scaling rules: a change of `value` Pods or Percent per period."""
+
+    type: str = ""
+    value: int = 0
+    period_seconds: int = 0
+
+
+class ScalingRules(_View, frozen=True):
+    """behavior.scaleUp or behavior.scaleDown; `tolerance` is a fraction of the target."""
+
+    stabilization_window_seconds: int | None = None
+    select_policy: str = "Max"
+    policies: tuple[ScalingPolicy, ...] = ()
+    tolerance: QuantityText | None = None
+
+
+class ScalingBehavior(_View, frozen=True):
+    """spec.behavior of a HorizontalPodAutoscaler."""
+
+    scale_up: ScalingRules = ScalingRules()
+    scale_down: ScalingRules = ScalingRules()
+
+
+class HorizontalPodAutoscalerSpec(_View, frozen=True):
+    """spec of a HorizontalPodAutoscaler."""
+
+    scale_target_ref: CrossVersionObjectReference = CrossVersionObjectReference()
+    min_replicas: int = 1
+    max_replicas: int = 0
+    metrics: tuple[MetricSpec, ...] = ()
+    behavior: ScalingBehavior | None = None
+
+
+class HorizontalPodAutoscaler(_Object, frozen=True):
+    """autoscaling/v2 HorizontalPodAutoscaler."""
+
+    spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()
+    status: Json = {}
+
+
 # --- storage -------------------------------------------------------------------------------
 
 
@@ -1326,6 +1405,7 @@ ApiObject = (
     | ControllerRevision
     | Job
     | CronJob
+    | HorizontalPodAutoscaler
     | PersistentVolume
     | PersistentVolumeClaim
     | StorageClass

@@ -69,6 +69,27 @@ def parse_selector(text: str) -> LabelSelector:
     return _Parser(text).selector()
 
 
+def format_selector(selector: LabelSelector) -> str:
+    """Return `selector` in kubectl's notation, ordered by key; "" if it is empty."""
+    # upstream: apimachinery/pkg/labels/selector.go:internalSelector.String, Requirement.String
+    terms = [(key, f"{key}={value}") for key, value in selector.match_labels.items()]
+    terms += [(one.key, _written(one)) for one in selector.match_expressions]
+    return ",".join(term for _, term in sorted(terms))
+
+
+def _written(requirement: LabelSelectorRequirement) -> str:
+    key, values = requirement.key, ",".join(sorted(requirement.values))
+    match requirement.operator:
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "Exists":
+            return key
+        case _:
+            return f"!{key}"
+
+
 def _is_beyond(value: str, requirement: Requirement) -> bool:
     if len(requirement.values) != 1:
         return False

@@ -23,6 +23,7 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.compose import (
     disruption_controller,
+    pod_autoscaler,
     volume_controller,
     workload_controllers,
 )
@@ -69,6 +70,7 @@ def build_engine(
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
+        ("workloads", (pod_autoscaler(config.pod_autoscaler, config.workloads),)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
         # Part of the volume controller; without that, a stock one still needs a provisioner.
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),

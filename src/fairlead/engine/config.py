@@ -10,6 +10,7 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
@@ -34,5 +35,8 @@ class EngineConfig:
     node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     workloads: WorkloadsConfig = field(default_factory=WorkloadsConfig)
     volumes: VolumesConfig = field(default_factory=VolumesConfig)
+    pod_autoscaler: HorizontalPodAutoscalerConfig = field(
+        default_factory=HorizontalPodAutoscalerConfig
+    )
     karpenter: KarpenterConfig | None = None
     autoscaler: ClusterAutoscalerConfig | None = None

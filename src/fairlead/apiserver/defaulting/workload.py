@@ -116,7 +116,8 @@ def with_completions(spec: Json) -> Json:
     return {**spec, "completions": 1}
 
 
-def _autoscaler(spec: Json) -> Json:
+def with_metrics_and_rules(spec: Json) -> Json:
+    """Return the spec of a HorizontalPodAutoscaler with a metric and complete scaling rules."""
     if not spec.get("metrics"):
         spec = {**spec, "metrics": [_CPU]}
     behavior = spec.get("behavior")
@@ -153,7 +154,7 @@ WORKLOAD_RULES: Final[Mapping[str, Rule]] = {
     "v1.DaemonSetSpec": _daemon_set,
     "v1.ReplicationController": _replication_controller,
     "v1.Job": _job,
-    "v2.HorizontalPodAutoscalerSpec": _autoscaler,
+    "v2.HorizontalPodAutoscalerSpec": with_metrics_and_rules,
     "v1.Secret": _secret,
     "v1.Namespace": with_own_name,
 }

@@ -8,8 +8,10 @@ from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.disruption.budget_status import full_conditions
 from fairlead.engine.workloads.disruption.controller import Disruption
 from fairlead.engine.workloads.environment import served_environment, simulated_environment
-from fairlead.engine.workloads.event_sink import Events
+from fairlead.engine.workloads.event_sink import Events, NoEvents
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
 from fairlead.engine.workloads.volumes.controller import Volumes
 
@@ -55,3 +57,10 @@ def volume_controller(config: VolumesConfig, workloads: WorkloadsConfig) -> Volu
 def disruption_controller(workloads: WorkloadsConfig) -> Disruption:
     """Return the controller of PodDisruptionBudgets."""
     return Disruption(Events(), full_conditions) if workloads.serves_clients else Disruption()
+
+
+def pod_autoscaler(
+    config: HorizontalPodAutoscalerConfig, workloads: WorkloadsConfig
+) -> HorizontalPodAutoscalers:
+    """Return the controller of HorizontalPodAutoscalers."""
+    return HorizontalPodAutoscalers(config, Events() if workloads.serves_clients else NoEvents())

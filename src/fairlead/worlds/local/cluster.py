@@ -232,7 +232,7 @@ def _store(options: LocalOptions, ids: RandomIds) -> Store:
     return Store(
         ids,
         admission=(*plugins, PodCountLimit(options.pods_max)),
-        registry=_registry(storage, options.without),
+        registry=API_SERVER,
         storage=storage,
     )
 

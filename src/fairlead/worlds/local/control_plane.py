@@ -31,6 +31,7 @@ from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.informer import is_watched
@@ -51,6 +52,7 @@ OBSERVED: Final = EngineConfig(
         stop=StopAfter(STOPPING), accepts_pods=True, heeds_gates=True, input_duration=LISTENING
     ),
     workloads=WorkloadsConfig(serves_clients=True),
+    pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True),
     batch=shipped_configuration(RECOMMENDED),
 )
 

@@ -249,16 +249,36 @@ def test_component_statuses(cluster):
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_nothing_scales_and_whoever_asks_for_it_is_told(cluster, version):
+def test_a_workload_follows_its_annotated_load(cluster, version):
+    """In either version; the status is what kubectl shows."""
+    cluster.ask("POST", "/apis/apps/v1/namespaces/default/deployments", loaded_deployment())
     path = f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     scaler = {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
     request = Request("POST", path, (), {}, json.dumps(scaler).encode(), ADMIN)
     response = cluster.local.server.handle(request, cluster.clock.now())
-    assert (response.status, response.warnings) == (
-        201,
-        ("HorizontalPodAutoscalers are stored, but nothing here acts on them",),
-    )
+    assert (response.status, response.warnings) == (201, ())
+    cluster.pass_time(60)
+    assert cluster.find("deployment", "web")["spec"]["replicas"] == 3
+    status = cluster.find("hpa", "web")["status"]
+    current = {"averageUtilization": 133, "averageValue": "133m"}
+    assert status["currentMetrics"][0]["resource"]["current"] == current
+    assert [one["reason"] for one in status["conditions"]] == [
+        "ScaleDownStabilized",
+        "ValidMetricFound",
+        "TooManyReplicas",
+    ]
+
+
+def loaded_deployment():
+    """One replica that requests 100m of a load of 400m."""
+    labels = {"app": "web"}
+    containers = [{"name": "a", "image": "a", "resources": {"requests": {"cpu": "100m"}}}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    return {
+        "metadata": {"name": "web", "annotations": {"fairlead.dev/load": "cpu=400m"}},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
 
 
 def test_pods_say_of_which_generation_they_speak(cluster):
@@ -534,20 +554,14 @@ def test_a_quota_holds_against_affinity_to_other_namespaces(cluster, affinity, r
     assert create("staying")["kind"] == "Pod"
 
 
-def test_beside_a_stock_controller_manager_autoscalers_are_no_reason_to_warn(cluster, make_cluster):
-    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+def test_beside_a_stock_controller_manager_no_autoscaler_acts(make_cluster):
+    cluster = make_cluster(without=("workloads",))
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-
-    def warnings(cluster, name):
-        scaler = {"metadata": {"name": name}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
-        request = Request("POST", path, (), {}, json.dumps(scaler).encode(), ADMIN)
-        return cluster.local.server.handle(request, cluster.clock.now()).warnings
-
-    assert warnings(cluster, "a") != ()
-    lease = {"metadata": {"name": "kube-controller-manager"}, "spec": {"holderIdentity": "stock"}}
-    cluster.ask("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease)
-    assert warnings(cluster, "b") == ()
-    assert warnings(make_cluster(without=("workloads",)), "a") == ()
+    scaler = {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    cluster.ask("POST", path, scaler)
+    cluster.pass_time(30)
+    assert "conditions" not in cluster.find("hpa", "web")["status"]
 
 
 @pytest.mark.parametrize("length", [2, 3])

@@ -90,6 +90,10 @@ def _check_rules(field: str, rules: Json) -> Causes:
         if period_s > PERIOD_MAX_S:
             why = f"must be less than or equal to {PERIOD_MAX_S}"
             yield invalid(f"{at}.periodSeconds", period_s, why)
+    tolerance = rules.get("tolerance")
+    if tolerance is not None and parse_quantity(tolerance).nano < 0:
+        shown = canonical(parse_quantity(tolerance))
+        yield invalid(f"{field}.tolerance", shown, "must be greater than or equal to 0")
 
 
 def _check_metric(field: str, metric: Json) -> Causes:

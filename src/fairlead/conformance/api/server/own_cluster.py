@@ -21,6 +21,7 @@ from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.worlds.local.control_plane import ControlPlane
 from fairlead.worlds.local.controllers.api_service_registration import ApiServiceRegistration
 from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
@@ -31,6 +32,7 @@ from fairlead.worlds.local.controllers.reactive_controller import ReactiveContro
 CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(serves_clients=True),
+    pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True),
 )
 DEFAULT_SCHEDULER: Final = SchedulerConfig()
 _HOST: Final = "vm"

@@ -1,0 +1,4 @@
+"""HorizontalPodAutoscalers scale workloads to their load.
+
+upstream: pkg/controller/podautoscaler
+"""

@@ -1,0 +1,402 @@
+"""Autoscaler: one HorizontalPodAutoscaler, what it knows of its pods, and its syncs.
+
+    1. find the scale of the target
+    2. outside minReplicas and maxReplicas: scale to the limit
+    3. otherwise the highest proposal of the metrics, stabilized and limited, is the new number
+    4. write the scale, then the status
+
+A sync whose result follows from the previous one is skipped, unless clients read the status. After
+a sync without a change the target is in one of three states in which no later sync changes it:
+
+    the metrics propose the present number
+    they propose less, and the number is minReplicas
+    they propose more, and the number is maxReplicas
+
+The state lasts while the pods stay as they are and the load gives proposals on the same side. So
+the proposals for the coming syncs are computed, and the next sync is the first one with another
+state. The skipped recommendations are added before it, because stabilization reads them.
+
+upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
+validateAndParseSelector
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import HorizontalPodAutoscaler, LabelSelector, Pod
+from fairlead.api.selector import format_selector
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoad
+from fairlead.engine.workloads.horizontal_pod_autoscaler.metric import (
+    FailedMetricError,
+    Metric,
+    metrics_of,
+)
+from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_history import ScaleHistory
+from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
+    Scale,
+    ScaleError,
+    ScaleTargets,
+)
+from fairlead.engine.workloads.horizontal_pod_autoscaler.status import (
+    ABLE_TO_SCALE,
+    SCALING_ACTIVE,
+    SCALING_LIMITED,
+    StatusDraft,
+    essence,
+    event,
+)
+from fairlead.engine.workloads.status_writer import status_patch
+
+FAILED: Final = -1
+# A sync happens after at most this many skipped ones while the load changes.
+SKIPPED_MAX: Final = 240
+
+# Returns the keys of all autoscalers whose selectors match the pods of one.
+Rivals = Callable[[], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescale:
+    """A change of a target's number of replicas."""
+
+    at: Instant
+    autoscaler: ObjectRef
+    target: ObjectRef
+    before: int
+    after: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Skip:
+    """Skipped syncs after `since`: the metrics and the replicas as they were."""
+
+    since: Instant
+    metrics: tuple[Metric, ...]
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A scale that was sent, with the status to be written once it is stored."""
+
+    command: PatchObject
+    rescale: Rescale
+    draft: StatusDraft
+    metrics: list[Json] | None
+
+
+@dataclass(slots=True)
+class Autoscaler:
+    """An autoscaler; `pods` are those that `selector` matches, which the first sync registers.
+
+    `due` is the next sync, None if only a change can lead to one.
+    """
+
+    view: HorizontalPodAutoscaler
+    config: HorizontalPodAutoscalerConfig
+    first_sync: Instant
+    due: Instant | None = None
+    selector: LabelSelector | None = None
+    pods: dict[str, Pod] = field(default_factory=dict)
+    is_stale: bool = True  # the metrics must be computed anew
+    pending: _Pending | None = None
+    history: ScaleHistory = field(init=False)
+    _metrics: tuple[Metric, ...] = ()
+    _skip: _Skip | None = None
+    _last_sync: Instant | None = None
+
+    def __post_init__(self) -> None:
+        """Start without recommendations."""
+        self.history = ScaleHistory(self.config.downscale_stabilization)
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The object reference."""
+        meta = self.view.metadata
+        return ObjectRef("HorizontalPodAutoscaler", meta.namespace, meta.name, meta.uid)
+
+    def scheduled_at_or_after(self, now: Instant) -> Instant:
+        """Return the first sync that is not before `now` and has not happened yet."""
+        period = self.config.sync_period
+        found = self.first_sync + max(0, -(-(now - self.first_sync) // period)) * period
+        return found + period if found == self._last_sync else found
+
+    # --- sync ----------------------------------------------------------------------------------
+
+    def sync(
+        self, targets: ScaleTargets, register: Callable[[LabelSelector], Rivals], now: Instant
+    ) -> list[Command]:
+        """Do one sync and set `due`.
+
+        `register` stores the selector of the target's pods and fills `pods`.
+        """
+        self._recall_skipped(now)
+        self._last_sync, self.due = now, now + self.config.sync_period
+        draft = StatusDraft.of(self.view.status, now)
+        try:
+            scale = targets.find(self.view.spec.scale_target_ref, self.view.metadata.namespace)
+        except ScaleError as problem:
+            why = f"the HPA controller was unable to get the target's current scale: {problem}"
+            draft.set_condition(ABLE_TO_SCALE, "FailedGetScale", why, is_true=False)
+            self._rest_until_a_change()
+            return [event(self.ref, "FailedGetScale", str(problem)), *self._written(draft)]
+        why = "the HPA controller was able to get the target's current scale"
+        draft.set_condition(ABLE_TO_SCALE, "SucceededGetScale", why, is_true=True)
+        self.history.start(scale.replicas, now)
+        spec, current = self.view.spec, scale.replicas
+        if current == 0 and spec.min_replicas != 0:
+            why = "scaling is disabled since the replica count of the target is zero"
+            draft.set_condition(SCALING_ACTIVE, "ScalingDisabled", why, is_true=False)
+            draft.set_counts(0, 0, None)
+            self._rest_until_a_change()
+            return self._written(draft)
+        if current > spec.max_replicas:
+            why = "Current number of replicas above Spec.MaxReplicas"
+            return self._scaled(scale, spec.max_replicas, why, draft, None)
+        if current < spec.min_replicas:
+            why = "Current number of replicas below Spec.MinReplicas"
+            return self._scaled(scale, spec.min_replicas, why, draft, None)
+        return self._sync_by_metrics(scale, register, draft)
+
+    def _sync_by_metrics(
+        self,
+        scale: Scale,
+        register: Callable[[LabelSelector], Rivals],
+        draft: StatusDraft,
+    ) -> list[Command]:
+        now, current = draft.now, scale.replicas
+        refusal = self._refused_selector(scale, register, draft)
+        if refusal is not None:
+            return self._failed(draft, current, None, refusal)
+        self._refresh_metrics(scale, now)
+        outcome = _evaluate(self._metrics, current, now)
+        problems: list[Command] = [
+            event(self.ref, one.reason, one.problem) for one in outcome.failures
+        ]
+        if outcome.replicas == FAILED:
+            first = outcome.failures[0]
+            why = f"the HPA was unable to compute the replica count: {first.problem}"
+            draft.set_condition(SCALING_ACTIVE, first.reason, why, is_true=False)
+            count, total = len(outcome.failures), len(self._metrics)
+            error = f"invalid metrics ({count} invalid out of {total}), first error is: "
+            commands = self._failed(draft, current, outcome.statuses, error + first.whole)
+            self._skip_until_another_state(scale)
+            return problems + commands
+        why = f"the HPA was able to successfully calculate a replica count from {outcome.metric}"
+        draft.set_condition(SCALING_ACTIVE, "ValidMetricFound", why, is_true=True)
+        normal = self.history.normalize(self.view.spec, current, outcome.replicas, now)
+        draft.set_condition(ABLE_TO_SCALE, *normal.able, is_true=True)
+        draft.set_condition(SCALING_LIMITED, *normal.limit, is_true=normal.is_limited)
+        if normal.replicas != current:
+            why = "All metrics below target"
+            if outcome.replicas > current:
+                why = f"{outcome.metric} above target"
+            elif outcome.replicas == current:
+                why = ""
+            commands = self._scaled(scale, normal.replicas, why, draft, outcome.statuses)
+            return problems + commands
+        draft.set_counts(current, current, outcome.statuses)
+        self._skip_until_another_state(scale)
+        return problems + self._written(draft)
+
+    def _refused_selector(
+        self, scale: Scale, register: Callable[[LabelSelector], Rivals], draft: StatusDraft
+    ) -> RecordEvent | None:
+        """Return the event about a selector with which no metric can be computed."""
+        selector = format_selector(scale.selector)
+        if not selector:
+            why = "the HPA target's scale is missing a selector"
+            draft.set_condition(SCALING_ACTIVE, "InvalidSelector", why, is_true=False)
+            return event(self.ref, "SelectorRequired", "selector is required")
+        rivals = register(scale.selector)()
+        if len(rivals) > 1:
+            listed = " ".join(rivals)
+            why = f"pods by selector {selector} are controlled by multiple HPAs: [{listed}]"
+            draft.set_condition(SCALING_ACTIVE, "AmbiguousSelector", why, is_true=False)
+            return event(self.ref, "AmbiguousSelector", why)
+        return None
+
+    def _failed(
+        self,
+        draft: StatusDraft,
+        current: int,
+        metrics: list[Json] | None,
+        problem: str | RecordEvent,
+    ) -> list[Command]:
+        draft.set_counts(current, None, metrics)
+        first: list[Command] = [] if isinstance(problem, str) else [problem]
+        note = problem if isinstance(problem, str) else problem.note
+        failure = event(self.ref, "FailedComputeMetricsReplicas", note)
+        return [*first, *self._written(draft), failure]
+
+    # --- scaling -------------------------------------------------------------------------------
+
+    def _scaled(
+        self, scale: Scale, replicas: int, why: str, draft: StatusDraft, metrics: list[Json] | None
+    ) -> list[Command]:
+        rescale = Rescale(draft.now, self.ref, scale.ref, scale.replicas, replicas, why)
+        command = PatchObject(scale.ref, {"spec": {"replicas": replicas}})
+        self.pending = _Pending(command, rescale, draft, metrics)
+        return [command]
+
+    def scaled(self) -> list[Command]:
+        """Handle the success of the pending scale."""
+        assert self.pending is not None
+        pending, self.pending = self.pending, None
+        rescale, draft = pending.rescale, pending.draft
+        why = f"the HPA controller was able to update the target scale to {rescale.after}"
+        draft.set_condition(ABLE_TO_SCALE, "SucceededRescale", why, is_true=True)
+        change = rescale.after - rescale.before
+        self.history.record(self.view.spec.behavior, change, rescale.at)
+        draft.set_counts(rescale.before, rescale.after, pending.metrics)
+        draft.set_scaled()
+        note = f"New size: {rescale.after}; reason: {rescale.why}"
+        done = event(self.ref, "SuccessfulRescale", note, is_warning=False)
+        return [done, *self._written(draft)]
+
+    def refused(self, message: str) -> list[Command]:
+        """Handle the refusal of the pending scale."""
+        assert self.pending is not None
+        pending, self.pending = self.pending, None
+        rescale, draft = pending.rescale, pending.draft
+        note = f"New size: {rescale.after}; reason: {rescale.why}; error: {message}"
+        why = f"the HPA controller was unable to update the target scale: {message}"
+        draft.set_condition(ABLE_TO_SCALE, "FailedUpdateScale", why, is_true=False)
+        draft.set_counts(rescale.before, None, pending.metrics)
+        return [event(self.ref, "FailedRescale", note), *self._written(draft)]
+
+    def _written(self, draft: StatusDraft) -> list[Command]:
+        """Return the write of the status, if it changed enough to be written."""
+        before, after = self.view.status, draft.status
+        if not self.config.refreshes_status and essence(before) == essence(after):
+            return []
+        patch = status_patch(before, after)
+        return [PatchStatus(self.ref, patch)] if patch else []
+
+    # --- skipped syncs -------------------------------------------------------------------------
+
+    def _refresh_metrics(self, scale: Scale, now: Instant) -> None:
+        """Group the pods anew if they, the target or time have changed the groups."""
+        expired = any(at <= now for one in self._metrics for at in one.until())
+        if self.is_stale or expired:
+            load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}
+            pods = self.pods.values()
+            self._metrics = metrics_of(self.view, list(pods), load, self.config, now)
+            self.is_stale = False
+
+    def _rest_until_a_change(self) -> None:
+        if not self.config.refreshes_status:
+            self.due = None
+
+    def _skip_until_another_state(self, scale: Scale) -> None:
+        """Set `due` to the first sync that can have another result than the one just done."""
+        if self.config.refreshes_status or self._last_sync is None:
+            return
+        state = self._state(scale.replicas, self._last_sync)
+        if state is None:
+            return
+        self._skip = _Skip(self._last_sync, self._metrics, scale.replicas)
+        expiry = min((at for one in self._metrics for at in one.until()), default=None)
+        at = self._next_with_other_load(self._last_sync)
+        for _ in range(SKIPPED_MAX):
+            if at is None or (expiry is not None and at >= expiry):
+                break
+            if self._state(scale.replicas, at) != state:
+                break
+            at = self._next_with_other_load(at)
+        self.due = at
+        if expiry is not None:
+            last = self.scheduled_at_or_after(expiry)
+            self.due = last if at is None else min(at, last)
+
+    def _next_with_other_load(self, at: Instant) -> Instant | None:
+        """Return the first sync after `at` at which a load may differ, None if it never does."""
+        following = at + self.config.sync_period
+        found: Instant | None = None
+        for metric in self._metrics:
+            if metric.curve is None:
+                continue
+            until = metric.curve.constant_until(at)
+            if until is None:
+                continue
+            due = max(following, self.scheduled_at_or_after(until))
+            found = due if found is None else min(found, due)
+        return found
+
+    def _state(self, replicas: int, at: Instant) -> str | None:
+        """Return the state at `at` in which no sync changes the target, None if it is in none."""
+        proposed = _proposed(self._metrics, replicas, at)
+        if proposed == FAILED:
+            return "failed"
+        if proposed == replicas:
+            return "on target"
+        if proposed < replicas == self.view.spec.min_replicas:
+            return "at the minimum"
+        if proposed > replicas == self.view.spec.max_replicas:
+            return "at the maximum"
+        return None
+
+    def _recall_skipped(self, now: Instant) -> None:
+        """Add the recommendations of the skipped syncs before `now` that still matter."""
+        skip, self._skip = self._skip, None
+        if skip is None:
+            return
+        period = self.config.sync_period
+        begin = max(skip.since + period, now - self.history.window(self.view.spec.behavior))
+        at = self.scheduled_at_or_after(begin)
+        while at < now:
+            proposed = _proposed(skip.metrics, skip.replicas, at)
+            if proposed != FAILED:
+                self.history.recommend(proposed, at)
+            at += period
+
+
+@dataclass(slots=True)
+class _Evaluation:
+    """What the metrics propose together; FAILED replicas if nothing may be done."""
+
+    replicas: int
+    metric: str
+    statuses: list[Json]
+    failures: list[FailedMetricError]
+
+
+def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evaluation:
+    """Return the highest proposal, and the status and failure of each metric."""
+    highest, name, statuses, failures = 0, "", [], []
+    for metric in metrics:
+        try:
+            proposal = metric.propose(current, at)
+        except FailedMetricError as failure:
+            failures.append(failure)
+            statuses.append({"type": ""})
+            continue
+        statuses.append(metric.status(proposal))
+        if highest == 0 or proposal.replicas > highest:
+            highest, name = proposal.replicas, metric.name
+    replicas = _agreed(highest, len(failures), len(metrics), current)
+    return _Evaluation(replicas, name, statuses, failures)
+
+
+def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
+    """Return what `_evaluate` returns as replicas."""
+    highest, failures = 0, 0
+    for metric in metrics:
+        try:
+            highest = max(highest, metric.propose(current, at).replicas)
+        except FailedMetricError:
+            failures += 1
+    return _agreed(highest, failures, len(metrics), current)
+
+
+def _agreed(highest: int, failures: int, total: int, current: int) -> int:
+    """Return the highest proposal; a failed metric forbids to scale down."""
+    return FAILED if failures >= total or (failures and highest < current) else highest

@@ -1,0 +1,272 @@
+"""HorizontalPodAutoscalers: syncs each autoscaler every 15 seconds, first 15 seconds after it came.
+
+Pods are indexed by namespace and, for each autoscaler that was synced, by its selector. A change of
+a pod, of the target or of the autoscaler is followed up at the autoscaler's next sync.
+
+upstream: pkg/controller/podautoscaler/horizontal.go, rate_limiters.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, Final
+
+from fairlead.api.objects import ApiObject, HorizontalPodAutoscaler, LabelSelector, Pod
+from fairlead.api.selector import selector_matches
+from fairlead.engine.core.command import Command, PatchObject, RecordEvent
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.event_sink import EventSink, NoEvents
+from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import (
+    Autoscaler,
+    Rescale,
+    Rivals,
+)
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
+    ScalableWorkload,
+    ScaleTargets,
+    is_scale_target,
+)
+from fairlead.engine.workloads.horizontal_pod_autoscaler.status import CONTROLLER
+
+Labels = Mapping[str, str]
+
+SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+
+
+@dataclass(slots=True)
+class _Namespace:
+    """The autoscalers and pods of a namespace, by name; `selecting` caches by labels."""
+
+    autoscalers: dict[str, Autoscaler] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    selecting: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = field(default_factory=dict)
+
+    def selected_by(self, labels: Labels) -> tuple[str, ...]:
+        """Return the names of the autoscalers whose selectors match `labels`."""
+        key = tuple(sorted(labels.items()))
+        found = self.selecting.get(key)
+        if found is None:
+            found = self.selecting[key] = tuple(
+                name
+                for name, one in self.autoscalers.items()
+                if one.selector is not None and selector_matches(one.selector, labels)
+            )
+        return found
+
+
+class HorizontalPodAutoscalers:
+    """The controller of all HorizontalPodAutoscalers; `history` has what it scaled, in order."""
+
+    issuer: ClassVar[Issuer] = controller_account(CONTROLLER)
+
+    def __init__(
+        self,
+        config: HorizontalPodAutoscalerConfig | None = None,
+        events: EventSink | None = None,
+    ) -> None:
+        """Start empty."""
+        self._config = config or HorizontalPodAutoscalerConfig()
+        self._events = events or NoEvents()
+        self._namespaces: dict[str, _Namespace] = {}
+        self._targets = ScaleTargets()
+        self._queue: TimerQueue[tuple[str, str]] = TimerQueue()
+        self.history: list[Rescale] = []
+
+    @property
+    def autoscalers(self) -> Iterable[Autoscaler]:
+        """All autoscalers, by namespace."""
+        for namespace in self._namespaces.values():
+            yield from namespace.autoscalers.values()
+
+    def is_waiting(self) -> bool:
+        """Return whether a sync is due that can change something."""
+        return any(one.due is not None for one in self.autoscalers)
+
+    # --- Controller ----------------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Store the change; a scale that was stored or refused leads to the status."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one, now)
+            case ObjectDeleted(one):
+                self._forget(one, now)
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    self._see(one, now)
+            case CommandSucceeded(PatchObject() as command):
+                return self._answered(command, None)
+            case CommandFailed(PatchObject() as command, _, message):
+                return self._answered(command, message)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """Return when the next sync is due."""
+        return self._queue.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Sync the autoscalers that are due."""
+        commands: list[Command] = []
+        for namespace, name in self._queue.pop_due(now):
+            one = self._namespace(namespace).autoscalers.get(name)
+            if one is None or one.due is None or one.due > now:
+                continue  # deleted, or another entry has its next sync
+            if one.pending is not None:  # the previous scale is still in flight
+                one.due = now + self._config.sync_period
+            else:
+                register = partial(self._register, one)
+                commands += self._sent(one.sync(self._targets, register, now))
+            self._enqueue(one)
+        return commands
+
+    # --- changes -------------------------------------------------------------------------------
+
+    def _see(self, one: ApiObject, now: Instant) -> None:
+        match one:
+            case Pod():
+                self._see_pod(one, now)
+            case HorizontalPodAutoscaler():
+                self._see_autoscaler(one, now)
+            case _ if is_scale_target(one):
+                if self._targets.see(one):
+                    self._wake_autoscalers_of(one, now)
+
+    def _forget(self, one: ApiObject, now: Instant) -> None:
+        match one:
+            case Pod():
+                self._forget_pod(one, now)
+            case HorizontalPodAutoscaler():
+                namespace = self._namespace(one.metadata.namespace)
+                namespace.autoscalers.pop(one.metadata.name, None)
+                namespace.selecting.clear()
+            case _ if is_scale_target(one):
+                self._targets.forget(one)
+                self._wake_autoscalers_of(one, now)
+
+    def _see_pod(self, pod: Pod, now: Instant) -> None:
+        meta = pod.metadata
+        namespace = self._namespace(meta.namespace)
+        before = namespace.pods.get(meta.name)
+        namespace.pods[meta.name] = pod
+        if not namespace.autoscalers:
+            return
+        if before is not None and before.metadata.labels != meta.labels:
+            self._remove(before, namespace, now)
+        for name in namespace.selected_by(meta.labels):
+            one = namespace.autoscalers[name]
+            one.pods[meta.name] = pod
+            self._wake(one, now)
+
+    def _forget_pod(self, pod: Pod, now: Instant) -> None:
+        namespace = self._namespace(pod.metadata.namespace)
+        known = namespace.pods.pop(pod.metadata.name, None)
+        if known is not None and namespace.autoscalers:
+            self._remove(known, namespace, now)
+
+    def _remove(self, pod: Pod, namespace: _Namespace, now: Instant) -> None:
+        for name in namespace.selected_by(pod.metadata.labels):
+            one = namespace.autoscalers[name]
+            one.pods.pop(pod.metadata.name, None)
+            self._wake(one, now)
+
+    def _see_autoscaler(self, view: HorizontalPodAutoscaler, now: Instant) -> None:
+        namespace = self._namespace(view.metadata.namespace)
+        name = view.metadata.name
+        known = namespace.autoscalers.get(name)
+        if known is None or known.view.metadata.uid != view.metadata.uid:
+            first = now + self._config.sync_period
+            made = namespace.autoscalers[name] = Autoscaler(view, self._config, first, due=first)
+            namespace.selecting.clear()
+            self._enqueue(made)
+            return
+        is_changed = known.view.spec != view.spec
+        known.view = view
+        if is_changed:
+            self._wake(known, now)
+
+    def _wake_autoscalers_of(self, target: ScalableWorkload, now: Instant) -> None:
+        meta, kind = target.metadata, type(target).__name__
+        for one in self._namespace(meta.namespace).autoscalers.values():
+            reference = one.view.spec.scale_target_ref
+            if (reference.kind, reference.name) == (kind, meta.name):
+                self._wake(one, now)
+
+    def _wake(self, one: Autoscaler, now: Instant) -> None:
+        """Let the next scheduled sync happen, with new metrics."""
+        one.is_stale = True
+        due = one.scheduled_at_or_after(now)
+        if one.due is None or due < one.due:
+            one.due = due
+            self._enqueue(one)
+
+    # --- syncs ---------------------------------------------------------------------------------
+
+    def _register(self, one: Autoscaler, selector: LabelSelector) -> Rivals:
+        """Store the selector of an autoscaler; return the question for others of its pods."""
+        namespace = self._namespace(one.view.metadata.namespace)
+        if one.selector != selector:
+            one.selector = selector
+            namespace.selecting.clear()
+            one.pods = {
+                name: pod
+                for name, pod in namespace.pods.items()
+                if selector_matches(selector, pod.metadata.labels)
+            }
+            one.is_stale = True
+        return partial(_rivals, one, namespace)
+
+    def _answered(self, command: PatchObject, problem: str | None) -> list[Command]:
+        target = command.target
+        if target.kind not in SCALABLE_KINDS:
+            return []
+        for one in self._namespace(target.namespace).autoscalers.values():
+            pending = one.pending
+            if pending is not None and pending.command == command:
+                if problem is not None:
+                    return self._sent(one.refused(problem))
+                self.history.append(pending.rescale)
+                return self._sent(one.scaled())
+        return []
+
+    def _sent(self, commands: Iterable[Command]) -> list[Command]:
+        """Return `commands`, with events only if clients read them."""
+        sent: list[Command] = []
+        for command in commands:
+            if isinstance(command, RecordEvent):
+                sent += self._events.record(command)
+            else:
+                sent.append(command)
+        return sent
+
+    def _enqueue(self, one: Autoscaler) -> None:
+        if one.due is not None:
+            self._queue.add(one.due, (one.view.metadata.namespace, one.view.metadata.name))
+
+    def _namespace(self, name: str) -> _Namespace:
+        found = self._namespaces.get(name)
+        if found is None:
+            found = self._namespaces[name] = _Namespace()
+        return found
+
+
+def _rivals(one: Autoscaler, namespace: _Namespace) -> list[str]:
+    """Return the keys of all autoscalers that select a pod of `one`, itself included."""
+    found = {
+        name for pod in one.pods.values() for name in namespace.selected_by(pod.metadata.labels)
+    }
+    return sorted(f"{one.view.metadata.namespace}/{name}" for name in found)

@@ -1,0 +1,120 @@
+"""The load of workloads: how much of a resource all pods of a workload use together, over time.
+
+A `LoadCurve` is linear between its points, and two points at one time make a step:
+
+    points (0 s, 1000), (60 s, 1000), (60 s, 4000), (120 s, 2000)
+
+    at 0 s to 60 s 1000; from 60 s on 4000, falling to 2000 at 120 s; then 2000 forever
+
+With a period, the curve between 0 and the period repeats. Amounts are thousandths of a core for
+cpu and bytes for memory.
+
+On a live cluster, the annotation `fairlead.dev/load: cpu=4,memory=8Gi` of a workload states a
+constant load.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.text.text_cache import text_cache
+from fairlead.engine.core.instant import DurationNs, Instant
+
+LOAD: Final = "fairlead.dev/load"
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+RESOURCES: Final = (CPU, MEMORY)
+
+ScaleTargetKey = tuple[str, str, str]  # kind, namespace, name
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCurve:
+    """The use of one resource over time; `points` are (time since `start`, amount), in order.
+
+    Before the first point its amount applies, after the last point that one's. The points of a
+    curve with a `period` are between 0 and the period.
+    """
+
+    points: tuple[tuple[DurationNs, int], ...]
+    start: Instant = 0
+    period: DurationNs | None = None
+    _times: tuple[DurationNs, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the search for the segment of an instant."""
+        object.__setattr__(self, "_times", tuple(time for time, _ in self.points))
+
+    def at(self, now: Instant) -> int:
+        """Return the amount at `now`."""
+        elapsed = now - self.start
+        if self.period is not None:
+            elapsed %= self.period
+        after = bisect_right(self._times, elapsed)
+        if after == 0:
+            return self.points[0][1]
+        time, amount = self.points[after - 1]
+        if after == len(self.points):
+            return amount
+        next_time, next_amount = self.points[after]
+        return amount + (next_amount - amount) * (elapsed - time) // (next_time - time)
+
+    def constant_until(self, now: Instant) -> Instant | None:
+        """Return the instant up to which the amount stays as it is at `now`; None means forever.
+
+        The instant is `now` itself while the amount changes.
+        """
+        elapsed, begin = now - self.start, self.start
+        amounts = {amount for _, amount in self.points}
+        if len(amounts) == 1:
+            return None
+        if self.period is not None:
+            elapsed %= self.period
+            begin = now - elapsed
+        after = bisect_right(self._times, elapsed)
+        if after == len(self.points):
+            return None if self.period is None else begin + self.period
+        if after and self.points[after - 1][1] != self.points[after][1]:
+            return now
+        return begin + self._times[after]
+
+
+WorkloadLoad = Mapping[str, LoadCurve]  # by resource: cpu, memory
+NO_LOAD: Final[WorkloadLoad] = {}
+
+
+def annotated_load(annotations: Mapping[str, str]) -> WorkloadLoad:
+    """Return the constant load that a workload's annotation states; {} if it is not valid."""
+    text = annotations.get(LOAD)
+    return NO_LOAD if text is None else _parsed(text)
+
+
+@text_cache(maxsize=1 << 12)
+def _parsed(text: str) -> WorkloadLoad:
+    try:
+        return {name: LoadCurve(((0, amount),)) for name, amount in parse_load(text).items()}
+    except ValueError:
+        return NO_LOAD
+
+
+def parse_load(text: str) -> dict[str, int]:
+    """Parse `cpu=4,memory=8Gi` as thousandths of a core and bytes. Raises ValueError."""
+    load = {}
+    for part in text.split(","):
+        name, _, amount = part.strip().partition("=")
+        if name not in RESOURCES:
+            raise ValueError(f"{part.strip()!r} is not of the form {'|'.join(RESOURCES)}=amount")
+        load[name] = parse_amount(name, amount)
+    return load
+
+
+def parse_amount(resource: str, text: str) -> int:
+    """Parse an amount of `resource`: a quantity that is not negative. Raises ValueError."""
+    amount = milli_value(text) if resource == CPU else whole_value(text)
+    if amount < 0:
+        raise ValueError(f"{text!r} is negative")
+    return amount

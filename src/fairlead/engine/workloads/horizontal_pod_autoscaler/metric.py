@@ -1,0 +1,266 @@
+"""Metric: one entry of spec.metrics, evaluated for the pods of the scale target.
+
+Only the resource metrics API exists (sources Resource and ContainerResource); the others fail as on
+a cluster without an adapter for custom and external metrics.
+
+upstream: pkg/controller/podautoscaler/horizontal.go:computeReplicasForMetric,
+computeStatusForResourceMetricGeneric
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    HorizontalPodAutoscaler,
+    MetricSource,
+    MetricSpec,
+    Pod,
+    ScalingRules,
+)
+from fairlead.api.quantity import (
+    NANOS_PER_MILLI,
+    NANOS_PER_UNIT,
+    Quantity,
+    canonical,
+    parse_quantity,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LoadCurve, WorkloadLoad
+from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import (
+    MeteredResource,
+    MetricError,
+    PodGroups,
+    group_pods,
+    thousandths,
+)
+from fairlead.engine.workloads.horizontal_pod_autoscaler.replica_calculator import (
+    Proposal,
+    Tolerances,
+    average_proposal,
+    utilization_proposal,
+)
+
+NO_CUSTOM_METRICS: Final = (
+    "unable to fetch metrics from custom metrics API: "
+    "no custom metrics API (custom.metrics.k8s.io) registered"
+)
+NO_EXTERNAL_METRICS: Final = (
+    "unable to fetch metrics from external metrics API: the server could not find the requested "
+    "resource (get {}.external.metrics.k8s.io)"
+)
+NO_TARGET: Final = (
+    "invalid resource metric source: neither an average utilization target nor an average value "
+    "(usage) target was set"
+)
+
+
+class FailedMetricError(Exception):
+    """A metric proposes nothing: the reason of the condition, its error, and the whole error."""
+
+    def __init__(self, metric: Metric, why: str) -> None:
+        """Store the evidence."""
+        super().__init__(why)
+        self.reason = f"FailedGet{metric.spec.type}Metric"
+        self.problem = why
+        self.whole = f"{metric.failure_prefix}: {why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric and the pods as it sees them; `curve` is the load, None if it is not stated.
+
+    `problem` is why it cannot be computed, "" if it can.
+    """
+
+    spec: MetricSpec
+    namespace: str
+    tolerances: Tolerances
+    groups: PodGroups | None
+    curve: LoadCurve | None
+    problem: str = ""
+
+    @property
+    def source(self) -> MetricSource:
+        """The source that the type names."""
+        return _source(self.spec)
+
+    @property
+    def name(self) -> str:
+        """The description in reasons and conditions."""
+        resource = self.source.name
+        if self.source.target.average_value is not None:
+            return f"{resource} resource"
+        of = "container resource" if self.spec.type == "ContainerResource" else "resource"
+        return f"{resource} {of} utilization (percentage of request)"
+
+    @property
+    def failure_prefix(self) -> str:
+        """What precedes the problem in the error about all metrics."""
+        match self.spec.type:
+            case "Resource":
+                return f"failed to get {self.source.name} resource metric value"
+            case "ContainerResource":
+                return f"failed to get {self.source.container} container metric value"
+            case "External":
+                return f"failed to get {_metric_name(self.source)} external metric value"
+            case other:
+                return f"failed to get {other.lower()} metric value"
+
+    def usage(self, at: Instant) -> int:
+        """Return the usage of the counted pods at `at`, in thousandths."""
+        assert self.groups is not None
+        load = 0 if self.curve is None else thousandths(self.source.name, self.curve.at(at))
+        return self.groups.usage(load)
+
+    def propose(self, current: int, at: Instant) -> Proposal:
+        """Return the proposal at `at` for a target with `current` replicas.
+
+        Raises FailedMetricError.
+        """
+        if self.problem or self.groups is None:
+            raise FailedMetricError(self, self.problem)
+        target, usage = self.source.target, self.usage(at)
+        try:
+            if target.average_value is not None:
+                amount = -(-parse_quantity(target.average_value).nano // NANOS_PER_MILLI)
+                return average_proposal(self.groups, usage, amount, self.tolerances, current)
+            percent = target.average_utilization
+            assert percent is not None
+            return utilization_proposal(self.groups, usage, percent, self.tolerances, current)
+        except MetricError as problem:
+            raise FailedMetricError(self, f"{_attempt(self.source)}: {problem}") from None
+
+    def status(self, proposal: Proposal) -> Json:
+        """Return the entry of status.currentMetrics."""
+        average = canonical(Quantity(nano=proposal.average * NANOS_PER_MILLI))
+        current: Json = {"averageValue": average}
+        if proposal.utilization is not None:
+            current["averageUtilization"] = proposal.utilization
+        if self.spec.type == "Resource":
+            return {"type": "Resource", "resource": {"name": self.source.name, "current": current}}
+        container = {
+            "name": self.source.name,
+            "container": self.source.container,
+            "current": current,
+        }
+        return {"type": "ContainerResource", "containerResource": container}
+
+    def until(self) -> Iterator[Instant]:
+        """Yield when time alone changes the groups."""
+        if self.groups is not None and self.groups.until is not None:
+            yield self.groups.until
+
+
+def metrics_of(
+    autoscaler: HorizontalPodAutoscaler,
+    pods: Collection[Pod],
+    load: WorkloadLoad,
+    config: HorizontalPodAutoscalerConfig,
+    now: Instant,
+) -> tuple[Metric, ...]:
+    """Return the metrics of `autoscaler` for the `pods` of its target and their `load`."""
+    tolerances = tolerances_of(autoscaler, config)
+    namespace = autoscaler.metadata.namespace
+    found = []
+    for spec in autoscaler.spec.metrics:
+        if spec.type not in ("Resource", "ContainerResource"):
+            problem = _absent_metric(spec, namespace)
+            found.append(Metric(spec, namespace, tolerances, None, None, problem))
+            continue
+        source = _source(spec)
+        curve = load.get(source.name)
+        groups, problem = None, NO_TARGET
+        if source.target.average_value is not None or source.target.average_utilization is not None:
+            groups, problem = _groups(pods, source, load, config, now)
+        found.append(Metric(spec, namespace, tolerances, groups, curve, problem))
+    return tuple(found)
+
+
+def tolerances_of(
+    autoscaler: HorizontalPodAutoscaler, config: HorizontalPodAutoscalerConfig
+) -> Tolerances:
+    """Return the tolerances of `autoscaler`."""
+    behavior = autoscaler.spec.behavior
+    if behavior is None:
+        return Tolerances(config.tolerance, config.tolerance)
+    return Tolerances(
+        _tolerance(behavior.scale_down, config.tolerance),
+        _tolerance(behavior.scale_up, config.tolerance),
+    )
+
+
+def _tolerance(rules: ScalingRules, default: float) -> float:
+    stated = rules.tolerance
+    return default if stated is None else parse_quantity(stated).nano / NANOS_PER_UNIT
+
+
+def _groups(
+    pods: Collection[Pod],
+    source: MetricSource,
+    load: WorkloadLoad,
+    config: HorizontalPodAutoscalerConfig,
+    now: Instant,
+) -> tuple[PodGroups | None, str]:
+    metered = MeteredResource(source.name, source.container, has_load=source.name in load)
+    try:
+        return group_pods(pods, metered, config, now), ""
+    except MetricError as problem:
+        return None, f"{_attempt(source)}: {problem}"
+
+
+def _source(spec: MetricSpec) -> MetricSource:
+    match spec.type:
+        case "ContainerResource":
+            return spec.container_resource
+        case "Pods":
+            return spec.pods
+        case "Object":
+            return spec.object
+        case "External":
+            return spec.external
+        case _:
+            return spec.resource
+
+
+def _attempt(source: MetricSource) -> str:
+    what = "utilization" if source.target.average_value is None else "usage"
+    return f"failed to get {source.name} {what}"
+
+
+# --- metrics that do not exist -------------------------------------------------------------------
+
+
+def _absent_metric(spec: MetricSpec, namespace: str) -> str:
+    """Return why a metric of another API than that of resources cannot be computed."""
+    source = _source(spec)
+    name = _metric_name(source)
+    match spec.type:
+        case "Pods":
+            return f"unable to get metric {name}: {NO_CUSTOM_METRICS}"
+        case "Object":
+            described = source.described_object
+            where = f"{described.kind} {namespace}/{described.name}"
+            return f"unable to get metric {name} on {where}: {NO_CUSTOM_METRICS}"
+        case _:
+            selector = _selector_text(source.metric.get("selector"))
+            what = f"{namespace}/{name}/{selector}"
+            return f"unable to get external metric {what}: {NO_EXTERNAL_METRICS.format(name)}"
+
+
+def _metric_name(source: MetricSource) -> str:
+    return str(source.metric.get("name", ""))
+
+
+def _selector_text(selector: Mapping[str, Any] | None) -> str:
+    """Return a label selector as Go prints it."""
+    if selector is None:
+        return "nil"
+    labels = selector.get("matchLabels") or {}
+    inner = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    listed = "[]LabelSelectorRequirement{}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{inner}}},MatchExpressions:{listed},}}"

@@ -1,0 +1,243 @@
+"""Groups the pods of a scale target by what their metrics say, and adds up their requests.
+
+    ignored   terminating or failed: not in the calculation
+    unready   pending; for cpu also not ready, or ready for less than one metric window
+    missing   running without a metric
+    counted   all others: their usage is compared with the target
+
+The load of a workload is divided equally over the pods that serve it: running, ready and not
+terminating. The other running pods use nothing. Without a load, a running pod's annotation
+`fairlead.dev/usage` is its metric; a pod without either has no metric. A container's part of its
+pod's usage is its part of the pod's requests.
+
+Example: a load of 3 cores, 4 pods; two have been ready for long, one became ready 5 seconds ago,
+one is pending. The three ready pods use 1 core each; the metric of the third does not count yet. So
+2 pods count with 2 cores together, and 2 are unready.
+
+upstream: pkg/controller/podautoscaler/replica_calculator.go:groupPods, calculateRequests;
+metrics/client.go:getPodMetrics, getContainerMetrics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from fairlead.api.objects import Container, Pod
+from fairlead.api.pods.facts import condition, is_sidecar, is_terminating
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.quantity import parse_quantity
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.kubelet.usage import usage_of
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import CPU, RESOURCES
+
+# upstream: metrics-server's --metric-resolution
+WINDOW: Final[DurationNs] = seconds(15)
+NANOS_PER_MILLI: Final = 1_000_000
+NO_METRICS: Final = "no metrics returned from resource metrics API"
+
+
+class MetricError(ValueError):
+    """A metric cannot be computed; the message is upstream's."""
+
+
+def thousandths(resource: str, amount: int) -> int:
+    """Return `amount`, milli for cpu and whole units for all others, in thousandths."""
+    return amount if resource == CPU else amount * 1000
+
+
+@dataclass(slots=True)
+class PodGroup:
+    """A number of pods, and the sum of their requests in thousandths."""
+
+    pods: int = 0
+    requests: int = 0
+
+    def add(self, requests: int) -> None:
+        """Count one pod more."""
+        self.pods += 1
+        self.requests += requests
+
+
+@dataclass(slots=True)
+class PodGroups:
+    """The pods of a scale target as one metric sees them.
+
+    `serving` pods share the load; `weight` of them, in pods, is counted. `stated` is the usage of
+    counted pods by their annotations, in thousandths. `missing_requests` are the requests of each
+    missing pod. `request_problem` is why the requests are unknown, "" if they are known. The groups
+    stay as they are until `until` (None: forever) unless a pod changes.
+    """
+
+    counted: PodGroup
+    unready: PodGroup
+    missing_requests: list[int]
+    serving: int = 0
+    weight: Fraction = Fraction(0)
+    stated: int = 0
+    request_problem: str = ""
+    until: Instant | None = None
+
+    def usage(self, load: int) -> int:
+        """Return the usage of the counted pods under `load`, both in thousandths."""
+        if not self.serving:
+            return self.stated
+        weight = self.weight
+        return self.stated + load * weight.numerator // (weight.denominator * self.serving)
+
+    def expires(self, at: Instant) -> None:
+        """Record that the groups change at `at`."""
+        self.until = at if self.until is None else min(self.until, at)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredResource:
+    """The resource of a metric, of one container or (with "") of whole pods.
+
+    `has_load`: the workload's load is stated for this resource.
+    """
+
+    name: str
+    container: str
+    has_load: bool
+
+
+def group_pods(
+    pods: Collection[Pod],
+    metered: MeteredResource,
+    config: HorizontalPodAutoscalerConfig,
+    now: Instant,
+) -> PodGroups:
+    """Return the groups of `pods` at `now`. Raises MetricError if there are no metrics at all."""
+    if not any(_has_metric(pod, metered) for pod in pods):
+        raise MetricError(f"unable to get metrics for resource {metered.name}: {NO_METRICS}")
+    groups = PodGroups(PodGroup(), PodGroup(), [])
+    for pod in pods:
+        _require_container(pod, metered)
+        requests = _known_requests(pod, metered, groups)
+        if is_terminating(pod) or pod.status.phase == "Failed":
+            continue
+        is_serving = pod.status.phase == "Running" and _is_ready(pod)
+        groups.serving += is_serving
+        if pod.status.phase == "Pending":
+            groups.unready.add(requests)
+        elif not _has_metric(pod, metered):
+            groups.missing_requests.append(requests)
+        elif metered.name == CPU and _is_unready(pod, groups, config, now):
+            groups.unready.add(requests)
+        else:
+            groups.counted.add(requests)
+            _add_usage(pod, metered, groups, is_serving=is_serving)
+    return groups
+
+
+def _has_metric(pod: Pod, metered: MeteredResource) -> bool:
+    if pod.status.phase != "Running" or metered.name not in RESOURCES:
+        return False
+    return metered.has_load or metered.name in usage_of(pod)
+
+
+def _require_container(pod: Pod, metered: MeteredResource) -> None:
+    name = metered.container
+    if not name or not _has_metric(pod, metered):
+        return
+    if all(one.name != name for one in _containers(pod)):
+        problem = f"container {name} not present in metrics for pod {pod.key}"
+        raise MetricError(
+            f"unable to get metrics for resource {metered.name}: "
+            f"failed to get container metrics: {problem}"
+        )
+
+
+def _is_ready(pod: Pod) -> bool:
+    ready = condition(pod, "Ready")
+    return ready is not None and ready.status == "True"
+
+
+def _is_unready(
+    pod: Pod, groups: PodGroups, config: HorizontalPodAutoscalerConfig, now: Instant
+) -> bool:
+    """Return whether the pod's cpu metric does not count yet."""
+    ready = condition(pod, "Ready")
+    if ready is None or not pod.status.start_time:
+        return True
+    since = parse_timestamp(ready.last_transition_time) if ready.last_transition_time else 0
+    started = parse_timestamp(pod.status.start_time)
+    initialized = started + config.cpu_initialization_period
+    if initialized > now:
+        groups.expires(initialized)
+        if ready.status == "False":
+            return True
+        if now < since + WINDOW:
+            groups.expires(since + WINDOW)
+            return True
+        return False
+    return ready.status == "False" and started + config.initial_readiness_delay > since
+
+
+def _add_usage(pod: Pod, metered: MeteredResource, groups: PodGroups, *, is_serving: bool) -> None:
+    part = _container_part(pod, metered) if metered.container else Fraction(1)
+    if metered.has_load:
+        groups.weight += part if is_serving else 0
+        return
+    stated = thousandths(metered.name, usage_of(pod)[metered.name]) * part
+    groups.stated += stated.numerator // stated.denominator
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+def _containers(pod: Pod) -> Iterator[Container]:
+    """Yield the containers that run all the time: containers and sidecars."""
+    yield from pod.spec.containers
+    yield from (one for one in pod.spec.init_containers if is_sidecar(one))
+
+
+def _known_requests(pod: Pod, metered: MeteredResource, groups: PodGroups) -> int:
+    """Return what `pod` requests; note the first problem in `groups`."""
+    try:
+        return _requests(pod, metered)
+    except MetricError as problem:
+        groups.request_problem = groups.request_problem or str(problem)
+        return 0
+
+
+def _requests(pod: Pod, metered: MeteredResource) -> int:
+    """Return the requests of the pod or of the container, in thousandths. Raises MetricError."""
+    name, container = metered.name, metered.container
+    if not container and pod.spec.resources is not None and pod.spec.resources.requests:
+        amount = pod_requests(pod).get(name)
+        if amount is None:
+            raise MetricError(f"missing pod-level request for {name} in Pod {pod.metadata.name}")
+        return thousandths(name, amount)
+    total, is_found = 0, False
+    for one in _containers(pod):
+        if container in ("", one.name):
+            total, is_found = total + _container_request(pod, one, name), True
+    if container and not is_found:
+        raise MetricError(f"container {container} not found in Pod {pod.metadata.name}")
+    return total
+
+
+def _container_request(pod: Pod, container: Container, resource: str) -> int:
+    text = container.resources.requests.get(resource)
+    if text is None:
+        where = f"container {container.name} of Pod {pod.metadata.name}"
+        raise MetricError(f"missing request for {resource} in {where}")
+    return -(-parse_quantity(text).nano // NANOS_PER_MILLI)
+
+
+def _container_part(pod: Pod, metered: MeteredResource) -> Fraction:
+    """Return the container's part of the pod's usage: its part of the requests."""
+    requested = {
+        one.name: parse_quantity(one.resources.requests.get(metered.name, 0)).nano
+        for one in _containers(pod)
+    }
+    total = sum(requested.values())
+    if not total:
+        return Fraction(1, len(requested))
+    return Fraction(requested[metered.container], total)

@@ -1,0 +1,212 @@
+"""ScaleHistory: earlier recommendations and changes of an autoscaler, and the limits they impose.
+
+Stabilization: without rules, the highest recommendation of the last five minutes applies. With
+rules, a scale-up takes the lowest one of its window, a scale-down the highest one of its window.
+
+Policies: a policy of 4 Pods per 60 s lets the number grow to 4 more than 60 s ago. The policy with
+the largest (Max) or smallest (Min) change applies. Without rules, the number at most doubles (but
+may reach 4) in one step.
+
+upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
+stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,
+convertDesiredReplicasWithBehaviorRate, storeScaleEvent
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Final
+
+from fairlead.api.objects import HorizontalPodAutoscalerSpec, ScalingBehavior, ScalingRules
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+
+SCALE_UP_FACTOR: Final = 2
+SCALE_UP_MINIMUM: Final = 4
+READY: Final = ("ReadyForNewScale", "recommended size matches current size")
+DOWN_STABILIZED: Final = (
+    "ScaleDownStabilized",
+    (
+        "recent recommendations were higher than current one, applying the highest recent "
+        "recommendation"
+    ),
+)
+UP_STABILIZED: Final = (
+    "ScaleUpStabilized",
+    "recent recommendations were lower than current one, applying the lowest recent recommendation",
+)
+WITHIN_RANGE: Final = ("DesiredWithinRange", "the desired count is within the acceptable range")
+TOO_FAST_UP: Final = (
+    "ScaleUpLimit",
+    "the desired replica count is increasing faster than the maximum scale rate",
+)
+TOO_FAST_DOWN: Final = (
+    "ScaleDownLimit",
+    "the desired replica count is decreasing faster than the maximum scale rate",
+)
+TOO_MANY: Final = (
+    "TooManyReplicas",
+    "the desired replica count is more than the maximum replica count",
+)
+TOO_FEW: Final = (
+    "TooFewReplicas",
+    "the desired replica count is less than the minimum replica count",
+)
+
+Words = tuple[str, str]  # reason, message
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedReplicas:
+    """The replicas after stabilization and limits; `able` and `limit` explain the conditions."""
+
+    replicas: int
+    able: Words
+    is_limited: bool
+    limit: Words
+
+
+@dataclass(frozen=True, slots=True)
+class _ScaleEvent:
+    change: int
+    at: Instant
+
+
+@dataclass(slots=True)
+class ScaleHistory:
+    """What an autoscaler recommended and did; old entries are dropped when new ones are added."""
+
+    downscale_stabilization: DurationNs
+    _recommendations: list[tuple[Instant, int]] = field(default_factory=list)
+    _scale_ups: list[_ScaleEvent] = field(default_factory=list)
+    _scale_downs: list[_ScaleEvent] = field(default_factory=list)
+
+    def start(self, current: int, now: Instant) -> None:
+        """Record the present number as the first recommendation, if there is none."""
+        if not self._recommendations:
+            self._recommendations.append((now, current))
+
+    def window(self, behavior: ScalingBehavior | None) -> DurationNs:
+        """Return how long recommendations matter."""
+        if behavior is None:
+            return self.downscale_stabilization
+        return max(_window(behavior.scale_up, 0), self._down_window(behavior))
+
+    def recommend(self, replicas: int, at: Instant) -> None:
+        """Record a recommendation that was not acted on."""
+        self._recommendations.append((at, replicas))
+
+    def normalize(
+        self, spec: HorizontalPodAutoscalerSpec, current: int, desired: int, now: Instant
+    ) -> NormalizedReplicas:
+        """Return how many replicas to set if `desired` are recommended, and record that."""
+        behavior = spec.behavior
+        if behavior is None:
+            cutoff = now - self.downscale_stabilization
+            recent = [one for at, one in self._recommendations if at >= cutoff]
+            stabilized, words = max([desired, *recent]), DOWN_STABILIZED
+            replicas, limit = _limited(current, stabilized, spec)
+        else:
+            stabilized = self._stabilized(behavior, current, desired, now)
+            words = UP_STABILIZED if desired >= current else DOWN_STABILIZED
+            replicas, limit = self._rate_limited(behavior, spec, current, stabilized, now)
+        self._remember(desired, behavior, now)
+        able = READY if stabilized == desired else words
+        return NormalizedReplicas(replicas, able, replicas != stabilized, limit)
+
+    def record(self, behavior: ScalingBehavior | None, change: int, now: Instant) -> None:
+        """Record that the number of replicas was changed by `change`."""
+        if behavior is None:
+            return
+        if change > 0:
+            self._scale_ups = _with(self._scale_ups, behavior.scale_up, change, now)
+        else:
+            self._scale_downs = _with(self._scale_downs, behavior.scale_down, -change, now)
+
+    # --- stabilization -------------------------------------------------------------------------
+
+    def _down_window(self, behavior: ScalingBehavior) -> DurationNs:
+        return _window(behavior.scale_down, self.downscale_stabilization)
+
+    def _stabilized(
+        self, behavior: ScalingBehavior, current: int, desired: int, now: Instant
+    ) -> int:
+        up_cutoff = now - _window(behavior.scale_up, 0)
+        down_cutoff = now - self._down_window(behavior)
+        lowest = min([desired, *(one for at, one in self._recommendations if at > up_cutoff)])
+        highest = max([desired, *(one for at, one in self._recommendations if at > down_cutoff)])
+        return min(max(current, lowest), highest)
+
+    def _remember(self, desired: int, behavior: ScalingBehavior | None, now: Instant) -> None:
+        cutoff = now - self.window(behavior)
+        kept = [one for one in self._recommendations if one[0] >= cutoff]
+        self._recommendations = [*kept, (now, desired)]
+
+    # --- policies ------------------------------------------------------------------------------
+
+    def _rate_limited(
+        self,
+        behavior: ScalingBehavior,
+        spec: HorizontalPodAutoscalerSpec,
+        current: int,
+        desired: int,
+        now: Instant,
+    ) -> tuple[int, Words]:
+        if desired > current:
+            limit = max(current, self._limit(behavior.scale_up, current, now, sign=1))
+            words = TOO_FAST_UP if spec.max_replicas > limit else TOO_MANY
+            most = min(spec.max_replicas, limit)
+            if desired > most:
+                return most, words
+        elif desired < current:
+            limit = min(current, self._limit(behavior.scale_down, current, now, sign=-1))
+            words = TOO_FAST_DOWN if spec.min_replicas < limit else TOO_FEW
+            least = max(spec.min_replicas, limit)
+            if desired < least:
+                return least, words
+        return desired, WITHIN_RANGE
+
+    def _limit(self, rules: ScalingRules, current: int, now: Instant, *, sign: int) -> int:
+        """Return the highest (`sign` 1) or lowest (-1) number that `rules` allow now."""
+        if rules.select_policy == "Disabled":
+            return current
+        takes_highest = (rules.select_policy == "Min") != (sign == 1)
+        proposed = []
+        for policy in rules.policies:
+            cutoff = now - seconds(policy.period_seconds)
+            before = current - _change(self._scale_ups, cutoff) + _change(self._scale_downs, cutoff)
+            if policy.type == "Pods":
+                proposed.append(before + sign * policy.value)
+            elif sign == 1:  # rounded up, or a small number would never grow
+                proposed.append(ceil(before * (1 + policy.value / 100)))
+            else:
+                proposed.append(int(before * (1 - policy.value / 100)))
+        proposed = proposed or [current]
+        return max(proposed) if takes_highest else min(proposed)
+
+
+def _limited(current: int, desired: int, spec: HorizontalPodAutoscalerSpec) -> tuple[int, Words]:
+    """Return the replicas within the limits that apply without scaling rules."""
+    limit = max(SCALE_UP_FACTOR * current, SCALE_UP_MINIMUM)
+    words = TOO_FAST_UP if spec.max_replicas > limit else TOO_MANY
+    most = min(spec.max_replicas, limit)
+    if desired < spec.min_replicas:
+        return spec.min_replicas, TOO_FEW
+    return (most, words) if desired > most else (desired, WITHIN_RANGE)
+
+
+def _window(rules: ScalingRules, default: DurationNs) -> DurationNs:
+    stated = rules.stabilization_window_seconds
+    return default if stated is None else seconds(stated)
+
+
+def _with(
+    events: list[_ScaleEvent], rules: ScalingRules, change: int, now: Instant
+) -> list[_ScaleEvent]:
+    longest = max((one.period_seconds for one in rules.policies), default=0)
+    cutoff = now - seconds(longest)
+    return [*(one for one in events if one.at >= cutoff), _ScaleEvent(change, now)]
+
+
+def _change(events: list[_ScaleEvent], cutoff: Instant) -> int:
+    return sum(one.change for one in events if one.at > cutoff)

@@ -1,0 +1,107 @@
+"""ScaleTargets: the workloads that a HorizontalPodAutoscaler can scale.
+
+Deployments, ReplicaSets, StatefulSets and ReplicationControllers have a scale. Custom resources
+with a scale subresource are not scaled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, TypeGuard
+
+from fairlead.api.objects import (
+    ApiObject,
+    CrossVersionObjectReference,
+    Deployment,
+    LabelSelector,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.api.selector import map_selector
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import (
+    ScaleTargetKey,
+    WorkloadLoad,
+    annotated_load,
+)
+
+ScalableWorkload = Deployment | ReplicaSet | StatefulSet | ReplicationController
+_SCALABLE: Final = (Deployment, ReplicaSet, StatefulSet, ReplicationController)
+_RESOURCES: Final = {
+    ("apps", "Deployment"): "deployments.apps",
+    ("apps", "ReplicaSet"): "replicasets.apps",
+    ("apps", "StatefulSet"): "statefulsets.apps",
+    ("", "ReplicationController"): "replicationcontrollers",
+}
+_WITHOUT_SCALE: Final = (("apps", "DaemonSet"), ("batch", "Job"), ("batch", "CronJob"), ("", "Pod"))
+_GROUP_VERSION_PARTS: Final = 2
+
+
+class ScaleError(ValueError):
+    """The scale of a target cannot be read; the message is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The number of replicas of a workload, the selector of its pods, and its annotated load."""
+
+    ref: ObjectRef
+    replicas: int
+    selector: LabelSelector
+    load: WorkloadLoad
+
+    @property
+    def key(self) -> ScaleTargetKey:
+        """Kind, namespace and name."""
+        return (self.ref.kind, self.ref.namespace, self.ref.name)
+
+
+@dataclass(slots=True)
+class ScaleTargets:
+    """The scales of all scalable workloads."""
+
+    _scales: dict[ScaleTargetKey, Scale] = field(default_factory=dict)
+
+    def see(self, workload: ScalableWorkload) -> bool:
+        """Store the scale of `workload`; return whether it changed."""
+        scale = _scale(workload)
+        before = self._scales.get(scale.key)
+        self._scales[scale.key] = scale
+        return before != scale
+
+    def forget(self, workload: ScalableWorkload) -> None:
+        """Remove the scale of `workload`."""
+        self._scales.pop(_scale(workload).key, None)
+
+    def find(self, reference: CrossVersionObjectReference, namespace: str) -> Scale:
+        """Return the scale that `reference` names. Raises ScaleError."""
+        parts = reference.api_version.split("/")
+        if len(parts) > _GROUP_VERSION_PARTS:
+            raise ScaleError(f"unexpected GroupVersion string: {reference.api_version}")
+        group, kind = parts[0] if len(parts) == _GROUP_VERSION_PARTS else "", reference.kind
+        resource = _RESOURCES.get((group, kind))
+        if (group, kind) in _WITHOUT_SCALE:
+            raise ScaleError("the server could not find the requested resource")
+        if resource is None:
+            raise ScaleError(f'no matches for kind "{kind}" in group "{group}"')
+        scale = self._scales.get((kind, namespace, reference.name))
+        if scale is None:
+            raise ScaleError(f'{resource} "{reference.name}" not found')
+        return scale
+
+
+def is_scale_target(one: ApiObject) -> TypeGuard[ScalableWorkload]:
+    """Return whether an autoscaler can scale `one`."""
+    return isinstance(one, _SCALABLE)
+
+
+def _scale(workload: ScalableWorkload) -> Scale:
+    meta = workload.metadata
+    if isinstance(workload, ReplicationController):
+        # upstream: pkg/registry/core/replicationcontroller/storage: the labels of the template
+        selector = map_selector(workload.spec.selector)
+    else:
+        selector = workload.spec.selector or LabelSelector()
+    ref = ObjectRef(type(workload).__name__, meta.namespace, meta.name, meta.uid)
+    return Scale(ref, workload.spec.replicas, selector, annotated_load(meta.annotations))

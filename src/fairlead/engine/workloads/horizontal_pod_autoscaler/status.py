@@ -1,0 +1,84 @@
+"""The status and the events of a HorizontalPodAutoscaler.
+
+upstream: pkg/controller/podautoscaler/horizontal.go:setStatus, setConditionInList
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.instant import Instant
+
+ABLE_TO_SCALE: Final = "AbleToScale"
+SCALING_ACTIVE: Final = "ScalingActive"
+SCALING_LIMITED: Final = "ScalingLimited"
+CONTROLLER: Final = "horizontal-pod-autoscaler"
+
+
+@dataclass(slots=True)
+class StatusDraft:
+    """The status while an autoscaler is synced; `now` stamps transitions."""
+
+    status: Json
+    now: Instant
+
+    @classmethod
+    def of(cls, status: Mapping[str, Any], now: Instant) -> StatusDraft:
+        """Return a draft that starts with the present `status`."""
+        conditions = [dict(one) for one in status.get("conditions") or ()]
+        return cls({**status, "conditions": conditions}, now)
+
+    def set_condition(self, type_: str, reason: str, message: str, *, is_true: bool) -> None:
+        """Set a condition; a new status gets the current time as its transition."""
+        conditions: list[Json] = self.status["conditions"]
+        found = next((one for one in conditions if one.get("type") == type_), None)
+        if found is None:
+            found = {"type": type_}
+            conditions.append(found)
+        status = "True" if is_true else "False"
+        if found.get("status") != status:
+            found["lastTransitionTime"] = format_timestamp(self.now)
+        found.update(status=status, reason=reason, message=message)
+
+    def set_counts(self, current: int, desired: int | None, metrics: list[Json] | None) -> None:
+        """Set the numbers of replicas (None keeps the desired one) and the current metrics."""
+        self.status["currentReplicas"] = current
+        self.status["desiredReplicas"] = (
+            self.status.get("desiredReplicas", 0) if desired is None else desired
+        )
+        if metrics is None:
+            self.status.pop("currentMetrics", None)
+        else:
+            self.status["currentMetrics"] = metrics
+
+    def set_scaled(self) -> None:
+        """Record that the target was scaled now."""
+        self.status["lastScaleTime"] = format_timestamp(self.now)
+
+
+def essence(status: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what of `status` is kept current in a simulation: replicas and conditions."""
+    conditions = status.get("conditions") or ()
+    return (
+        status.get("currentReplicas"),
+        status.get("desiredReplicas"),
+        status.get("lastScaleTime"),
+        tuple((one.get("type"), one.get("status"), one.get("reason")) for one in conditions),
+    )
+
+
+def event(autoscaler: ObjectRef, reason: str, note: str, *, is_warning: bool = True) -> RecordEvent:
+    """Return an event of the controller about `autoscaler`."""
+    return RecordEvent(
+        regarding=autoscaler,
+        type="Warning" if is_warning else "Normal",
+        reason=reason,
+        action=reason,
+        note=note,
+        reporting_controller=CONTROLLER,
+    )
