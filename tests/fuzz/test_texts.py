@@ -12,6 +12,7 @@ from tests.fuzz.upstream import expect_said
 
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.pods.image import normalized_image_name
+from fairlead.api.pods.usage import parse_usage
 from fairlead.api.quantity import Format, QuantityError, canonical, parse_quantity
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.api.text.pattern import compiled_pattern
@@ -37,7 +38,6 @@ from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.schema.gojson.time_text import InstantError, read_micro_time, read_time
 from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_zone_problem
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
-from fairlead.engine.kubelet.usage import parse_usage
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 KINDS = {kind.resource: kind for kind in ServedKinds().all_kinds()}

@@ -28,6 +28,7 @@ from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_static, is_terminating, pod_priority
 from fairlead.api.pods.requests import pod_requests
+from fairlead.api.pods.usage import NOTHING, usage_of
 from fairlead.api.quantity import Format, QuantityError, canonical, parse_quantity, whole_value
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -44,7 +45,6 @@ from fairlead.engine.kubelet.eviction_config import (
 )
 from fairlead.engine.kubelet.node_condition import node_ref
 from fairlead.engine.kubelet.pod_lifecycle import granted_grace
-from fairlead.engine.kubelet.usage import NOTHING, usage_of
 
 REPORTING_CONTROLLER: Final = "kubelet"
 LOOK_AGAIN: Final = seconds(1)  # upstream: waitForPodsCleanup polls every second

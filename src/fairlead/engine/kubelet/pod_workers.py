@@ -21,6 +21,7 @@ from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
+from fairlead.api.pods.usage import usage_problem
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import FailureReason
@@ -39,7 +40,6 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     start_time,
 )
 from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
-from fairlead.engine.kubelet.usage import usage_problem
 
 REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)

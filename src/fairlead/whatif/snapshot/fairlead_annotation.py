@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.objects import ObjectMeta, Pod
+from fairlead.api.pods.usage import usage_problem
 from fairlead.engine.kubelet.annotation import annotation_problems
-from fairlead.engine.kubelet.usage import usage_problem
 
 OURS: Final = "fairlead.dev/"
 FIELD: Final = f"metadata.annotations[{KUBELET}]"

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.pods.usage import CPU, NOTHING, USAGE, Usage, parse_usage
 from fairlead.api.quantity import (
     NANOS_PER_MILLI,
     NANOS_PER_UNIT,
@@ -41,7 +42,6 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage
 
 # CPU in thousandths, memory in bytes.
 Amounts = dict[str, int]

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
+from fairlead.api.pods.usage import parse_usage
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import seconds
@@ -15,7 +16,6 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.kubelet.eviction_config import Signal, eviction_of_flags
 from fairlead.engine.kubelet.node_pressure import Shortage, may_be_evicted, message, ranked
-from fairlead.engine.kubelet.usage import parse_usage
 from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.simulation.world import SimulatedWorld
 

@@ -28,10 +28,10 @@ from typing import Final
 from fairlead.api.objects import Container, Pod
 from fairlead.api.pods.facts import condition, is_sidecar, is_terminating
 from fairlead.api.pods.requests import pod_requests
+from fairlead.api.pods.usage import usage_of
 from fairlead.api.quantity import parse_quantity
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.kubelet.usage import usage_of
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import CPU, RESOURCES
 
@@ -51,7 +51,7 @@ def thousandths(resource: str, amount: int) -> int:
 
 
 @dataclass(slots=True)
-class PodGroup:
+class PodTotals:
     """A number of pods, and the sum of their requests in thousandths."""
 
     pods: int = 0
@@ -73,8 +73,8 @@ class PodGroups:
     stay as they are until `until` (None: forever) unless a pod changes.
     """
 
-    counted: PodGroup
-    unready: PodGroup
+    counted: PodTotals
+    unready: PodTotals
     missing_requests: list[int]
     serving: int = 0
     weight: Fraction = Fraction(0)
@@ -115,7 +115,7 @@ def group_pods(
     """Return the groups of `pods` at `now`. Raises MetricError if there are no metrics at all."""
     if not any(_has_metric(pod, metered) for pod in pods):
         raise MetricError(f"unable to get metrics for resource {metered.name}: {NO_METRICS}")
-    groups = PodGroups(PodGroup(), PodGroup(), [])
+    groups = PodGroups(PodTotals(), PodTotals(), [])
     for pod in pods:
         _require_container(pod, metered)
         requests = _known_requests(pod, metered, groups)
