@@ -9,6 +9,7 @@ stay RFC 3339 text (`fairlead.api.timestamp`).
 from __future__ import annotations
 
 import msgspec
+
 from fairlead.api.json import Json
 
 QuantityText = str | int | float

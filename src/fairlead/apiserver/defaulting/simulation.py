@@ -8,38 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
-from fairlead.api.codec import DecodeError
-from fairlead.api.codec import decode_as
+
+from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.facts import default_of
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.apiserver.defaulting.amount import with_allocatable
 from fairlead.apiserver.defaulting.definition import with_definition_defaults
-from fairlead.apiserver.defaulting.fill import filled
-from fairlead.apiserver.defaulting.fill import replaced
-from fairlead.apiserver.defaulting.pod import on_host
-from fairlead.apiserver.defaulting.pod import with_requests
+from fairlead.apiserver.defaulting.fill import filled, replaced
+from fairlead.apiserver.defaulting.pod import on_host, with_requests
 from fairlead.apiserver.defaulting.pod_resources import with_pod_level_requests
-from fairlead.apiserver.defaulting.workload import BACKOFF_LIMIT
-from fairlead.apiserver.defaulting.workload import COMPLETION_MODE
-from fairlead.apiserver.defaulting.workload import PARALLELISM
-from fairlead.apiserver.defaulting.workload import with_completions
-from fairlead.apiserver.defaulting.workload import with_own_name
-from fairlead.apiserver.kind import CRON_JOB
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.kind import DAEMON_SET
-from fairlead.apiserver.kind import DEPLOYMENT
-from fairlead.apiserver.kind import JOB
-from fairlead.apiserver.kind import NAMESPACE
-from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.kind import POD
-from fairlead.apiserver.kind import PRIORITY_CLASS
-from fairlead.apiserver.kind import REPLICA_SET
-from fairlead.apiserver.kind import REPLICATION_CONTROLLER
-from fairlead.apiserver.kind import STATEFUL_SET
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.defaulting.workload import with_metrics_and_rules
-from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER
+from fairlead.apiserver.defaulting.workload import (
+    BACKOFF_LIMIT,
+    COMPLETION_MODE,
+    PARALLELISM,
+    with_completions,
+    with_metrics_and_rules,
+    with_own_name,
+)
+from fairlead.apiserver.kind import (
+    CRON_JOB,
+    CUSTOM_RESOURCE_DEFINITION,
+    DAEMON_SET,
+    DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+    Kind,
+)
+
 
 def _defaults(type_name: str, *names: str) -> Json:
     return {name: default_of(type_name, name) for name in names}

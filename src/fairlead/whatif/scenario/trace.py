@@ -24,32 +24,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from typing import Final
-from typing import Literal
+from typing import Any, Final, Literal
+
 from fairlead.api.json import Json
 from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.api.pods.usage import USAGE
 from fairlead.api.well_known_label import ZONE
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.whatif.input.document import decode_text
-from fairlead.whatif.input.document import read_bytes
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.input.strict_form import StrictForm
-from fairlead.whatif.scenario.generated_nodes import PODS_PER_NODE
-from fairlead.whatif.scenario.generated_nodes import node_object
-from fairlead.whatif.scenario.trace_jobs import PodSource
-from fairlead.whatif.scenario.trace_jobs import TraceJobs
-from fairlead.whatif.scenario.trace_jobs import job_arrivals
-from fairlead.whatif.scenario.trace_jobs import queue_objects
+from fairlead.whatif.scenario.generated_nodes import PODS_PER_NODE, node_object
+from fairlead.whatif.scenario.trace_jobs import PodSource, TraceJobs, job_arrivals, queue_objects
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE
-from fairlead.api.pods.usage import USAGE
 
 GPU_RESOURCE: Final = "openb/gpu-milli"
 GPU_MODEL_LABEL: Final = "gpu-model"
