@@ -26,6 +26,11 @@ from fairlead.whatif.configuration.autoscaler import (
 )
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.provider_settings import (
+    DEFAULT_PROVIDER,
+    ProviderSettings,
+    with_provider,
+)
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import (
@@ -69,7 +74,8 @@ class Conditions:
     `horizon` is the longest virtual time (ns) after the last step. `config` is the current
     KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
     plugins. `batch` configures the batch scheduler. If `karpenter` is set, Karpenter adds and
-    removes nodes in both runs. `instance_types` is the file with the type of new nodes.
+    removes nodes in both runs. `provider` is how machines are delivered to an autoscaler.
+    `instance_types` is the file with the type of new nodes.
     `seeds` seeds, from `seed` on, say how certain the answer is.
     `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
     """
@@ -87,6 +93,7 @@ class Conditions:
     instance_types: str | None = None
     startup: DurationNs | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
+    provider: ProviderSettings = DEFAULT_PROVIDER
 
 
 SEEDS_MAX: Final = 1_000
@@ -249,8 +256,9 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     initial = snapshot.manifests
     if change.reschedule:
         initial = deschedule(initial, change.reschedule, change.namespace)
-    autoscaling = read_autoscalers(
-        snapshot.source, initial, conditions.autoscale, conditions.karpenter
+    autoscaling = with_provider(
+        read_autoscalers(snapshot.source, initial, conditions.autoscale, conditions.karpenter),
+        conditions.provider,
     )
     kubelet, quiet, startup = _kubelet(snapshot, conditions)
     without = Experiment(

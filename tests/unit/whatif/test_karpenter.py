@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.autoscaler import KARPENTER_IDLE, KarpenterInput
 from fairlead.whatif.input.error import InputError
@@ -81,7 +80,7 @@ def ask(tmp_path: Path, objects: list[Json], change: ClusterChange) -> WhatIfAns
     types.write_text(TYPES)
     listing = {"apiVersion": "v1", "kind": "List", "items": objects}
     snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
-    karpenter = KarpenterInput(instance_types=str(types), provision_time=seconds(60))
+    karpenter = KarpenterInput(instance_types=str(types))
     return what_if(snapshot, change, Conditions(karpenter=karpenter))
 
 

@@ -42,6 +42,8 @@ def print_autoscaling(
         print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
     for group in outcome.groups:
         print_line(console, _group_line(outcome, group, start))
+    for name, count in outcome.undelivered.items():
+        print_line(console, f"- {name}: {count:,} machines not delivered for lack of capacity")
     _print_waiting(console, run.waits, None if without_change is None else without_change.waits)
     _print_reasons(console, "pods that trigger no scale-up", outcome.waiting)
     _print_reasons(console, "nodes that are not removed", outcome.staying)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
     NodeGroupSpec,
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClusterAutoscalerConfig:
-    """The node groups of a simulated provider, and the autoscaler's options."""
+    """The node groups of a simulated provider with its outages, and the autoscaler's options."""
 
     groups: tuple[NodeGroupSpec, ...]
     options: AutoscalingOptions = field(default_factory=AutoscalingOptions)
+    outages: tuple[CapacityOutage, ...] = ()
 
 
 def cluster_autoscaler(
@@ -33,5 +35,5 @@ def cluster_autoscaler(
         ClusterAutoscaler,
     )
 
-    provider = SimulatedProvider(config.groups, seed=seed, start=start)
+    provider = SimulatedProvider(config.groups, config.outages, seed=seed, start=start)
     return ClusterAutoscaler(config.options, provider, seed=seed, start=start)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -45,7 +44,6 @@ class KarpenterInput:
 
     instance_types: str | None = None
     node_pools: str | None = None
-    provision_time: DurationNs | None = None
 
 
 @dataclass(frozen=True, slots=True)

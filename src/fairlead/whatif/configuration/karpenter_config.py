@@ -22,7 +22,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodeOverlay,
     NodePool,
 )
-from fairlead.engine.autoscaling.karpenter.config import PROVISION_TIME, KarpenterConfig
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.whatif.configuration.autoscaler import KarpenterInput
@@ -78,7 +78,6 @@ def karpenter_config(
         claims=tuple(_of_kind(stated, "NodeClaim", NodeClaim)),
         overlays=tuple(overlays),
         options=KarpenterOptions(node_overlay=bool(overlays)),
-        provision_time=files.provision_time or PROVISION_TIME,
     )
     return config, notes
 

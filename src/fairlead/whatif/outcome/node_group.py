@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
@@ -59,7 +59,8 @@ class AutoscalingOutcome:
     """What an autoscaler did in a run.
 
     `waiting` maps pods to the reason why they trigger no scale-up, `staying` maps nodes to the
-    reason why they are not removed.
+    reason why they are not removed. `undelivered` counts the machines of each group or NodePool
+    that the provider did not deliver for lack of capacity.
     """
 
     autoscaler: str
@@ -67,6 +68,7 @@ class AutoscalingOutcome:
     transitions: tuple[NodeTransition, ...]
     waiting: Mapping[str, str]
     staying: Mapping[str, str]
+    undelivered: Mapping[str, int] = field(default_factory=dict)
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome with the nodes at the end kept for `duration`."""

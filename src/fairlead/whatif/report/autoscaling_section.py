@@ -20,7 +20,7 @@ LINES_MAX: Final = 7
 """The number of colours in the charts' palette; smaller groups are added up in the last line."""
 _OTHERS: Final = "others"
 _SECONDS_PER_HOUR: Final = 3600.0
-_LISTS: Final = ("groups", "nodes", "no_scale_up", "no_scale_down")
+_LISTS: Final = ("groups", "nodes", "no_scale_up", "no_scale_down", "insufficient_capacity")
 
 
 class NodeLine(TypedDict):
@@ -55,6 +55,7 @@ class AutoscalingSection(TypedDict, total=False):
     nodes: Sequence[Json]
     no_scale_up: Sequence[Json]
     no_scale_down: Sequence[Json]
+    insufficient_capacity: Sequence[Json]
 
 
 def autoscaling_section(
@@ -98,6 +99,7 @@ def autoscaling_section(
         "nodes": result["nodes"],
         "no_scale_up": result["no_scale_up"],
         "no_scale_down": result["no_scale_down"],
+        "insufficient_capacity": result["insufficient_capacity"],
     }
     return section
 

@@ -151,6 +151,7 @@ AUTOSCALING_TABLES = {
     "nodes": ("at_s", "event", "node", "group", "reason"),
     "no_scale_up": ("pod", "why"),
     "no_scale_down": ("node", "why"),
+    "insufficient_capacity": ("group", "machines"),
 }  # fmt: skip
 _AUTOSCALING_LINES = ("nodes_without", "cost", "cost_without", "spent", "spent_without")
 

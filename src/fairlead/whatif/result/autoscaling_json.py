@@ -40,6 +40,9 @@ def autoscaling_json(
         ],
         "no_scale_up": [{"pod": pod, "why": why} for pod, why in outcome.waiting.items()],
         "no_scale_down": [{"node": node, "why": why} for node, why in outcome.staying.items()],
+        "insufficient_capacity": [
+            {"group": group, "machines": count} for group, count in outcome.undelivered.items()
+        ],
         **_totals(outcome),
         "without": None if without is None else _totals(without),
     }

@@ -81,6 +81,8 @@ TABLES: Final = (
     _table("waiting_times.by_workload", "How long pods waited for a node", workload="workload",
            bound="pods", median_s="median (s)", p95_s="95% (s)", longest_s="longest (s)",
            longest_pod="which", still_waiting="still waiting"),
+    _table("autoscaling.insufficient_capacity", "Not delivered for lack of capacity",
+           group="group", machines="machines"),
     _table("autoscaling.no_scale_up", "Pods that trigger no scale-up", pod="pod", why="why"),
     _table("autoscaling.no_scale_down", "Nodes that are not removed", node="node", why="why"),
     _table("skipped", "Events without effect", event="event", at_s="after (s)", why="why"),

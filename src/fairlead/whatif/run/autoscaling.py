@@ -44,6 +44,7 @@ def autoscaling_outcome(
         counted,
         dict(sorted(history.without_scale_up.items())),
         dict(sorted(history.staying.items())),
+        dict(sorted(autoscaler.undelivered.items())),
     )
 
 
@@ -98,6 +99,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         transitions,
         dict(sorted(history.errors.items())),
         dict(sorted(history.unconsolidatable.items())),
+        dict(sorted(history.undelivered.items())),
     )
 
 

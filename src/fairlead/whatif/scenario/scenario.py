@@ -36,6 +36,7 @@ from fairlead.whatif.configuration.batch_config import (
     SINGLE_PODS,
     BatchOptions,
 )
+from fairlead.whatif.configuration.provider_settings import with_provider
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
@@ -49,9 +50,10 @@ from fairlead.whatif.scenario.settings import (
     autoscaling_of,
     kubelet_config,
     node_lifecycle_config,
+    provider_of,
     releases_of,
 )
-from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
+from fairlead.whatif.scenario.timed_event import TimedEvent, capacity_outages_of, steps_of
 from fairlead.whatif.scenario.trace import Arrival, Trace, read_trace
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests, refuse_duplicates
@@ -127,7 +129,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
-    autoscaling = autoscaling_of(path, folder, settings, initial)
+    provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
+    autoscaling = with_provider(autoscaling_of(path, folder, settings, initial), provider)
     steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
     experiment = Experiment(
         title=scenario.title or Path(path).stem,

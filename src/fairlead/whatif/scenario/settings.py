@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ from fairlead.whatif.configuration.autoscaler import (
     read_autoscalers,
 )
 from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.provider_settings import ProviderSettings, StatedOutage
 from fairlead.whatif.configuration.release import (
     NO_CHOICE,
     ReleaseChoice,
@@ -78,7 +80,8 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     create Jobs, which run for the duration in their annotations.
 
     `autoscale` is the autoscaler that acts: off, auto, cluster-autoscaler or karpenter. It reads
-    `node_groups`, or `instance_types`, `node_pools` and `provision_time`.
+    `node_groups`, or `instance_types` and `node_pools`. `provision_time` is a duration, or one for
+    each node group or NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
@@ -92,7 +95,7 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     node_groups: str | None = None
     instance_types: str | None = None
     node_pools: str | None = None
-    provision_time: Duration | None = None
+    provision_time: Duration | dict[str, Duration] | None = None
 
 
 def autoscaling_of(
@@ -111,23 +114,35 @@ def autoscaling_of(
         ("node-groups", settings.node_groups, (AUTO, CLUSTER_AUTOSCALER)),
         ("instance-types", settings.instance_types, (KARPENTER,)),
         ("node-pools", settings.node_pools, (KARPENTER,)),
-        ("provision-time", settings.provision_time, (KARPENTER,)),
     ):
         if other is not None and choice not in owners:
             raise InputError(source, f"needs autoscale: {owners[-1]}", field=f"settings.{name}")
     karpenter = None
     if choice == KARPENTER:
-        time = field_duration(source, "settings.provision-time", settings.provision_time)
         karpenter = KarpenterInput(
             instance_types=_path(folder, settings.instance_types),
             node_pools=_path(folder, settings.node_pools),
-            provision_time=time,
         )
         choice = OFF
     options = AutoscaleOptions(choice, _path(folder, settings.node_groups) or "")
     found = read_autoscalers(source, initial, options, karpenter)
     # A scenario's author chooses controllers; those not chosen are off.
     return found if settings.autoscale != OFF else Autoscaling()
+
+
+def provider_of(
+    source: str, settings: Settings, outages: Iterable[StatedOutage]
+) -> ProviderSettings:
+    """Return how the simulated provider delivers machines. Raises InputError, naming `source`."""
+    name, stated = "settings.provision-time", settings.provision_time
+    found = ProviderSettings(source=source, path=name, outages=tuple(outages))
+    if not isinstance(stated, dict):
+        return replace(found, provision_time=field_duration(source, name, stated))
+    times = {
+        group: field_duration(source, f"{name}.{group}", value) or 0
+        for group, value in stated.items()
+    }
+    return replace(found, provision_times=times)
 
 
 def _path(folder: Path, name: str | None) -> str | None:

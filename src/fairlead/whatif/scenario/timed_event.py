@@ -10,6 +10,7 @@
     {at: 5m, fail-zone: zone-a, for: 20m}                       permanently without `for`
     {at: 5m, fail-node: pool=a, how: paused, for: 20m}          fail-fraction: 0.6@zone-a
     {at: 5m, flap: node-1@60s/120s, for: 1h}                    down for 60 s, up for 120 s
+    {at: 5m, out-of-capacity: "zone=a,type=m5.large", for: 20m}  no such machines for an autoscaler
 
 Names are checked before the run, against the initial objects and those that earlier events create.
 With `count` each copy gets its number appended to its name.
@@ -31,6 +32,7 @@ from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.configuration.provider_settings import StatedOutage, capacity_outage
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import draws
@@ -72,6 +74,7 @@ class TimedEvent(StrictForm, frozen=True, kw_only=True):
     fail_node: str | None = None
     fail_fraction: str | float | None = None
     flap: str | None = None
+    out_of_capacity: str | None = None
     count: int | None = None
     over: Duration | None = None
     every: Duration | None = None
@@ -82,6 +85,7 @@ class TimedEvent(StrictForm, frozen=True, kw_only=True):
 
 _VERBS: Final = (
     "create", "delete", "patch", "cordon", "uncordon", "drain", "scale", "stop_node", "return_node",
+    "out_of_capacity",
     *FAILING,
 )  # fmt: skip
 # Fields that are allowed only with some verbs.
@@ -89,7 +93,7 @@ _MODIFIERS: Final = {
     "count": ("create",),
     "over": ("create",),
     "every": ("create",),
-    "for_": (*FAILING, "drain"),
+    "for_": (*FAILING, "drain", "out_of_capacity"),
     "how": FAILING[:-1],
     "max_unavailable": ("drain",),
 }
@@ -111,6 +115,19 @@ def steps_of(
     for event in sorted(numbered, key=lambda event: event.at):
         steps.extend(event.steps(inventory))
     return steps
+
+
+def capacity_outages_of(source: str, events: Iterable[TimedEvent]) -> list[StatedOutage]:
+    """Return the capacity outages among the events of `source`. Raises InputError."""
+    found: list[StatedOutage] = []
+    for number, event in enumerate(events):
+        if event.out_of_capacity is not None:
+            name = f"events[{number}]"
+            begin = field_duration(source, f"{name}.at", event.at) or 0
+            lasts = field_duration(source, f"{name}.for", event.for_)
+            where = f"{name}.out-of-capacity"
+            found.append(capacity_outage(source, where, event.out_of_capacity, begin, lasts))
+    return found
 
 
 class _NumberedEvent:
@@ -135,6 +152,11 @@ class _NumberedEvent:
             yield from self._create_steps(inventory)
             return
         event = self._event
+        if event.out_of_capacity is not None:
+            # The provider has the outage; the run lasts until it ends.
+            for after in (self.at, self.at + (self._lasts() or 0)):
+                yield ScriptedStep(after, (), self._source, self._field)
+            return
         if any(getattr(event, verb) is not None for verb in FAILING):
             lasts = self._lasts()
             where = EventField(self._source, self._field, self._verb)

@@ -224,9 +224,14 @@ class RunOptions:
         Parameter(help="NodePools and NodeOverlays in addition to those of the snapshot."),
     ] = None
     provision_time: Annotated[
-        str,
-        Parameter(help="Time until a node that Karpenter adds is Ready, plus or minus a quarter."),
-    ] = "1m"
+        Names,
+        repeatable(
+            "[GROUP=]DURATION",
+            "Time from the request for a node until it is Ready, plus or minus a quarter, of all "
+            "node groups and NodePools or of one (default: 90s with Cluster Autoscaler, 1m with "
+            "Karpenter).",
+        ),
+    ] = ()
 
 
 @Parameter(name="*")

@@ -27,6 +27,7 @@ from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.configuration.autoscaler import OFF, AutoscaleOptions, KarpenterInput
 from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.provider_settings import provision_times
 from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
@@ -121,6 +122,7 @@ def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
         batch=BatchOptions(options.batch_config, options.batch_plugin),
         autoscale=_cluster_autoscaler(options),
         karpenter=_karpenter(options, request.change),
+        provider=provision_times(options.provision_time),
         instance_types=options.instance_types,
         startup=field_duration("--startup-time", "", options.startup_time or None),
     )
@@ -187,7 +189,6 @@ def _karpenter(options: RunOptions, change: ClusterChange) -> KarpenterInput | N
     return KarpenterInput(
         instance_types=options.instance_types,
         node_pools=options.node_pools,
-        provision_time=field_duration("--provision-time", "", options.provision_time),
     )
 
 

@@ -229,6 +229,11 @@ class ClusterAutoscaler:
                 sizes[group.id] = sizes.get(group.id, 0) + 1
         return sizes
 
+    @property
+    def undelivered(self) -> dict[str, int]:
+        """How many machines of each group failed for lack of capacity."""
+        return self._provider.undelivered
+
     def is_waiting(self, now: Instant) -> bool:
         """Return True if it will change the cluster without any further stimulus."""
         autoscaler, options = self.autoscaler, self._options

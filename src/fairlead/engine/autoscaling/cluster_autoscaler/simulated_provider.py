@@ -4,7 +4,8 @@
     delete   ──▶ the machine is removed at once, its Node after the deletion time
 
 The provision time of a machine is between 3/4 and 5/4 of the group's, depending on seed, group and
-number. While a group is out of capacity, its new machines fail.
+number. While a group is out of capacity, or a CapacityOutage affects its nodes, its new machines
+fail.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
     CREATING,
     Instance,
@@ -65,6 +67,12 @@ class NodeGroupSpec:
     deletion_time: DurationNs = DELETION_TIME
     out_of_capacity: tuple[tuple[DurationNs, DurationNs], ...] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """The labels that all new nodes of the group have."""
+        metadata = (self.template or {}).get("metadata") or {}
+        return {**(metadata.get("labels") or {}), **self.labels}
 
     def owns(self, node: Node) -> bool:
         """Return True if `node` belongs to the group."""
@@ -161,8 +169,17 @@ class SimulatedProvider:
 
     gpu_label = "nvidia.com/gpu.product"
 
-    def __init__(self, specs: Sequence[NodeGroupSpec], *, seed: int, start: Instant) -> None:
+    def __init__(
+        self,
+        specs: Sequence[NodeGroupSpec],
+        outages: Sequence[CapacityOutage] = (),
+        *,
+        seed: int,
+        start: Instant,
+    ) -> None:
         """Create groups in the order of `specs`; `seed` determines provision times."""
+        self._outages = outages
+        self.undelivered: dict[str, int] = {}  # failed machines by group
         self._groups = {spec.id: SimulatedNodeGroup(spec, self) for spec in specs}
         self._seed = seed
         self._start = start
@@ -232,17 +249,23 @@ class SimulatedProvider:
         provider_id = f"{_SCHEME}:///{name}"
         self._of_machine[provider_id] = group.id
         group.machines[provider_id] = Instance(provider_id, CREATING)
-        spans = group.spec.out_of_capacity
-        if any(start <= now - self._start < end for start, end in spans):
+        if not self._delivers(group.spec, now - self._start):
             self._timers.add(now + _ERROR_AFTER, partial(self._fail, group, provider_id))
             return
         machine = crc32(group.id.encode()) << 32 | group.created
         due = now + provision_time(group.spec.provision_time, self._seed, machine)
         self._timers.add(due, partial(self._register, group, provider_id, name))
 
+    def _delivers(self, spec: NodeGroupSpec, elapsed: DurationNs) -> bool:
+        if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
+            return False
+        active = [one for one in self._outages if one.is_active(elapsed)]
+        return not any(one.affects(spec.id, spec.node_labels) for one in active)
+
     def _fail(self, group: SimulatedNodeGroup, provider_id: str, _now: Instant) -> None:
         if provider_id in group.machines:
             group.machines[provider_id] = Instance(provider_id, CREATING, _NO_CAPACITY)
+            self.undelivered[group.id] = self.undelivered.get(group.id, 0) + 1
 
     def _register(
         self, group: SimulatedNodeGroup, provider_id: str, name: str, now: Instant
@@ -253,11 +276,7 @@ class SimulatedProvider:
         group.machines[provider_id] = Instance(provider_id)
         template = group.spec.template
         metadata, status = template.get("metadata") or {}, template.get("status") or {}
-        labels = {
-            **(metadata.get("labels") or {}),
-            **group.spec.labels,
-            HOSTNAME: name,
-        }
+        labels = {**group.spec.node_labels, HOSTNAME: name}
         annotations = {**(metadata.get("annotations") or {}), **group.spec.annotations}
         at = format_timestamp(now)
         ready = {

@@ -6,9 +6,11 @@ to every NodePool.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
@@ -22,7 +24,8 @@ class KarpenterConfig:
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
     `provision_time` is the usual time from a NodeClaim to its Ready node. The time of each node is
-    between 3/4 and 5/4 of it, depending on the seed.
+    between 3/4 and 5/4 of it, depending on the seed. `provision_times` are those of single
+    NodePools.
     """
 
     pools: tuple[NodePool, ...]
@@ -31,3 +34,9 @@ class KarpenterConfig:
     overlays: tuple[NodeOverlay, ...] = ()
     options: KarpenterOptions = field(default_factory=KarpenterOptions)
     provision_time: DurationNs = PROVISION_TIME
+    provision_times: Mapping[str, DurationNs] = field(default_factory=dict)
+    outages: tuple[CapacityOutage, ...] = ()
+
+    def provision_time_of(self, pool: str) -> DurationNs:
+        """Return the usual time from a NodeClaim of the NodePool `pool` to its Ready node."""
+        return self.provision_times.get(pool, self.provision_time)

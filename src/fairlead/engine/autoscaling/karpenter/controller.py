@@ -27,9 +27,6 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
     Offering,
 )
-from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
-    InstanceTypeTable,
-)
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.loop import (
@@ -65,6 +62,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
 from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
 from fairlead.engine.autoscaling.karpenter.termination import drain_step
+from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -87,6 +85,9 @@ _RETRIGGER_NS: Final[DurationNs] = seconds(10)
 _DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 _PROVISIONED: Final = "Provisioned"
 _EXPIRED: Final = "Expired"
+_NO_CAPACITY: Final = (
+    "insufficient capacity, all requested instance types were unavailable during launch"
+)
 
 
 class Karpenter:
@@ -101,8 +102,8 @@ class Karpenter:
         objects: tuple[KarpenterObject, ...] = (*config.pools, *config.claims, *config.overlays)
         for one in objects:
             self.cluster.put(one, start)
-        table = InstanceTypeTable(config.types, config.options.well_known_labels)
-        overlaid = OverlaidTypes(self.cluster, lambda _: table, config.options)
+        self._offerings = UnavailableOfferings(config.types, config.options.well_known_labels)
+        overlaid = OverlaidTypes(self.cluster, lambda _: self._offerings.table, config.options)
         self._types_of = overlaid.table
         self._provisioner = Provisioner(self.cluster, overlaid.table, config.options)
         self._conditions = ClaimConditions(overlaid.table, lambda _: "")
@@ -110,7 +111,7 @@ class Karpenter:
         self._loop = DisruptionLoop(
             self.cluster, self._provisioner, overlaid.table, self._queue, config.options
         )
-        self._machines = Machines(config.provision_time, seed)
+        self._machines = Machines(config, self._offerings, seed=seed, start=start)
         self.history = KarpenterHistory()
         # when the first and the last new pod arrived
         self._batch: tuple[Instant, Instant] | None = None
@@ -241,6 +242,7 @@ class Karpenter:
         for due in (
             self._machines.next_due(),
             self._batch_due(),
+            self._offerings.next_expiry(),
             self._conditions_at,
             self._queue_at,
             self._resume_at if self._running is not None else self._loop_at,
@@ -272,6 +274,8 @@ class Karpenter:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do the work that is due, machines first."""
         self._out = []
+        if self._offerings.expire(now):
+            self._change(now)
         for name in self._machines.ready(now):
             claim = self.cluster.node_claims.get(name)
             if claim is not None:
@@ -298,7 +302,7 @@ class Karpenter:
                 self.cluster.nominate(node.state.key, now)
         for request in sorted(result.requests, key=lambda one: min(one.pods)):
             name = self._create(request, _PROVISIONED, now)
-            for key in request.pods if name else ():
+            for key in request.pods:
                 note = f"Pod should schedule on: nodeclaim/{name}"
                 self._record_event(_pod_ref(key), "Normal", "Nominated", note)
         problems = {**result.ignored, **result.errors}
@@ -309,10 +313,22 @@ class Karpenter:
         self.history.errors = {key: text for key, text in problems.items() if text}
 
     def _create(self, request: NodeClaimRequest, reason: str, now: Instant) -> str:
-        """Launch a NodeClaim and return its name; "" if no allowed offering is available."""
+        """Launch a NodeClaim and return its name.
+
+        A NodeClaim that fails for lack of capacity is deleted at once, and its pods are tried
+        again.
+        """
+        # upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:launchNodeClaim
         launched = self._machines.launch(request, now)
-        if launched is None:
-            return ""
+        self._offerings.publish()
+        if isinstance(launched, str):
+            failed = self.history.undelivered
+            failed[request.pool.name] = failed.get(request.pool.name, 0) + 1
+            note = f"NodeClaim {launched} event: {_NO_CAPACITY}"
+            ref = ObjectRef("NodeClaim", "", launched)
+            self._record_event(ref, "Warning", "InsufficientCapacityError", note)
+            self._change(now)
+            return launched
         claim, instance_type, offering = launched
         self.cluster.put(claim, now)
         self._note(claim, instance_type, offering, reason, now)

@@ -29,9 +29,11 @@ class KarpenterNodeChange:
 class KarpenterHistory:
     """Changes in order; `errors` are upstream's texts about pods for which no node can be created.
 
-    `unconsolidatable` are upstream's texts about nodes that are kept.
+    `unconsolidatable` are upstream's texts about nodes that are kept. `undelivered` counts the
+    NodeClaims of each NodePool that failed for lack of capacity.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
     unconsolidatable: dict[str, str] = field(default_factory=dict)
+    undelivered: dict[str, int] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """Machines: the simulated provider and kubelets behind NodeClaims.
 
-    a NodeClaim is launched at once, as the cheapest offering that it allows
+    a NodeClaim is launched at once, as the cheapest offering that it allows and that no outage
+    affects; the offerings tried before are unavailable for a while
     after the provision time its Node appears: Ready, registered, initialized
 
 The Node has no startup taints.
@@ -31,6 +32,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
     Offering,
 )
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import (
     INITIALIZED,
     NODE_POOL_HASH,
@@ -39,9 +41,10 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 )
 from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import with_condition
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.autoscaling.provision_time import provision_time
 from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.tie_break import splitmix64
 
 _SCHEME: Final = "fairlead"
@@ -52,24 +55,37 @@ _SUFFIX_LENGTH: Final = 5
 class Machines:
     """Launches NodeClaims and creates their Nodes after the provision time."""
 
-    def __init__(self, provision_time: DurationNs, seed: int) -> None:
+    def __init__(
+        self,
+        config: KarpenterConfig,
+        offerings: UnavailableOfferings,
+        *,
+        seed: int,
+        start: Instant,
+    ) -> None:
         """Start empty; `seed` determines names and provision times."""
-        self._provision_time = provision_time
+        self._config = config
+        self._offerings = offerings
         self._seed = seed
+        self._start = start
         self._count = 0
         self._due: dict[str, Instant] = {}
 
     def launch(
         self, request: NodeClaimRequest, now: Instant
-    ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """Return the launched NodeClaim, None if no allowed instance type is available."""
-        chosen = request.launch()
-        if chosen is None:
-            return None
+    ) -> tuple[NodeClaim, InstanceType, Offering] | str:
+        """Return the launched NodeClaim; the name of one that failed for lack of capacity."""
         name = self._name(request.pool.name)
-        claim = _launched(request, name, *chosen, now)
-        self._due[name] = now + provision_time(self._provision_time, self._seed, self._count)
-        return claim, *chosen
+        active = [one for one in self._config.outages if one.is_active(now - self._start)]
+        for instance_type, offering in request.launches():
+            claim = _launched(request, name, instance_type, offering, now)
+            pool = request.pool.name
+            if not any(one.affects(pool, claim.metadata.labels) for one in active):
+                usual = self._config.provision_time_of(pool)
+                self._due[name] = now + provision_time(usual, self._seed, self._count)
+                return claim, instance_type, offering
+            self._offerings.mark(instance_type, offering, now)
+        return name
 
     def _name(self, pool: str) -> str:
         self._count += 1

@@ -75,12 +75,23 @@ const NO_SCALE_DOWN = {
   ],
 };
 
+const NO_CAPACITY = {
+  key: "insufficient_capacity",
+  label: "No capacity",
+  empty: "Every machine was delivered.",
+  fields: [
+    { key: "group", label: "Group", kind: "name" },
+    { key: "machines", label: "Machines not delivered", kind: "count" },
+  ],
+};
+
 /** The section in a list, or an empty list if no autoscaler acted. */
 export function autoscalingSection(report, priorities, time) {
   const { autoscaling } = report;
   if (!autoscaling) return [];
   const known = new Set(report.nodes.name);
-  const specs = [GROUPS, WAITS, NODE_CHANGES, NO_SCALE_UP, NO_SCALE_DOWN];
+  const failed = autoscaling.insufficient_capacity.length ? [NO_CAPACITY] : [];
+  const specs = [GROUPS, WAITS, NODE_CHANGES, NO_SCALE_UP, NO_SCALE_DOWN, ...failed];
   const tables = tabbedTables(specs, autoscaling, "Autoscaler", priorities, known);
   const tiles = h("div", { class: "tiles" }, autoscalingTiles(autoscaling));
   const charts = autoscalingCharts(autoscaling, time);

@@ -45,7 +45,7 @@ function unpackOutage(outage) {
 }
 
 function unpackAutoscaling(autoscaling) {
-  const tables = ["groups", "waiting", "nodes", "no_scale_up", "no_scale_down"];
+  const tables = ["groups", "waiting", "nodes", "no_scale_up", "no_scale_down", "insufficient_capacity"];
   const unpacked = tables.map((name) => [name, unpackTable(autoscaling[name])]);
   return { ...autoscaling, ...Object.fromEntries(unpacked) };
 }

@@ -96,17 +96,22 @@ class NodeClaimRequest:
         return found
 
     def launch(self) -> tuple[InstanceType, Offering] | None:
-        """Return the offering that a provider launches: the cheapest one.
+        """Return the offering that a provider launches, None if none is available."""
+        return next(iter(self.launches()), None)
 
-        Among equals, the first type's.
+    def launches(self) -> list[tuple[InstanceType, Offering]]:
+        """Return the available offerings in the order in which a provider tries to launch them.
+
+        The cheapest comes first; among equals, the first type's.
         """
-        best: tuple[InstanceType, Offering] | None = None
         requirements = self.stored_requirements
-        for one in sorted(self.instance_types, key=lambda one: one.name):
-            for offering in one.compatible_offerings(requirements, self.well_known):
-                if offering.available and (best is None or offering.price < best[1].price):
-                    best = one, offering
-        return best
+        found = [
+            (one, offering)
+            for one in sorted(self.instance_types, key=lambda one: one.name)
+            for offering in one.compatible_offerings(requirements, self.well_known)
+            if offering.available
+        ]
+        return sorted(found, key=lambda entry: entry[1].price)
 
 
 def static_request(pool: NodePool, well_known: frozenset[str]) -> NodeClaimRequest:

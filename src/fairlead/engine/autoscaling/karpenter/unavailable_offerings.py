@@ -1,0 +1,78 @@
+"""UnavailableOfferings: offerings that a provider could not deliver are unavailable for a while.
+
+A launch that fails for lack of capacity marks the offerings that it tried. For three minutes the
+provider lists them as unavailable, so that a pass chooses others.
+
+upstream: karpenter-provider-aws pkg/cache/unavailableofferings.go, cache.go:UnavailableOfferingsTTL
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    InstanceType,
+    Offering,
+)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+
+UNAVAILABLE_NS: Final[DurationNs] = seconds(180)
+
+OfferingKey = tuple[str, str, str]
+"""Instance type, zone and capacity type."""
+
+
+class UnavailableOfferings:
+    """The instance types of the provider; `table` shows which offerings are available now."""
+
+    def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
+        """Start with all offerings available."""
+        self._types = types
+        self._well_known = well_known
+        self._until: dict[OfferingKey, Instant] = {}
+        self.table = InstanceTypeTable(types, well_known)
+        # Each table lives as long as this object: overlaid tables are kept by identity.
+        self._tables: dict[frozenset[OfferingKey], InstanceTypeTable] = {frozenset(): self.table}
+
+    def mark(self, instance_type: InstanceType, offering: Offering, now: Instant) -> None:
+        """Make an offering unavailable for three minutes; `publish` shows it."""
+        self._until[_key(instance_type, offering)] = now + UNAVAILABLE_NS
+
+    def next_expiry(self) -> Instant | None:
+        """Return when the next offering becomes available again."""
+        return min(self._until.values(), default=None)
+
+    def expire(self, now: Instant) -> bool:
+        """Make offerings available again whose time is over; return whether there were any."""
+        over = [key for key, until in self._until.items() if until <= now]
+        for key in over:
+            del self._until[key]
+        if over:
+            self.publish()
+        return bool(over)
+
+    def publish(self) -> None:
+        """Set `table` to the types with the offerings that are unavailable now."""
+        unavailable = frozenset(self._until)
+        found = self._tables.get(unavailable)
+        if found is None:
+            types = [_without(one, unavailable) for one in self._types]
+            found = self._tables[unavailable] = InstanceTypeTable(types, self._well_known)
+        self.table = found
+
+
+def _key(instance_type: InstanceType, offering: Offering) -> OfferingKey:
+    return instance_type.name, offering.zone, offering.capacity_type
+
+
+def _without(one: InstanceType, unavailable: frozenset[OfferingKey]) -> InstanceType:
+    offerings = tuple(
+        replace(offering, available=False) if _key(one, offering) in unavailable else offering
+        for offering in one.offerings
+    )
+    return replace(one, offerings=offerings)
