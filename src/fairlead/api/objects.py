@@ -398,6 +398,21 @@ class PodResourceClaimStatus(_View, frozen=True):
     resource_claim_name: str = ""
 
 
+class ContainerExtendedResourceRequest(_View, frozen=True):
+    """requestMappings[]: the request of the special claim that a container's resource uses."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class PodExtendedResourceClaimStatus(_View, frozen=True):
+    """status.extendedResourceClaimStatus: the special claim for extended resources."""
+
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    resource_claim_name: str = ""
+
+
 class PodStatus(_View, frozen=True):
     """status of a pod; `observed_generation` is the generation of the spec that it describes."""
 
@@ -413,6 +428,7 @@ class PodStatus(_View, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
 class _Object(_View, frozen=True):
@@ -1175,10 +1191,11 @@ class ResourceClaimTemplate(_Object, frozen=True):
 
 
 class DeviceClassSpec(_View, frozen=True):
-    """spec of a DeviceClass."""
+    """spec of a DeviceClass; `extended_resource_name` also requests its devices."""
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[Json, ...] = ()
+    extended_resource_name: str = ""
 
 
 class DeviceClass(_Object, frozen=True):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+from msgspec import structs
+
 from fairlead.api.codec import as_json
+from fairlead.api.objects import DeviceClassSpec
 from fairlead.apiserver.kind import NODE, POD, find_kind
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
@@ -22,6 +25,7 @@ from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_767_225_600)
 CLAIM = find_kind("resourceclaim")
+GPU = "example.com/gpu"
 
 
 def manifest(view):
@@ -113,3 +117,41 @@ def test_a_placement_that_a_vanished_claim_spoils_is_tried_again():
     assert world.node_of("p") == ""
     world.at(world.now, lambda s, now: s.create(manifest(make_resource_claim("c")), now))
     assert world.after(60).node_of("p")
+
+
+def test_an_extended_resource_is_met_with_devices():
+    """The special claim is made when the pod is placed, and goes with the pod."""
+    asks = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {GPU: "1"}}}]}
+    spec = DeviceClassSpec(extended_resource_name=GPU)
+    world = World(structs.replace(make_device_class("named"), spec=spec))
+    world.create(*(pod(f"p{i}", asks) for i in range(3)))
+    placed = [f"p{i}" for i in range(3) if world.node_of(f"p{i}")]
+    assert len(placed) == 2
+    shown = [world.store.get(POD, "default", name)["status"] for name in placed]
+    claims = [one["extendedResourceClaimStatus"]["resourceClaimName"] for one in shown]
+    assert sorted(world.devices(claims[0]) + world.devices(claims[1])) == ["a/gpu-0", "b/gpu-0"]
+    world.after(600)
+    assert len(world.devices(claims[0])) == 1
+    world.at(world.now, lambda store, now: store.delete(POD, "default", placed[0], now))
+    world.after(120)
+    assert all(world.node_of(f"p{i}") for i in range(3) if f"p{i}" != placed[0])
+    names = [one["metadata"]["name"] for one in world.store.list(CLAIM)]
+    assert claims[0] not in names
+    assert len(names) == 2
+
+
+def test_devices_of_a_generated_claim_are_free_at_once_when_its_pod_is_deleted():
+    """The claim is deallocated before it is deleted, which wakes the pod that waits."""
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t", "namespace": "default"},
+        "spec": {"spec": as_json(make_resource_claim("c").spec)},
+    }
+    world = World()
+    world.at(world.now, lambda store, now: store.create(template, now))
+    world.create(*(pod(f"p{i}", wanting(templates=["t"])) for i in range(3)))
+    (waiting,) = (f"p{i}" for i in range(3) if not world.node_of(f"p{i}"))
+    gone = "p0" if waiting != "p0" else "p1"
+    world.at(world.now, lambda store, now: store.delete(POD, "default", gone, now))
+    assert world.after(60).node_of(waiting)

@@ -203,7 +203,7 @@ class PostFilterResult:
     candidates: int = 0
     equals: int = 1
     shortlist: Shortlist | None = None
-    commands: tuple[PatchStatus, ...] = ()
+    commands: tuple[PreparationCommand, ...] = ()
 
 
 @runtime_checkable

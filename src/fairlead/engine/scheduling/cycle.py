@@ -21,13 +21,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error, histogram
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.interface import PostFilterResult, Rows
+from fairlead.engine.framework.interface import PostFilterResult, PreparationCommand, Rows
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.current_nodes import still_there
@@ -73,7 +72,7 @@ class Failure:
     nominated_node: str | None = ""
     is_error: bool = False
     rejections: str = ""
-    commands: tuple[PatchStatus, ...] = ()
+    commands: tuple[PreparationCommand, ...] = ()
     post_filter: str = ""
 
 

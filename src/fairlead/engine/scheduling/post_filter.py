@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.interface import PostFilterResult, PreparationCommand
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls
@@ -33,7 +32,7 @@ class PostFilterOutcome:
     status: Status
     message: str
     result: PostFilterResult
-    commands: tuple[PatchStatus, ...] = ()
+    commands: tuple[PreparationCommand, ...] = ()
 
 
 def run_post_filters(
@@ -49,7 +48,7 @@ def run_post_filters(
     """
     found.state.write(found)
     reasons: list[str] = []
-    commands: tuple[PatchStatus, ...] = ()
+    commands: tuple[PreparationCommand, ...] = ()
     last = PostFilterResult(SUCCESS)
     for plugin in framework.post_filters:
         answer = attempt(plugin, partial(plugin.post_filter, found.state, pod, diagnosis))

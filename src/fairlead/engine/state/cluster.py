@@ -107,7 +107,8 @@ class Cluster:
                 self.assumed_volumes.observe_gone(before)
                 self.changes.append(StorageChange(before, None))
             elif isinstance(before, DEVICES):
-                self.devices.observe_gone(before)
+                if self.devices.observe_gone(before):
+                    self.table.note_all()
                 self.changes.append(StorageChange(before, None))
 
     def _put_related(self, changed: ApiObject) -> None:
@@ -116,7 +117,8 @@ class Cluster:
             self.assumed_volumes.observe(changed)
             self.changes.append(StorageChange(before, changed))
         elif isinstance(changed, DEVICES):
-            self.devices.observe(changed)
+            if self.devices.observe(changed):
+                self.table.note_all()
             self.changes.append(StorageChange(before, changed))
 
     def _put_pod(self, pod: Pod) -> None:

@@ -139,6 +139,11 @@ class NodeTable:
         self.node_log.append(info.row)
         return info
 
+    def note_all(self) -> None:
+        """Log every node as changed: the meaning of some resource changed."""
+        for row in self._index.values():
+            self.node_log.append(row)
+
     def remove_node(self, name: str) -> list[PodInfo]:
         """Remove the node called `name`; returns the pods that were on it."""
         row = self._index.pop(name)

@@ -44,6 +44,7 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
+from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION
 
 
 class ResourceClaims:
@@ -53,7 +54,7 @@ class ResourceClaims:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._pods: dict[str, Pod] = {}  # pods with claims, by uid
+        self._pods: dict[str, Pod] = {}  # pods that may use claims, by uid
         self._claims: dict[str, ResourceClaim] = {}
         self._templates: dict[str, ResourceClaimTemplate] = {}
         self._made: dict[tuple[str, str], str] = {}  # (pod uid, pod claim name) -> claim
@@ -61,6 +62,7 @@ class ResourceClaims:
         self._used_by: dict[str, dict[str, None]] = {}  # pod uid -> claims
         self._written: dict[str, str] = {}  # claim -> last version that was handled
         self._deleting: dict[str, None] = {}  # claims whose deletion was requested
+        self._deallocated: dict[str, None] = {}  # claims whose deallocation was requested
         self._reported: dict[
             str, dict[str, str]
         ] = {}  # pod uid -> claim names in its status, or in flight
@@ -104,7 +106,7 @@ class ResourceClaims:
         """Store an object; return whether it must be synced."""
         match one:
             case Pod():
-                if not one.spec.resource_claims:
+                if not _may_use_claims(one):
                     return False
                 self._pods[one.metadata.uid] = one
             case ResourceClaim():
@@ -150,6 +152,7 @@ class ResourceClaims:
                 self._claims.pop(gone.key, None)
                 self._written.pop(gone.key, None)
                 self._deleting.pop(gone.key, None)
+                self._deallocated.pop(gone.key, None)
                 owner, name = owner_of(gone), gone.metadata.annotations.get(POD_CLAIM_NAME, "")
                 self._made.pop((owner, name), None)
             case ResourceClaimTemplate():
@@ -213,23 +216,33 @@ class ResourceClaims:
     # --- claims ----------------------------------------------------------------------------
 
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
-        """Remove finished consumers, deallocate unused devices, delete unused claims."""
+        """Remove finished consumers, deallocate unused devices, delete unused claims.
+
+        The finalizer goes when the claim is deallocated in the API: a conflicting write must not
+        remove a claim that still has its devices.
+        """
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)
         is_going = bool(claim.metadata.deletion_timestamp) and not left
         is_useless = not left and claim.key not in self._deleting and self._is_orphan(claim)
         protected = FINALIZER in claim.metadata.finalizers
-        to_free = not left and (has_ended or (is_going and protected))
-        if not (has_ended or to_free or (is_useless and not is_going)):
+        to_deallocate = not left and claim.status.allocation is not None
+        to_deallocate = to_deallocate and (has_ended or (is_going and protected))
+        to_unprotect = protected and not left and claim.status.allocation is None
+        to_unprotect = to_unprotect and (is_going or has_ended or claim.key in self._deallocated)
+        if not (has_ended or to_deallocate or to_unprotect or (is_useless and not is_going)):
             return []
         version = claim.metadata.resource_version
         if version and self._written.get(claim.key) == version:
             return []
         self._written[claim.key] = version
         commands: list[Command] = []
-        if has_ended or (to_free and claim.status.allocation is not None):
+        if has_ended or to_deallocate:
             commands.append(reduced(claim, left))
-        if to_free and protected:
+        if to_deallocate:
+            self._deallocated[claim.key] = None
+        if to_unprotect:
+            self._deallocated.pop(claim.key, None)
             commands.append(unprotected(claim))
         if is_useless and not is_going:
             self._deleting[claim.key] = None
@@ -245,11 +258,19 @@ class ResourceClaims:
 
     def _is_orphan(self, claim: ResourceClaim) -> bool:
         """Return whether the claim was created for a pod that will no longer run."""
-        owner = owner_of(claim)
-        if not owner or POD_CLAIM_NAME not in claim.metadata.annotations:
+        owner, notes = owner_of(claim), claim.metadata.annotations
+        if not owner or (POD_CLAIM_NAME not in notes and CLAIM_ANNOTATION not in notes):
             return False
         pod = self._pods.get(owner)
         return pod is None or is_done(pod)
+
+
+def _may_use_claims(pod: Pod) -> bool:
+    """Return whether the pod has claims, or extended resources that may be backed by devices."""
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    return bool(pod.spec.resource_claims) or any(
+        "/" in name for one in containers for name in one.resources.requests
+    )
 
 
 def is_done(pod: Pod) -> bool:

@@ -245,13 +245,18 @@ def test_consumers_that_are_no_pods_are_left_alone():
 
 
 def test_a_claim_is_written_once_per_version():
-    """What comes of it is its next version."""
+    """It is deallocated first; the finalizer goes when the API shows that."""
     controller = ResourceClaims()
     changed = claim("c", "gone", resourceVersion="5")
     commands = controller.handle(ObjectChanged(decode(changed)), START)
-    assert [type(one) for one in commands] == [PatchStatus, PatchObject]
+    assert [type(one) for one in commands] == [PatchStatus]
     assert commands[0].resource_version == "5"
     assert controller.handle(ObjectChanged(decode(changed)), START) == []
+    free = claim("c", resourceVersion="6") | {"status": {}}
+    (unprotect,) = controller.handle(ObjectChanged(decode(free)), START)
+    assert isinstance(unprotect, PatchObject)
+    assert unprotect.patch == {"metadata": {"finalizers": None}}
+    assert controller.handle(ObjectChanged(decode(free)), START) == []
 
 
 def test_a_refused_deletion_is_retried():

@@ -263,8 +263,10 @@ def referenced_names(pod: Json, resource: str) -> set[str]:
     found: set[str] = set()
     spec = pod.get("spec") or {}
     if resource == "resourceclaims":
-        generated = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-        claims = (*(spec.get("resourceClaims") or ()), *generated)
+        status = pod.get("status") or {}
+        generated = status.get("resourceClaimStatuses") or ()
+        special = status.get("extendedResourceClaimStatus") or {}
+        claims = (*(spec.get("resourceClaims") or ()), *generated, special)
         return {one.get("resourceClaimName") or "" for one in claims} - {""}
     if resource == "secrets":
         found.update(one.get("name", "") for one in spec.get("imagePullSecrets") or ())

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.resource_name import is_extended_resource
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
@@ -192,6 +193,9 @@ def check_class(obj: Json) -> Causes:
     yield from check_selectors("spec.selectors", spec.get("selectors") or [])
     for index, config in enumerate(spec.get("config") or ()):
         yield from _check_config(f"spec.config[{index}]", config)
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended_resource(name):
+        yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name")
 
 
 # --- status --------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from fairlead.api.codec import as_json
 from fairlead.api.objects import ClaimAllocation, ClaimConsumer, ResourceClaim
 from fairlead.engine.core.command import ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.status import Status, error
+from fairlead.engine.framework.interface import PreparationCommand
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_reserved_for
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
-Writes = tuple[PatchObject | PatchStatus, ...]
+Writes = tuple[PreparationCommand, ...]
 
 
 class ClaimBinder:
@@ -42,7 +43,7 @@ class ClaimBinder:
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))
-        commands: list[PatchObject | PatchStatus] = []
+        commands: list[PreparationCommand] = []
         for claim in claims:
             written = self._written(claim, pod, allocations.get(claim.key))
             if isinstance(written, Status):

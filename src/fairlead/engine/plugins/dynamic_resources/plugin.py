@@ -4,12 +4,15 @@ Its PostFilter runs before preemption and is part of every message. If PreFilter
 PostFilter fails with upstream's error "not found", and preemption is not attempted
 (dynamicresources.go: getStateData).
 
-Differs from upstream: a reservation that was written for a pod whose binding then failed stays
-until the pod is tried again or deleted.
+Differs from upstream: a reservation and a special claim that were written for a pod whose binding
+then failed stay until the pod is tried again or deleted. A pod that has claims of its own, and
+whose extended resources are all provided by the node, needs no special claim; upstream 1.36 fails
+to bind it, because it creates an empty one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -51,6 +54,16 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
     refusal_of,
 )
+from fairlead.engine.plugins.dynamic_resources.extended_resource_claim import (
+    STALE,
+    ExtendedResourceRequests,
+    SpecialClaim,
+    creation_of,
+    deletion_of,
+    extended_requests,
+    is_special_claim_of,
+    named_in_api,
+)
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
@@ -80,6 +93,7 @@ class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 NO_CLAIMS: Final = unschedulable("no new claims to deallocate")
 DEALLOCATED: Final = unschedulable("deallocation of ResourceClaim completed")
+DELETED: Final = unschedulable("deletion of ResourceClaim completed")
 STILL_NOT: Final = unschedulable("still not schedulable")
 IN_USE: Final = unresolvable("resourceclaim in use")
 NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
@@ -93,6 +107,7 @@ EVENTS: Final = frozenset(
         EventKind.NODE_ALLOCATABLE,
         EventKind.RESOURCE_CLAIM_ADD,
         EventKind.RESOURCE_CLAIM_UPDATE,
+        EventKind.RESOURCE_CLAIM_DELETE,
         EventKind.POD_CLAIM_MADE,
         EventKind.DEVICE_CLASS_ADD,
         EventKind.DEVICE_CLASS_UPDATE,
@@ -107,16 +122,46 @@ class _PreFilterRan:
 
 
 class _Claims:
-    """One pod's claims in one cycle; `assumed` holds the allocations of the `pending` claims."""
+    """One pod's claims in one cycle.
 
-    __slots__ = ("all", "demand", "pending", "assumed", "unavailable")
+    `all` are the claims that the pod names, `pending` those without allocation. `extended` are its
+    extended resources that DeviceClasses back; `stale` is the special claim for them from an
+    earlier attempt. `assumed` holds the allocations of the `placed` claims, `special` among them.
+    """
 
-    def __init__(self, claims: tuple[ResourceClaim, ...], pending: list[ResourceClaim]) -> None:
+    __slots__ = (
+        "all",
+        "assumed",
+        "demands",
+        "extended",
+        "pending",
+        "placed",
+        "special",
+        "stale",
+        "unavailable",
+    )
+
+    def __init__(
+        self,
+        claims: tuple[ResourceClaim, ...],
+        extended: ExtendedResourceRequests | None,
+        stale: ResourceClaim | None,
+    ) -> None:
         self.all = claims
-        self.pending = pending
-        self.demand: Demand | Status | None = None
+        self.pending = [claim for claim in claims if claim.status.allocation is None]
+        self.extended = extended
+        self.stale = stale
+        self.demands: dict[int, Demand | Status] = {}
         self.unavailable: dict[int, None] = {}
+        self.placed: tuple[ResourceClaim, ...] = ()
+        self.special: SpecialClaim | None = None
         self.assumed: Allocations = ()
+
+    def special_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
+        """Return the special claim that the pod needs on `node`, if any."""
+        if self.stale is not None:
+            return STALE
+        return None if self.extended is None else self.extended.claim_for(node)
 
     def selectors(self) -> list[tuple[int, NodeSelector]]:
         """Yield the node selectors of the allocated claims, each with the claim's position."""
@@ -160,45 +205,56 @@ class DynamicResources:
         return None
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods without claims."""
+        """Return SKIP for pods without claims and without extended resources of DeviceClasses."""
         state.write(_PreFilterRan())
-        if not pod.shape.spec.resource_claims:
+        extended = extended_requests(pod, self._table.resources, self._ledger.extended)
+        if extended is None and not pod.shape.spec.resource_claims:
             return SKIP
         try:
             claims = claims_of(pod.pod, self._related)
         except ClaimError as cause:
             return unresolvable(str(cause))
-        if not claims:
+        if extended is None and not claims:
             return SKIP
-        for claim in claims:
-            refusal = self._refusal(pod, claim)
+        stale = None if extended is None else self._special_claim(pod)
+        for claim in (*claims, *([] if stale is None else [stale])):
+            refusal = self._refusal(pod, claim, is_special=claim is stale)
             if refusal is not None:
                 return refusal
-        pending = [claim for claim in claims if claim.status.allocation is None]
-        state.write(_Claims(claims, pending))
+        state.write(_Claims(claims, extended, stale))
         return None
 
-    def _refusal(self, pod: PodInfo, claim: ResourceClaim) -> Status | None:
+    def _special_claim(self, pod: PodInfo) -> ResourceClaim | None:
+        """Return the special claim of an earlier attempt (upstream: findExtendedResourceClaim)."""
+        key = self._ledger.special_claim_of(pod.uid)
+        return None if key is None else self._related.get(ResourceClaim, key)
+
+    def _refusal(self, pod: PodInfo, claim: ResourceClaim, *, is_special: bool) -> Status | None:
         if claim.status.allocation is None:
             if self._ledger.is_assumed(claim):
                 return unresolvable(
                     f"resource claim {claim.key} is in the process of being allocated"
                 )
-            return refusal_of(claim, self._allocator.find_class)
+            return None if is_special else refusal_of(claim, self._allocator.find_class)
         is_ours = is_reserved_for(claim, pod.pod, self._ledger)
         return None if is_ours or can_be_reserved(claim, self._ledger) else IN_USE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject nodes that cannot use the allocated devices or lack devices for pending claims."""
         claims = state.read(_Claims)
+        special = claims.special_for(node)
+        if isinstance(special, Status):
+            return special
+        if special is None and not claims.all:
+            return None
         meta = node.node.metadata
         unavailable = [
             i
             for i, selector in claims.selectors()
             if not node_selector_matches(selector, meta.labels, meta.name)
         ]
-        if claims.pending:
-            found = self._allocate(claims, node)
+        if claims.pending or special is not None:
+            found = self._allocate(claims, special, node)
             if isinstance(found, Status):
                 return found
         if unavailable:
@@ -211,7 +267,8 @@ class DynamicResources:
     ) -> Verdicts:
         """Return the verdicts of `filter` for all `rows`."""
         claims = state.read(_Claims)
-        demand = self._demand(claims) if claims.pending else None
+        is_simple = claims.pending and claims.extended is None
+        demand = self._demand(claims, None) if is_simple else None
         if isinstance(demand, Demand) and not claims.selectors():
             return self._allocator.verdicts(demand, rows)
         statuses: dict[Status, int] = {SUCCESS: 0}
@@ -219,17 +276,25 @@ class DynamicResources:
         codes = [statuses.setdefault(status, len(statuses)) for status in found]
         return Verdicts(np.array(codes, np.int32), list(statuses))
 
-    def _demand(self, claims: _Claims) -> Demand | Status:
-        """Return the requests of the pending claims, or the status of an invalid one."""
-        if claims.demand is None:
-            try:
-                claims.demand = self._allocator.demand(claims.pending)
-            except AllocationError as cause:
-                claims.demand = error(str(cause))
-        return claims.demand
+    def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
+        """Return the requests of the pending claims, or the status of an invalid one.
 
-    def _allocate(self, claims: _Claims, node: NodeInfo) -> Allocations | Status:
-        demand = self._demand(claims)
+        `special` is one object for all nodes that need the same resources.
+        """
+        found = claims.demands.get(id(special))
+        if found is None:
+            pending = _with_special(claims.pending, special)
+            try:
+                found = self._allocator.demand(pending)
+            except AllocationError as cause:
+                found = error(str(cause))
+            claims.demands[id(special)] = found
+        return found
+
+    def _allocate(
+        self, claims: _Claims, special: SpecialClaim | None, node: NodeInfo
+    ) -> Allocations | Status:
+        demand = self._demand(claims, special)
         return demand if isinstance(demand, Status) else self._allocator.allocate(demand, node)
 
     def post_filter(
@@ -237,7 +302,8 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Deallocate a claim that excludes the pod from every node, if no pod uses it.
 
-        upstream picks any such claim; Fairlead picks the first.
+        Delete a special claim of an earlier attempt. Of several claims, upstream picks any;
+        Fairlead picks the first.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -250,6 +316,8 @@ class DynamicResources:
                 nothing = {"allocation": None, "reservedFor": None, "devices": None}
                 command = PatchStatus(claim_ref(claim), nothing, why="deallocated")
                 return PostFilterResult(DEALLOCATED, commands=(command,))
+        if claims.stale is not None:
+            return PostFilterResult(DELETED, commands=deletion_of(claims.stale))
         return PostFilterResult(STILL_NOT)
 
     # --- Score -----------------------------------------------------------------------------
@@ -267,7 +335,9 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None:
             return 0
-        found = self._allocate(claims, node) if claims.pending else ()
+        special = claims.special_for(node)
+        assert not isinstance(special, Status)
+        found = self._allocate(claims, special, node) if claims.pending else ()
         allocations = () if isinstance(found, Status) else found
         return sum(
             ALTERNATIVES_MAX - place
@@ -282,15 +352,22 @@ class DynamicResources:
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the allocations as assumed."""
         claims = state.find(_Claims)
-        if claims is None or not claims.pending:
+        if claims is None:
             return None
         info = self._table.find(node)
-        found = error(GONE) if info is None else self._allocate(claims, info)
+        special = None if info is None else claims.special_for(info)
+        if isinstance(special, Status):
+            return special
+        if not claims.pending and special is None:
+            return None
+        found = error(GONE) if info is None else self._allocate(claims, special, info)
         if isinstance(found, Status):
             return found
-        pairs = zip(claims.pending, found, strict=True)
+        pairs = zip(_with_special(claims.pending, special), found, strict=True)
         claims.assumed = tuple(with_share_ids(claim, allocation) for claim, allocation in pairs)
-        for claim, allocation in zip(claims.pending, claims.assumed, strict=True):
+        claims.special = None if special is None else named_in_api(special, pod.pod)
+        claims.placed = _with_special(claims.pending, claims.special)
+        for claim, allocation in zip(claims.placed, claims.assumed, strict=True):
             self._ledger.assume(claim, allocation)
         return None
 
@@ -299,9 +376,9 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None:
             return
-        for claim in claims.pending if claims.assumed else ():
+        for claim in claims.placed:
             self._ledger.revert(claim.key)
-        claims.assumed = ()
+        claims.placed, claims.special, claims.assumed = (), None, ()
         for claim in claims.all:
             self._ledger.revert_reservation(claim.key, pod.uid)
 
@@ -310,14 +387,22 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None:
             return None
-        commands = self._binder.commands(claims.all, claims.pending, claims.assumed, pod)
+        commands = self._binder.commands(claims.all, claims.placed, claims.assumed, pod)
         if isinstance(commands, Status):
             return commands
+        if claims.special is not None:
+            commands += creation_of(claims.special, claims.assumed[-1], pod.pod)
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Return None: nothing remains to be done once the writes have succeeded."""
         return None
+
+
+def _with_special(
+    claims: Sequence[ResourceClaim], special: SpecialClaim | None
+) -> tuple[ResourceClaim, ...]:
+    return (*claims,) if special is None else (*claims, special.claim)
 
 
 def _is_below(field: str, given: str | None, least: int) -> bool:
@@ -328,8 +413,13 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 
 
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
-    """Return True for changes of the pod's own claims, and for claims that release devices."""
+    """Return True for changes of the pod's own claims, and for claims that release devices.
+
+    The deletion of its special claim counts as well: upstream deletes it when the binding fails.
+    """
     match event.old, event.new:
+        case ResourceClaim() as gone, None:
+            return is_special_claim_of(gone, pod.pod)
         case old, ResourceClaim() as claim:
             before = old if isinstance(old, ResourceClaim) else None
             return _is_woken_by_claim(pod, before, claim, related)

@@ -1,7 +1,9 @@
 """NodeResourcesFit: the pod's requests must be free on the node (plugins/noderesources/fit.go).
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
-rejection is UnschedulableAndUnresolvable.
+rejection is UnschedulableAndUnresolvable. An extended resource that a DeviceClass provides does not
+count on nodes that do not list it: there, DynamicResources allocates devices
+(shouldDelegateResourceToDRA).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.api.objects import Node
+from fairlead.api.objects import DeviceClass, Node
 from fairlead.api.quantity import whole_value
 from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
@@ -23,6 +25,7 @@ from fairlead.engine.framework.interface import Locality, Mask, Rows, Verdicts
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.node_resources.args import FitArgs
 from fairlead.engine.plugins.node_resources.scoring_strategy import scoring_strategy
+from fairlead.engine.state.devices.extended_resources import IMPLICIT_PREFIX
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
@@ -48,12 +51,15 @@ class NodeResourcesFit:
             EventKind.POD_SCALE_DOWN,
             EventKind.NODE_ADD,
             EventKind.NODE_ALLOCATABLE,
+            EventKind.DEVICE_CLASS_ADD,
+            EventKind.DEVICE_CLASS_UPDATE,
         }
     )
 
     def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
         """Set up the scoring strategy in `args`, the plugin's NodeResourcesFitArgs."""
         self._resources = handle.cluster.table.resources
+        self._extended = handle.cluster.devices.extended
         strategy = scoring_strategy(args or FitArgs(), handle)
         self.score = strategy.score
         self.score_columns = strategy.score_columns
@@ -70,6 +76,8 @@ class NodeResourcesFit:
             offered = allocatable[column] if column < len(allocatable) else 0
             used = requested[column] if column < len(requested) else 0
             if amount > offered - used and not self._is_ignored(column):
+                if offered == 0 and self._is_delegated(column):
+                    continue
                 short.append(column)
                 beyond = beyond or amount > offered
         crowded = len(node.pods) + 1 > node.allowed_pods
@@ -84,8 +92,9 @@ class NodeResourcesFit:
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         fits = table.values(table.pod_count, rows) < table.values(table.allowed_pods, rows)
         for column, amount in wanted:
-            room = table.values(table.allocatable[column], rows) - amount
-            fits &= table.values(table.requested[column], rows) <= room
+            offered = table.values(table.allocatable[column], rows)
+            enough = table.values(table.requested[column], rows) <= offered - amount
+            fits &= enough | (offered == 0) if self._is_delegated(column) else enough
         codes = np.zeros(len(rows), np.int32)
         if np.logical_and.reduce(fits):
             return Verdicts(codes, _FITS)
@@ -105,6 +114,8 @@ class NodeResourcesFit:
         for i, (column, amount) in enumerate(wanted):
             offered = table.allocatable[column, rows]
             short = amount > offered - table.requested[column, rows]
+            if self._is_delegated(column):
+                short &= offered != 0
             bits |= short * (4 << i) | (short & (amount > offered)) * 2
         distinct, codes = np.unique(bits, return_inverse=True)
         statuses = [self._decode(mask, wanted) for mask in distinct.tolist()]
@@ -120,6 +131,9 @@ class NodeResourcesFit:
         if self._args.ignores_anything:
             ignored = [column for column in range(resources) if self._is_ignored(column)]
             free[ignored] = _UNLIMITED
+        for column in range(FIRST_SCALAR, resources) if self._extended else ():
+            if self._is_delegated(column) and not table.allocatable[column, row]:
+                free[column] = _UNLIMITED
         fits: Mask = np.logical_and.reduce(wanted <= free)
         return fits
 
@@ -131,7 +145,12 @@ class NodeResourcesFit:
         First the columns of the resources that count for `pod`, then the amount of each; negative
         if the pod would not fit.
         """
-        wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
+        wanted = [
+            entry
+            for entry in pod.shape.wanted
+            if not self._is_ignored(entry[0])
+            and (node.allocatable_of(entry[0]) or not self._is_delegated(entry[0]))
+        ]
         columns = tuple(column for column, _ in wanted)
         spare = [
             node.allocatable_of(column) - node.requested_of(column) - amount
@@ -173,20 +192,45 @@ class NodeResourcesFit:
             after = dict(new.shape.load)
             before = dict(old.shape.load)
             return any(after.get(c, 0) < before.get(c, 0) for c, _ in pod.shape.wanted)
+        if isinstance(new, DeviceClass):
+            return self._is_provided_by(pod, old, new)
         return True
+
+    def _is_provided_by(self, pod: PodInfo, old: object, new: DeviceClass) -> bool:
+        """Return True if the class newly provides a resource that the pod requests.
+
+        upstream: isSchedulableAfterDeviceClassEvent
+        """
+        explicit = new.spec.extended_resource_name
+        provided = [explicit] if explicit else []
+        if not isinstance(old, DeviceClass):
+            provided.append(IMPLICIT_PREFIX + new.key)
+        elif old.spec.extended_resource_name == explicit:
+            return False
+        return any(self._resources.names[column] in provided for column, _ in pod.shape.requests)
 
     def _could_hold(self, pod: PodInfo, node: Node) -> bool:
         """Return True if the pod would fit the empty node (fit.go: isFit)."""
         offered = node.status.allocatable
         names = self._resources.names
         return whole_value(offered.get(PODS, 0)) >= 1 and all(
-            amount <= allocatable_amount(names[column], offered)
+            amount <= (there := allocatable_amount(names[column], offered))
+            or (there == 0 and self._is_delegated(column))
             for column, amount in pod.shape.wanted
         )
 
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
-        """Return True if the node has more of any requested resource than before."""
+        """Return True if the node has more of any requested resource than before.
+
+        Devices may have been added without a trace in the node.
+        """
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
+        if any(
+            self._is_delegated(column)
+            and not allocatable_amount(self._resources.names[column], new.status.allocatable)
+            for column, _ in pod.shape.wanted
+        ):
+            return True
         return any(
             allocatable_amount(name, new.status.allocatable)
             > allocatable_amount(name, old.status.allocatable)
@@ -202,6 +246,12 @@ class NodeResourcesFit:
         fixed = sum(column < FIRST_SCALAR for column in short)
         scalars = tuple(sorted(names[fixed:]))
         return rejection(names[:fixed], scalars, crowded=crowded, beyond=beyond)
+
+    def _is_delegated(self, column: int) -> bool:
+        """Return True if a DeviceClass provides the resource where nodes do not list it."""
+        if column < FIRST_SCALAR or not self._extended:
+            return False
+        return self._extended.class_of(self._resources.names[column]) is not None
 
     def _is_ignored(self, column: int) -> bool:
         if column < FIRST_SCALAR or not self._args.ignores_anything:

@@ -27,6 +27,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.quantity import parse_quantity
 from fairlead.engine.state.devices.device_pools import DeviceId, DevicePools
+from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION, ExtendedResources
 
 Amounts = tuple[tuple[str, int], ...]  # capacity, nanos
 Share = tuple[DeviceId, Amounts]
@@ -35,13 +36,16 @@ Share = tuple[DeviceId, Amounts]
 class DeviceLedger:
     """The devices of the cluster, and the claims that hold them.
 
-    `pools` are all devices; `class_version` grows with every DeviceClass change.
+    `pools` are all devices; `class_version` grows with every DeviceClass change. `extended` says
+    which class provides an extended resource.
     """
 
     def __init__(self) -> None:
         """Start without devices and allocations."""
         self.pools = DevicePools()
         self.class_version = 0
+        self.extended = ExtendedResources()
+        self._special: dict[str, str] = {}  # by uid of a pod: its claim for extended resources
         self._held: dict[str, tuple[DeviceId, ...]] = {}  # by claim
         self._holders: dict[DeviceId, dict[str, None]] = {}
         self._shares: dict[str, tuple[Share, ...]] = {}  # by claim
@@ -83,7 +87,10 @@ class DeviceLedger:
         return (*shown, *(one for uid, one in pending.items() if uid not in uids))
 
     def assume(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
-        """Record that `claim` will get `allocation`; undone by `revert`."""
+        """Record that `claim` will get `allocation`; undone by `revert`.
+
+        A claim that does not exist yet has no uid.
+        """
         self._assumed[claim.key] = claim.metadata.uid
         self._hold(claim.key, allocation)
 
@@ -103,10 +110,15 @@ class DeviceLedger:
         if not pending:
             self._consumers.pop(key, None)
 
-    def observe(self, changed: ApiObject) -> None:
+    def special_claim_of(self, uid: str) -> str | None:
+        """Return the key of the claim for extended resources of the pod `uid`, if there is one."""
+        return self._special.get(uid)
+
+    def observe(self, changed: ApiObject) -> bool:
         """Store `changed`, an object from the API.
 
-        If it contains the allocation, end the assumption.
+        If it contains the allocation, end the assumption. Return whether the class of an extended
+        resource changed.
         """
         match changed:
             case ResourceSlice():
@@ -115,11 +127,13 @@ class DeviceLedger:
                 self._observe_claim(changed)
             case DeviceClass():
                 self.class_version += 1
+                return self.extended.put(changed)
             case _:
                 pass
+        return False
 
-    def observe_gone(self, gone: ApiObject) -> None:
-        """Remove an object that was deleted from the API."""
+    def observe_gone(self, gone: ApiObject) -> bool:
+        """Remove an object that was deleted from the API; return as `observe` does."""
         match gone:
             case ResourceSlice():
                 self.pools.remove(gone.key)
@@ -127,10 +141,14 @@ class DeviceLedger:
                 self._assumed.pop(gone.key, None)
                 self._consumers.pop(gone.key, None)
                 self._hold(gone.key, None)
+                if self._special.get(_pod_of(gone)) == gone.key:
+                    del self._special[_pod_of(gone)]
             case DeviceClass():
                 self.class_version += 1
+                return self.extended.remove(gone.key)
             case _:
                 pass
+        return False
 
     def _observe_claim(self, claim: ResourceClaim) -> None:
         key, allocation = claim.key, claim.status.allocation
@@ -139,9 +157,11 @@ class DeviceLedger:
         if allocation is not None:
             self._assumed.pop(key, None)
             self._hold(key, allocation)
-        elif self._assumed.get(key) != claim.metadata.uid:
+        elif self._assumed.get(key) not in (claim.metadata.uid, ""):
             self._assumed.pop(key, None)
             self._hold(key, None)
+        if claim.metadata.annotations.get(CLAIM_ANNOTATION) == "true" and _pod_of(claim):
+            self._special[_pod_of(claim)] = key
 
     def _hold(self, key: str, allocation: ClaimAllocation | None) -> None:
         """Set the devices and shares that the claim holds, and log the pools that changed."""
@@ -192,6 +212,11 @@ class DeviceLedger:
             consumed = self._consumed.setdefault(device, {})
             for name, amount in amounts:
                 consumed[name] = consumed.get(name, 0) + sign * amount
+
+
+def _pod_of(claim: ResourceClaim) -> str:
+    """Return the uid of the pod that controls the claim, "" if there is none."""
+    return next((one.uid for one in claim.metadata.owner_references if one.controller), "")
 
 
 def _id(result: AllocatedDevice) -> DeviceId:

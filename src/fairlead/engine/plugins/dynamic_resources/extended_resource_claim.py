@@ -1,0 +1,320 @@
+"""The special claim for extended resources that DeviceClasses back.
+
+A pod can request devices as an extended resource, such as `example.com/gpu: 2`. On a node that does
+not list the resource, DynamicResources allocates devices of the class that is mapped to it
+(`engine.state.devices.extended_resources`) to a special ResourceClaim, which exists only in memory
+until the pod is placed. PreBind creates it and writes its name into the pod's status.
+
+Each container gets a request of its own. Init containers that end before others start reuse the
+devices of later containers, and share one request for what they need beyond these.
+
+Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
+`container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more
+for i), and i is mapped to all three.
+
+upstream: plugins/dynamicresources/extendeddynamicresources.go
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec import structs
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import (
+    ClaimAllocation,
+    ClaimConsumer,
+    Container,
+    ContainerExtendedResourceRequest,
+    DeviceClaim,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ObjectMeta,
+    Pod,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
+from fairlead.api.resource_name import is_extended_resource
+from fairlead.engine.core.command import (
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.plugins.dynamic_resources.claim_binder import FINALIZER, Writes, claim_ref
+from fairlead.engine.state.devices.extended_resources import (
+    CLAIM_ANNOTATION,
+    IMPLICIT_PREFIX,
+    ExtendedResources,
+)
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import FIRST_SCALAR, ResourceColumns
+
+# Not a valid name, so that it cannot be the name of another claim.
+NAME_IN_MEMORY: Final = "<extended-resources>"
+CANNOT_FIT: Final = unresolvable("cannot fit resource")
+STALE: Final = unresolvable("cannot schedule extended resource claim")
+_NAME_MAX: Final = 58  # without the suffix of 5
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # of generateName
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialClaim:
+    """The special claim of a pod, as a node needs it.
+
+    `mappings` say which container uses which request.
+    """
+
+    claim: ResourceClaim
+    mappings: tuple[ContainerExtendedResourceRequest, ...]
+
+
+class ExtendedResourceRequests:
+    """The extended resources of a pod, at least one of which a DeviceClass backs."""
+
+    def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
+        """Take the requests of `pod`; `columns` are its extended resources."""
+        self._pod = pod
+        self._columns = columns
+        self._classes = classes
+        self._claims: dict[tuple[str, ...], SpecialClaim] = {}
+
+    def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
+        """Return the claim for the resources that `node` must provide as devices.
+
+        None if there are none; a Status if the node lacks a resource that no class backs.
+
+        upstream: filterExtendedResources
+        """
+        devices: list[str] = []
+        for name, column in self._columns.items():
+            if node.allocatable_of(column) == 0 and self._classes.class_of(name) is not None:
+                devices.append(name)
+            elif name not in node.node.status.allocatable:
+                return CANNOT_FIT
+        return self._claim(tuple(sorted(devices))) if devices else None
+
+    def _claim(self, names: tuple[str, ...]) -> SpecialClaim:
+        found = self._claims.get(names)
+        if found is None:
+            found = self._claims[names] = _special_claim(self._pod, names, self._classes)
+        return found
+
+
+def extended_requests(
+    pod: PodInfo, resources: ResourceColumns, classes: ExtendedResources
+) -> ExtendedResourceRequests | None:
+    """Return the extended resources of `pod`, None if no DeviceClass backs any of them.
+
+    upstream: preFilterExtendedResources, hasDeviceClassMappedExtendedResource
+    """
+    if not classes:
+        return None
+    names = ((resources.names[c], c) for c, _ in pod.shape.wanted if c >= FIRST_SCALAR)
+    columns = {name: column for name, column in names if _is_extended(name)}
+    if all(classes.class_of(name) is None for name in columns):
+        return None
+    return ExtendedResourceRequests(pod.pod, columns, classes)
+
+
+def _is_extended(name: str) -> bool:
+    """Upstream: IsDRAExtendedResourceName."""
+    return is_extended_resource(name) or name.startswith(IMPLICIT_PREFIX)
+
+
+# --- requests and mappings ---------------------------------------------------------------------
+
+
+def _special_claim(pod: Pod, names: Sequence[str], classes: ExtendedResources) -> SpecialClaim:
+    """Upstream: createRequestsAndMappings."""
+    requests: list[DeviceRequest] = []
+    mappings: list[ContainerExtendedResourceRequest] = []
+    for name in names:
+        own = _ResourceRequests(pod, name, classes.class_of(name) or "")
+        requests += own.requests
+        mappings += own.mappings
+    requests.sort(key=lambda request: request.name)
+    meta = ObjectMeta(
+        name=NAME_IN_MEMORY, namespace=pod.metadata.namespace, uid=f"{pod.metadata.uid}-extended"
+    )
+    spec = ResourceClaimSpec(devices=DeviceClaim(requests=tuple(requests)))
+    return SpecialClaim(ResourceClaim(metadata=meta, spec=spec), tuple(mappings))
+
+
+class _ResourceRequests:
+    """The requests of one resource by all containers, and which container uses which request."""
+
+    def __init__(self, pod: Pod, resource: str, class_name: str) -> None:
+        self._resource = resource
+        self._class_name = class_name
+        containers = (*pod.spec.init_containers, *pod.spec.containers)
+        init_count = len(pod.spec.init_containers)
+        short = [i for i in range(init_count) if containers[i].restart_policy != "Always"]
+        lasting: list[DeviceRequest | None] = [None] * len(containers)
+        self.mappings: list[ContainerExtendedResourceRequest] = []
+        for i, container in enumerate(containers):
+            if i not in short:
+                lasting[i] = self._add(i, container, ())
+        first = len(self.mappings)
+        passing = [self._add(i, containers[i], lasting[i:]) for i in short]
+        largest = self._share_largest([one for one in passing if one is not None], first)
+        self.requests = [one for one in (largest, *lasting) if one is not None]
+
+    def _add(
+        self, index: int, container: Container, reusable: Sequence[DeviceRequest | None]
+    ) -> DeviceRequest | None:
+        """Return the request for what `reusable` does not cover, None if that is nothing.
+
+        upstream: createResourceRequestAndMappings
+        """
+        wanted, covered = self._amount(container), 0
+        if not wanted:
+            return None
+        for request in reusable:
+            if request is not None and request.exactly is not None:
+                covered += request.exactly.count
+                self._map(container, request.name)
+                if covered >= wanted:
+                    return None
+        place = sorted(container.resources.requests).index(self._resource)
+        name = f"container-{index}-request-{place}"
+        self._map(container, name)
+        exactly = ExactDeviceRequest(device_class_name=self._class_name, count=wanted - covered)
+        return DeviceRequest(name=name, exactly=exactly)
+
+    def _amount(self, container: Container) -> int:
+        text = container.resources.requests.get(self._resource)
+        whole, rest = divmod(0 if text is None else parse_quantity(text).nano, NANOS_PER_UNIT)
+        return 0 if rest else whole
+
+    def _map(self, container: Container, request: str) -> None:
+        self.mappings.append(
+            ContainerExtendedResourceRequest(
+                container_name=container.name, resource_name=self._resource, request_name=request
+            )
+        )
+
+    def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
+        """Return the largest request of the init containers that end; map it to all of them.
+
+        `first` is the first mapping of these containers.
+        """
+        if not passing:
+            return None
+        largest = max(passing, key=lambda one: 0 if one.exactly is None else one.exactly.count)
+        names = {one.name for one in passing}
+        self.mappings[first:] = [
+            ContainerExtendedResourceRequest(
+                container_name=one.container_name,
+                resource_name=one.resource_name,
+                request_name=largest.name if one.request_name in names else one.request_name,
+            )
+            for one in self.mappings[first:]
+        ]
+        return largest
+
+
+# --- the API object ----------------------------------------------------------------------------
+
+
+def named_in_api(special: SpecialClaim, pod: Pod) -> SpecialClaim:
+    """Return `special` under the name that it is created with, which has no uid yet.
+
+    Upstream lets the API server generate the suffix; here it follows from the pod's version.
+    """
+    meta = pod.metadata
+    digest = hashlib.sha256(f"{meta.uid}/{meta.resource_version}".encode()).digest()
+    suffix = "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:5])
+    named = ObjectMeta(name=f"{_base(pod)[:_NAME_MAX]}{suffix}", namespace=meta.namespace)
+    return SpecialClaim(structs.replace(special.claim, metadata=named), special.mappings)
+
+
+def is_special_claim_of(claim: ResourceClaim, pod: Pod) -> bool:
+    """Return whether `claim` is the special claim of `pod`."""
+    meta = claim.metadata
+    owners = meta.owner_references
+    return meta.annotations.get(CLAIM_ANNOTATION) == "true" and any(
+        one.controller and one.uid == pod.metadata.uid for one in owners
+    )
+
+
+def creation_of(special: SpecialClaim, allocation: ClaimAllocation, pod: Pod) -> Writes:
+    """Return the writes that create the claim for `pod` and tell the pod its name.
+
+    upstream: dynamicresources.go: bindClaim, patchPodExtendedResourceClaimStatus
+    """
+    meta = pod.metadata
+    target = claim_ref(special.claim)
+    consumer = ClaimConsumer(resource="pods", name=meta.name, uid=meta.uid)
+    status = {"allocation": as_json(allocation), "reservedFor": [as_json(consumer)]}
+    shown = {
+        "requestMappings": [as_json(one) for one in special.mappings],
+        "resourceClaimName": target.name,
+    }
+    return (
+        CreateObject(_manifest_of(special, pod)),
+        PatchObject(target, {"metadata": {"finalizers": [FINALIZER]}}),
+        PatchStatus(target, status),
+        PatchStatus(
+            ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
+            {"extendedResourceClaimStatus": shown},
+        ),
+    )
+
+
+def deletion_of(claim: ResourceClaim) -> Writes:
+    """Return the writes that delete the claim (upstream: deleteClaim)."""
+    others = [one for one in claim.metadata.finalizers if one != FINALIZER]
+    target = claim_ref(claim)
+    return (
+        PatchObject(target, {"metadata": {"finalizers": others or None}}),
+        DeleteObject(target, why="left over from an earlier attempt"),
+    )
+
+
+def _manifest_of(special: SpecialClaim, pod: Pod) -> dict[str, Any]:
+    """Upstream: createExtendedResourceClaimInAPI."""
+    meta = pod.metadata
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": special.claim.metadata.name,
+            "generateName": _base(pod),
+            "namespace": meta.namespace,
+            "annotations": {CLAIM_ANNOTATION: "true"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "name": meta.name,
+                    "uid": meta.uid,
+                    "controller": True,
+                }
+            ],
+        },
+        "spec": {"devices": {"requests": list(_request_manifests(special.claim))}},
+    }
+
+
+def _base(pod: Pod) -> str:
+    return f"{pod.metadata.name}-extended-resources-"
+
+
+def _request_manifests(claim: ResourceClaim) -> Iterator[dict[str, Any]]:
+    for request in claim.spec.devices.requests:
+        assert request.exactly is not None
+        exactly = {
+            "deviceClassName": request.exactly.device_class_name,
+            "allocationMode": request.exactly.allocation_mode,
+            "count": request.exactly.count,
+        }
+        yield {"name": request.name, "exactly": exactly}

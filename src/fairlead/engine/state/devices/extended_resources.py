@@ -1,0 +1,53 @@
+"""ExtendedResources: which DeviceClass provides the devices for an extended resource.
+
+Every class stands for the resource `deviceclass.resource.kubernetes.io/<class>`, and for the one in
+`spec.extendedResourceName`, if it has one. Of two classes for the same resource, the one that was
+created later counts; of two created at the same time, the first by name.
+
+upstream: plugins/dynamicresources/extended: ExtendedResourceCache, DeviceClassMapping
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import DeviceClass
+
+IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+# Marks the special claim for the extended resources of a pod.
+CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+
+class ExtendedResources:
+    """The class of each extended resource; falsy if there are no classes."""
+
+    def __init__(self) -> None:
+        """Start without classes."""
+        self._classes: dict[str, DeviceClass] = {}
+        self._class_of: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        """Return whether there are any classes."""
+        return bool(self._class_of)
+
+    def class_of(self, resource: str) -> str | None:
+        """Return the name of the class that provides `resource`, None if there is none."""
+        return self._class_of.get(resource)
+
+    def put(self, changed: DeviceClass) -> bool:
+        """Add or replace a class; return whether the class of some resource changed."""
+        self._classes[changed.key] = changed
+        return self._recompute()
+
+    def remove(self, name: str) -> bool:
+        """Remove a class; return whether the class of some resource changed."""
+        return self._classes.pop(name, None) is not None and self._recompute()
+
+    def _recompute(self) -> bool:
+        before, self._class_of = self._class_of, {}
+        by_name = sorted(self._classes.values(), key=lambda one: one.key, reverse=True)
+        for one in sorted(by_name, key=lambda one: one.metadata.creation_timestamp):
+            self._class_of[IMPLICIT_PREFIX + one.key] = one.key
+            if one.spec.extended_resource_name:
+                self._class_of[one.spec.extended_resource_name] = one.key
+        return self._class_of != before
