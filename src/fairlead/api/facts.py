@@ -17,7 +17,7 @@ upstream's defaults.go and validation.go.
     minimum, maximum     bounds of a number; words="..." replaces the standard error detail
     zero                 an absent number counts as 0
     format               the format of a string, see `validation.meta.format`
-    maxLength, maxItems  maximum length of a string or a list
+    maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
     immutable            an update may not change it; ="..." is the detail of the error, `forbids`
                          means that the error leaves out the value, `shape` is the internal type as
                          which the value is printed, `called` is what upstream calls the field
@@ -44,7 +44,7 @@ _LISTS: Final = ("+enum", "enum")
 _TEXTS: Final = ("format", "shape", "called")
 _OF_IMMUTABLE: Final = frozenset(("immutable", "forbids", "shape", "called"))
 _IMMUTABLE: Final = "field is immutable"
-_KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems")
+_KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems", "maxProperties")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,8 @@ class FieldFacts:
     """The facts about one field.
 
     `keywords` are OpenAPI's: enum with the values that validation allows, in its order, minimum,
-    maximum, maxLength and maxItems. `required` is the detail of the error, None if the field may be
-    absent.
+    maximum, maxLength, maxItems and maxProperties. `required` is the detail of the error, None if
+    the field may be absent.
     """
 
     keywords: Mapping[str, Any]

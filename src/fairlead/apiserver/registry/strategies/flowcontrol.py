@@ -192,7 +192,8 @@ def check_level(obj: Json) -> Causes:
             else:
                 yield from _check_limited("spec.limited", limited)
         case _:
-            yield not_supported("spec.type", type_, ("Exempt", "Limited"))
+            kind = "flowcontrol.v1.PriorityLevelConfigurationSpec"
+            yield from check_fields("spec", kind, spec, "type")
 
 
 def _check_limited(field: str, limited: Json) -> Causes:
@@ -216,8 +217,8 @@ def _check_response(field: str, response: Json) -> Causes:
                 yield required(where, why)
             else:
                 yield from _check_queuing(where, queuing)
-        case other:
-            yield not_supported(f"{field}.type", other, ("Queue", "Reject"))
+        case _:
+            yield from check_fields(field, "flowcontrol.v1.LimitResponse", response, "type")
 
 
 def _check_queuing(field: str, queuing: Json) -> Causes:

@@ -29,7 +29,6 @@ from fairlead.apiserver.validation.meta.format import (
     label_selector,
     path_segment_problems,
     port_name_problems,
-    too_long,
 )
 from fairlead.apiserver.validation.meta.ip import (
     check_cidr,
@@ -103,7 +102,6 @@ def check_service_cidr_update(old: Json, new: Json) -> Causes:
 
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
-CONTROLLER_LENGTH_MAX: Final = 250
 PATH_TYPES: Final = values_of("networking.v1.HTTPIngressPath", "pathType")
 POLICY_TYPES: Final = ("Egress", "Ingress")
 NOT_WITHIN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
@@ -236,10 +234,8 @@ def _check_reference(field: str, reference: Json) -> Causes:
 def check_ingress_class(ingress_class: Json) -> Causes:
     """Yield the errors of an IngressClass."""
     spec = ingress_class["spec"]
-    controller = spec.get("controller", "")
-    if len(controller) > CONTROLLER_LENGTH_MAX:
-        yield too_long("spec.controller", CONTROLLER_LENGTH_MAX)
-    yield from check_domain_path("spec.controller", controller)
+    yield from check_fields("spec", "networking.v1.IngressClassSpec", spec, "controller")
+    yield from check_domain_path("spec.controller", spec.get("controller", ""))
     parameters = spec.get("parameters")
     if parameters is not None:
         yield from _check_parameters("spec.parameters", parameters)

@@ -22,7 +22,6 @@ from fairlead.apiserver.validation.admissionregistration.expression import (
 from fairlead.apiserver.validation.admissionregistration.webhook import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
-    REINVOCATIONS,
     check_conditions,
     check_rule,
     check_word,
@@ -31,10 +30,10 @@ from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
     invalid,
-    not_supported,
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_qualified_name,
     dns_1035_problems,
@@ -105,25 +104,19 @@ def check_mutating_policy(obj: Json) -> Causes:
     yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
     known.variables = {}
     yield from _check_variables(spec.get("variables") or [], known)
-    mutations, again = spec.get("mutations") or [], spec.get("reinvocationPolicy")
-    if not mutations:
-        yield required("spec.mutations", "mutations must contain at least one item")
-    for index, mutation in enumerate(mutations):
+    kind = "admissionregistration.v1.MutatingAdmissionPolicySpec"
+    yield from check_fields("spec", kind, spec, "mutations")
+    for index, mutation in enumerate(spec.get("mutations") or ()):
         yield from _check_mutation(f"spec.mutations[{index}]", mutation, known.of_mutations())
-    if not again:
-        yield required("spec.reinvocationPolicy")
-    else:
-        yield from check_word("spec.reinvocationPolicy", again, REINVOCATIONS)
+    yield from check_fields("spec", kind, spec, "reinvocationPolicy")
 
 
 def _check_mutation(field: str, mutation: Json, known: ExpressionVariables) -> Causes:
-    type_ = mutation.get("patchType") or ""
-    if not type_:
-        yield required(f"{field}.patchType")
+    unknown = list(check_fields(field, "admissionregistration.v1.Mutation", mutation, "patchType"))
+    if unknown:
+        yield from unknown
         return
-    if type_ not in PATCHES:
-        yield not_supported(f"{field}.patchType", type_, PATCHES)
-        return
+    type_ = mutation["patchType"]
     for name, key in PATCHES.items():
         said = mutation.get(key)
         if name == type_ and said is None:
@@ -234,12 +227,8 @@ def check_bound(obj: Json) -> Causes:
 
 
 def _check_binding(spec: Json) -> Causes:
-    name = spec.get("policyName", "")
-    if not name:
-        yield required("spec.policyName")
-    else:
-        for problem in dns_subdomain_problems(name):
-            yield invalid("spec.policyName", name, problem)
+    kind = "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec"
+    yield from check_fields("spec", kind, spec, "policyName")
     if spec.get("paramRef") is not None:
         yield from _check_reference("spec.paramRef", spec["paramRef"])
     if spec.get("matchResources") is not None:
@@ -261,11 +250,8 @@ def _check_reference(field: str, reference: Json) -> Causes:
             yield invalid(f"{field}.selector", selector, why)
     if not name and selector is None:
         yield required(field, "one of name or selector must be specified")
-    action = reference.get("parameterNotFoundAction", "")
-    if not action:
-        yield required(f"{field}.parameterNotFoundAction")
-    elif action not in ("Allow", "Deny"):
-        yield not_supported(f"{field}.parameterNotFoundAction", action, ("Deny", "Allow"))
+    kind = "admissionregistration.v1.ParamRef"
+    yield from check_fields(field, kind, reference, "parameterNotFoundAction")
 
 
 def _check_actions(field: str, actions: list[str]) -> Causes:

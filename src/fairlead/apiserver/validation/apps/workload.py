@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     DaemonSet,
@@ -54,6 +55,9 @@ Replicated = Deployment | ReplicaSet | StatefulSet | DaemonSet
 
 MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE: Final = "spec.template"
+_STRATEGIES: Final = values_of("apps.v1.DeploymentStrategy", "type")
+_UPDATE_STRATEGIES: Final = values_of("apps.v1.DaemonSetUpdateStrategy", "type")
+_POD_MANAGEMENT: Final = values_of("apps.v1.StatefulSetSpec", "podManagementPolicy")
 ONLY_THESE: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
     "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
@@ -238,7 +242,7 @@ def _check_strategy(strategy: Json) -> Causes:
                 yield from check_not_beyond_all(where, unavailable)
         case other:
             shown = {"Type": other or "", "RollingUpdate": rolling}
-            yield not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
+            yield not_supported("spec.strategy", shown, _STRATEGIES)
 
 
 def _check_selected_template(obj: Json, view: Replicated) -> Causes:
@@ -269,7 +273,7 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
     """Yield the errors of a StatefulSet."""
     spec = obj["spec"]
     order = spec.get("podManagementPolicy", "")
-    if order not in ("OrderedReady", "Parallel"):
+    if order not in _POD_MANAGEMENT:
         why = "must be 'OrderedReady' or 'Parallel'" if order else ""
         where = "spec.podManagementPolicy"
         yield invalid(where, order, why) if order else required(where)
@@ -355,7 +359,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
             pass
         case other:
             shown = {"Type": other or "", "RollingUpdate": update.get("rollingUpdate")}
-            yield not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
+            yield not_supported("spec.updateStrategy", shown, _UPDATE_STRATEGIES)
     yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "revisionHistoryLimit")
 
 

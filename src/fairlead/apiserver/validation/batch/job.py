@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.api.objects import Job
 from fairlead.api.selector import selector_matches
@@ -40,15 +41,12 @@ from fairlead.apiserver.validation.meta.format import (
     check_unchanged,
     dns_label_problems,
     label_selector,
-    too_long,
-    too_many,
 )
 
 _CRON_JOB: Final = "batch.v1.CronJobSpec"
-REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
+REPLACEMENTS: Final = values_of("batch.v1.JobSpec", "podReplacementPolicy")
 RESTART_POLICY_REQUIRED: Final = 'valid values: "OnFailure", "Never"'
 NAME_MAX: Final = 52
-MANAGER_MAX: Final = 63
 INDEXED_MAX: Final = 100_000
 MANY_COMPLETIONS: Final = 100_000
 FEW_PARALLEL: Final = 10_000
@@ -99,8 +97,7 @@ def check_job_spec(field: str, spec: Json) -> Causes:
     manager = spec.get("managedBy")
     if manager is not None:
         yield from check_domain_path(f"{field}.managedBy", manager)
-        if len(manager) > MANAGER_MAX:
-            yield too_long(f"{field}.managedBy", MANAGER_MAX)
+        yield from check_fields(field, "batch.v1.JobSpec", spec, "managedBy")
     yield from _check_mode(field, spec)
     yield from check_failure_policy(f"{field}.podFailurePolicy", spec)
     yield from check_success_policy(f"{field}.successPolicy", spec)
@@ -205,46 +202,30 @@ def _check_schedule(field: str, text: str) -> Causes:
 
 # upstream: pkg/apis/batch/validation/validation.go:validatePodFailurePolicy, validateSuccessPolicy
 
-ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
-OPERATORS: Final = ("In", "NotIn")
-STATUSES: Final = ("False", "True", "Unknown")
-RULES_MAX: Final = 20
-INDEXES_TEXT_MAX: Final = 64 * 1024
 ONLY_INDEXED: Final = "requires indexed completion mode"
-EXIT_CODES_MAX: Final = 255
 
 
 def check_failure_policy(field: str, spec: Json) -> Causes:
     """Yield the errors of the podFailurePolicy of `spec`."""
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
-    if len(rules) > RULES_MAX:
-        yield too_many(f"{field}.rules", len(rules), RULES_MAX)
+    policy = spec.get("podFailurePolicy") or {}
+    yield from check_fields(field, "batch.v1.PodFailurePolicy", policy, "rules")
     names = _container_names(spec["template"]["spec"]) if rules else set()
     for index, rule in enumerate(rules):
         where = f"{field}.rules[{index}]"
-        yield from _check_action(f"{where}.action", rule.get("action", ""), spec)
+        yield from check_fields(where, "batch.v1.PodFailurePolicyRule", rule, "action")
+        if rule.get("action") == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+            why = "requires the backoffLimitPerIndex to be set"
+            yield invalid(f"{where}.action", "FailIndex", why)
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
         if codes is not None:
             yield from _check_codes(f"{where}.onExitCodes", codes, names)
+        yield from check_fields(where, "batch.v1.PodFailurePolicyRule", rule, "onPodConditions")
         yield from _check_conditions(f"{where}.onPodConditions", conditions)
         if codes is not None and conditions:
             yield _bare(where, "specifying both OnExitCodes and OnPodConditions is not supported")
         elif codes is None and not conditions:
             yield _bare(where, "specifying one of OnExitCodes and OnPodConditions is required")
-
-
-def _check_action(field: str, action: str, spec: Json) -> Causes:
-    if not action:
-        yield required(field, f"valid values: {_quoted(ACTIONS)}")
-    elif action not in ACTIONS:
-        yield not_supported(field, action, ACTIONS)
-    elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
-        yield invalid(field, action, "requires the backoffLimitPerIndex to be set")
-
-
-def _quoted(words: tuple[str, ...]) -> str:
-    """Return a list of texts in Go's format."""
-    return "[" + " ".join(f'"{word}"' for word in words) + "]"
 
 
 def _container_names(template: Json) -> set[str]:
@@ -254,18 +235,15 @@ def _container_names(template: Json) -> set[str]:
 
 def _check_codes(field: str, codes: Json, names: AbstractSet[str]) -> Causes:
     operator, values = codes.get("operator", ""), codes.get("values") or []
-    if not operator:
-        yield required(f"{field}.operator", f"valid values: {_quoted(OPERATORS)}")
-    elif operator not in OPERATORS:
-        yield not_supported(f"{field}.operator", operator, OPERATORS)
+    kind = "batch.v1.PodFailurePolicyOnExitCodesRequirement"
+    yield from check_fields(field, kind, codes, "operator")
     name = codes.get("containerName")
     if name is not None and name not in names:
         why = "must be one of the container or initContainer names in the pod template"
         yield invalid(f"{field}.containerName", name, why)
     if not values:
         yield invalid(f"{field}.values", codes.get("values"), "at least one value is required")
-    elif len(values) > EXIT_CODES_MAX:
-        yield too_many(f"{field}.values", len(values), EXIT_CODES_MAX)
+    yield from check_fields(field, kind, codes, "values")
     again = repeated_indexes(values)
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
@@ -278,16 +256,11 @@ def _check_codes(field: str, codes: Json, names: AbstractSet[str]) -> Causes:
 
 
 def _check_conditions(field: str, conditions: list[Json]) -> Causes:
-    if len(conditions) > RULES_MAX:
-        yield too_many(field, len(conditions), RULES_MAX)
     for index, pattern in enumerate(conditions):
         where = f"{field}[{index}]"
         yield from check_qualified_name(f"{where}.type", pattern.get("type", ""))
-        status = pattern.get("status", "")
-        if not status:
-            yield required(f"{where}.status", f"valid values: {_quoted(STATUSES)}")
-        elif status not in STATUSES:
-            yield not_supported(f"{where}.status", status, STATUSES)
+        kind = "batch.v1.PodFailurePolicyOnPodConditionsPattern"
+        yield from check_fields(where, kind, pattern, "status")
 
 
 def _bare(field: str, why: str) -> Cause:
@@ -307,11 +280,7 @@ def check_success_policy(field: str, spec: Json) -> Causes:
             rule["SucceededIndexes"] = given.get("succeededIndexes")  # The Go field is a pointer.
         yield invalid(field, shown, ONLY_INDEXED)
         return
-    if not rules:
-        why = "at least one rules must be specified when the successPolicy is specified"
-        yield required(f"{field}.rules", why)
-    if len(rules) > RULES_MAX:
-        yield too_many(f"{field}.rules", len(rules), RULES_MAX)
+    yield from check_fields(field, "batch.v1.SuccessPolicy", policy, "rules")
     for index, rule in enumerate(rules):
         yield from _check_success(f"{field}.rules[{index}]", rule, spec.get("completions") or 0)
 
@@ -323,8 +292,7 @@ def _check_success(field: str, rule: Json, completions: int) -> Causes:
         yield required(field, why)
     total = 0
     if indexes is not None:
-        if len(indexes) > INDEXES_TEXT_MAX:
-            yield too_long(f"{field}.succeededIndexes", INDEXES_TEXT_MAX)
+        yield from check_fields(field, "batch.v1.SuccessPolicyRule", rule, "succeededIndexes")
         try:
             intervals = index_intervals(indexes, completions)
             total = sum(last - first + 1 for first, last in intervals)

@@ -23,16 +23,10 @@ from fairlead.apiserver.validation.meta.format import (
     check_domain_name,
     check_label_value,
     check_not_special,
-    too_many,
 )
 from fairlead.apiserver.validation.meta.ip import check_ip
 from fairlead.apiserver.validation.meta.object_meta import check_labels
 
-ENDPOINTS_MAX: Final = 1000
-ADDRESSES_MAX: Final = 100
-PORTS_MAX: Final = 20_000
-TOPOLOGY_MAX: Final = 16
-HINTS_MAX: Final = 8
 _LISTS: Final = ("addresses", "notReadyAddresses")
 
 
@@ -69,24 +63,20 @@ def _check_port(field: str, port: Json, *, is_only: bool) -> Causes:
 
 def check_endpoint_slice(obj: Json) -> Causes:
     """Yield the errors of an EndpointSlice."""
-    type_ = obj.get("addressType", "")
-    yield from check_fields("", "discovery.v1.EndpointSlice", obj, "addressType")
-    yield from _check_slice_endpoints(type_, obj.get("endpoints") or [])
-    yield from _check_slice_ports(obj.get("ports") or [])
+    type_, kind = obj.get("addressType", ""), "discovery.v1.EndpointSlice"
+    yield from check_fields("", kind, obj, "addressType")
+    # The entries of a list that is too long are not checked.
+    excess = list(check_fields("", kind, obj, "endpoints"))
+    yield from excess or _check_slice_endpoints(type_, obj.get("endpoints") or [])
+    excess = list(check_fields("", kind, obj, "ports"))
+    yield from excess or _check_slice_ports(obj.get("ports") or [])
 
 
 def _check_slice_endpoints(type_: str, endpoints: list[Json]) -> Causes:
-    if len(endpoints) > ENDPOINTS_MAX:
-        yield too_many("endpoints", len(endpoints), ENDPOINTS_MAX)
-        return
     for index, endpoint in enumerate(endpoints):
         field = f"endpoints[{index}]"
-        addresses = endpoint.get("addresses") or []
-        if not addresses:
-            yield required(f"{field}.addresses", "must contain at least 1 address")
-        elif len(addresses) > ADDRESSES_MAX:
-            yield too_many(f"{field}.addresses", len(addresses), ADDRESSES_MAX)
-        for number, address in enumerate(addresses):
+        yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "addresses")
+        for number, address in enumerate(endpoint.get("addresses") or ()):
             yield from _check_slice_address(f"{field}.addresses[{number}]", type_, address)
         yield from _check_place(field, endpoint)
 
@@ -108,17 +98,16 @@ def _check_slice_address(field: str, type_: str, address: str) -> Causes:
 def _check_place(field: str, endpoint: Json) -> Causes:
     """Yield the errors of an endpoint's node, topology, host name and zone hints."""
     yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "nodeName")
-    topology = endpoint.get("deprecatedTopology") or {}
-    if len(topology) > TOPOLOGY_MAX:
-        yield too_many(f"{field}.deprecatedTopology", len(topology), TOPOLOGY_MAX)
-    yield from check_labels(f"{field}.deprecatedTopology", topology)
+    yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "deprecatedTopology")
+    labels = endpoint.get("deprecatedTopology") or {}
+    yield from check_labels(f"{field}.deprecatedTopology", labels)
     yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "hostname")
-    zones = (endpoint.get("hints") or {}).get("forZones") or []
-    where = f"{field}.hints.forZones"
-    if len(zones) > HINTS_MAX:
-        yield too_many(where, len(zones), HINTS_MAX)
+    hints, where = endpoint.get("hints") or {}, f"{field}.hints.forZones"
+    excess = list(check_fields(f"{field}.hints", "discovery.v1.EndpointHints", hints, "forZones"))
+    if excess:
+        yield from excess
         return
-    names = [zone.get("name", "") for zone in zones]
+    names = [zone.get("name", "") for zone in hints.get("forZones") or ()]
     again = repeated_indexes(names)
     for number, name in enumerate(names):
         if number in again:
@@ -127,9 +116,6 @@ def _check_place(field: str, endpoint: Json) -> Causes:
 
 
 def _check_slice_ports(ports: list[Json]) -> Causes:
-    if len(ports) > PORTS_MAX:
-        yield too_many("ports", len(ports), PORTS_MAX)
-        return
     names: dict[str, None] = {}
     for index, port in enumerate(ports):
         name = port.get("name") or ""

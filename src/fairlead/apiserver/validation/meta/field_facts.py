@@ -112,8 +112,8 @@ def _cause(field: str, facts: FieldFacts, keyword: str, value: Any) -> Cause:
             return not_supported(field, value, facts.values)
         case "maxLength":
             return too_long(field, facts.keywords["maxLength"])
-        case "maxItems":
-            return too_many(field, len(value), facts.keywords["maxItems"])
+        case "maxItems" | "maxProperties":
+            return too_many(field, len(value), facts.keywords[keyword])
         case _ if facts.words:
             return invalid(field, value, facts.words)
         case _ if least is not None and most is not None:

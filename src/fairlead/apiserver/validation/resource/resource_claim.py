@@ -18,7 +18,6 @@ from fairlead.apiserver.validation.meta.field import (
     duplicate,
     forbidden,
     invalid,
-    not_supported,
     repeated_indexes,
     required,
 )
@@ -41,8 +40,6 @@ from fairlead.cel.cost.expression_estimate import estimated_cost
 from fairlead.cel.device import device_size, read_selector
 from fairlead.cel.error import ExpressionError
 
-REQUESTS_MAX: Final = 32
-ALTERNATIVES_MAX: Final = 8
 _ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _REFERENCE: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
@@ -62,8 +59,7 @@ def check_claim_template(obj: Json) -> Causes:
 
 def _check_devices(field: str, devices: Json) -> Causes:
     requests = devices.get("requests") or []
-    if len(requests) > REQUESTS_MAX:
-        yield too_many(f"{field}.requests", len(requests), REQUESTS_MAX)
+    yield from check_fields(field, "resource.v1.DeviceClaim", devices, "requests")
     yield from _check_named(f"{field}.requests", requests, _check_request)
     known = known_requests(requests)
     for index, constraint in enumerate(devices.get("constraints") or ()):
@@ -101,8 +97,7 @@ def known_requests(requests: list[Json]) -> set[str]:
 def _check_request(field: str, request: Json) -> Causes:
     exactly, first = request.get("exactly"), request.get("firstAvailable") or []
     if first:
-        if len(first) > ALTERNATIVES_MAX:
-            yield too_many(f"{field}.firstAvailable", len(first), ALTERNATIVES_MAX)
+        yield from check_fields(field, "resource.v1.DeviceRequest", request, "firstAvailable")
         yield from _check_named(f"{field}.firstAvailable", first, _check_wish)
     if exactly is not None:
         yield from _check_wish(f"{field}.exactly", exactly)
@@ -121,8 +116,7 @@ def _check_wish(field: str, wish: Json) -> Causes:
         yield invalid(f"{field}.count", count, why)
     elif mode == "ExactCount" and count <= 0:
         yield invalid(f"{field}.count", count, "must be greater than zero")
-    elif mode not in ("All", "ExactCount"):
-        yield not_supported(f"{field}.allocationMode", mode, ("All", "ExactCount"))
+    yield from check_fields(field, "resource.v1.ExactDeviceRequest", wish, "allocationMode")
     for index, toleration in enumerate(wish.get("tolerations") or ()):
         yield from _check_toleration(f"{field}.tolerations[{index}]", toleration)
 
@@ -136,10 +130,8 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
                 yield invalid(f"{field}.value", value, "must be empty for operator `Exists`")
         case "Equal":
             yield from check_label_value(f"{field}.value", value)
-        case "":
-            yield required(f"{field}.operator")
-        case other:
-            yield not_supported(f"{field}.operator", other, ("Equal", "Exists"))
+        case _:
+            yield from check_fields(field, "resource.v1.DeviceToleration", toleration, "operator")
     yield from check_fields(field, "resource.v1.DeviceToleration", toleration, "effect")
 
 

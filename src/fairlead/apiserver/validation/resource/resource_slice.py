@@ -9,6 +9,7 @@ import re
 from itertools import pairwise
 from typing import Final
 
+from fairlead.api.facts import facts_of
 from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, canonical, parse_quantity
 from fairlead.apiserver.validation.meta.field import (
@@ -19,7 +20,7 @@ from fairlead.apiserver.validation.meta.field import (
     repeated_indexes,
     required,
 )
-from fairlead.apiserver.validation.meta.field_facts import check_fields
+from fairlead.apiserver.validation.meta.field_facts import check_field, check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
     check_qualified_name,
@@ -30,9 +31,8 @@ from fairlead.apiserver.validation.meta.format import (
 )
 from fairlead.apiserver.validation.meta.selector import check_node_selector
 
-DEVICES_MAX: Final = 128
 POOL_LENGTH_MAX: Final = 253
-DRIVER_LENGTH_MAX: Final = 63
+_DRIVER: Final = facts_of("resource.v1.ResourceSliceSpec").fields["driver"]
 NAME_LENGTH_MAX: Final = 32
 TEXT_LENGTH_MAX: Final = 64
 TRAITS_MAX: Final = 32
@@ -70,8 +70,7 @@ def check_slice(obj: Json) -> Causes:
     names = [device.get("name", "") for device in devices]
     for index, device in enumerate(devices):
         yield from _check_device(f"spec.devices[{index}]", device)
-    if len(devices) > DEVICES_MAX:
-        yield too_many("spec.devices", len(devices), DEVICES_MAX)
+    yield from check_fields("spec", "resource.v1.ResourceSliceSpec", spec, "devices")
     for index in sorted(repeated_indexes(names)):
         if names[index]:
             yield duplicate(f"spec.devices[{index}]", names[index])
@@ -79,12 +78,7 @@ def check_slice(obj: Json) -> Causes:
 
 def check_driver(field: str, name: str) -> Causes:
     """Yield the errors of the name of a DRA driver."""
-    if not name:
-        yield required(field)
-        return
-    if len(name) > DRIVER_LENGTH_MAX:
-        yield too_long(field, DRIVER_LENGTH_MAX)
-    yield from check_subdomain(field, name)
+    yield from check_field(field, _DRIVER, name)
 
 
 def check_pool_name(field: str, name: str) -> Causes:
@@ -305,9 +299,8 @@ def check_trait_name(field: str, name: str) -> Causes:
 
 
 def _check_attribute(field: str, attribute: Json) -> Causes:
-    text, version = attribute.get("string"), attribute.get("version")
-    if text is not None and len(text) > TEXT_LENGTH_MAX:
-        yield too_long(f"{field}.string", TEXT_LENGTH_MAX)
+    version = attribute.get("version")
+    yield from check_fields(field, "resource.v1.DeviceAttribute", attribute, "string")
     if version is not None:
         if not _VERSION.fullmatch(version):
             why = "must be a string compatible with semver.org spec 2.0.0"
