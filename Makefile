@@ -8,12 +8,14 @@ DEV_STAMP := $(VENV)/.installed-dev
 FUZZ_STAMP := $(VENV)/.installed-fuzz
 SITE_STAMP := $(VENV)/.installed-site
 MINUTES ?= 10
+HOURS ?= 0.5
+SEED ?= 1
 UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-batch demo-outage test test-long fuzz check format bench site golden lock clean
+.PHONY: help demo demo-batch demo-outage test test-long fuzz torture check format bench site golden lock clean
 
 help: ## list the commands of this Makefile
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -57,6 +59,9 @@ test-long: $(FUZZ_STAMP) ## run the tests that take longer than a few seconds
 
 fuzz: $(FUZZ_STAMP) ## fuzz parsers and a served API, for MINUTES=10
 	@$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES)
+
+torture: $(RUN_STAMP) ## run control planes under random faults, for HOURS=0.5 from SEED=1
+	@$(BIN)/fairlead torture --seed $(SEED) --hours $(HOURS) --jobs $(WORKERS)
 
 check: $(DEV_STAMP) ## check format, lint, types, layers and structure; run it before every commit
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }

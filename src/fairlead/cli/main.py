@@ -188,6 +188,12 @@ _COMMANDS: Final = (
         "Run upstream's benchmark workloads.",
         "Exit codes: 0 all workloads ran; 1 one failed; 2 unknown workload.",
     ),
+    _Command(
+        "torture",
+        "fairlead.cli.commands.torture:torture",
+        "Test Fairlead itself under random faults.",
+        "Exit codes: 0 every law held; 1 one was broken; 2 bad input.",
+    ),
 )
 
 

@@ -44,7 +44,6 @@ from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
 REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)
 WHY_REMOVED: Final = "terminated"
-GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 
 @dataclass(slots=True)
@@ -145,9 +144,14 @@ class PodWorkers:
     def see_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
-        """Retry a rejected write, unless the pod was deleted."""
+        """Retry a rejected write, unless the pod was deleted.
+
+        A pod that another one has replaced has no worker any more, so a conflict is a lost race.
+        """
         worker = self._workers.get(command.target.key)
-        if worker is None or worker.ref != command.target or reason in GONE:
+        if worker is None or worker.ref != command.target:
+            return
+        if reason is FailureReason.NOT_FOUND:
             return
         if worker.sent is not None and _is_by_kubelet(command, worker.sent):
             again = Due(worker.sent.act, now + RETRY_AFTER, worker.sent.why)

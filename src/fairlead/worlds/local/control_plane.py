@@ -32,8 +32,7 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
-from fairlead.worlds.decision_log import Logging
-from fairlead.worlds.driver import Driver
+from fairlead.worlds.driver import CommandSource, Driver, World
 from fairlead.worlds.informer import is_watched
 from fairlead.worlds.local.admission_gateway import PendingCommand
 from fairlead.worlds.local.controllers.namespace_defaults import NamespaceDefaults
@@ -56,6 +55,13 @@ OBSERVED: Final = EngineConfig(
     batch=shipped_configuration(RECOMMENDED),
 )
 
+# Wraps the engine and its world before the driver connects them, for tests that inject faults.
+Interposer = Callable[[Engine, LocalWorld], tuple[CommandSource, World]]
+
+
+def _directly(engine: Engine, world: LocalWorld) -> tuple[CommandSource, World]:
+    return engine, world
+
 
 class ControlPlane:
     """All controllers of a cluster; not reentrant: calls must not overlap."""
@@ -72,7 +78,8 @@ class ControlPlane:
         listeners: Sequence[StoreListener] = (),
         host: str = HOST,
         metrics: SchedulerMetrics | None = None,
-        logging: Logging | None = None,
+        logging: Callable[[Reporter], Reporter] | None = None,
+        interpose: Interposer = _directly,
     ) -> None:
         """Start at `now` with the contents of `store`.
 
@@ -80,6 +87,7 @@ class ControlPlane:
         names parts of the engine to leave out; `controllers` run in addition to the engine's own;
         `listeners` see changes first. `host` is the host name that controllers report. `metrics`
         receives the reports of the engine, and `logging` wraps it in a reporter that logs.
+        `interpose` may wrap the engine and the world.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (
@@ -102,7 +110,7 @@ class ControlPlane:
         engine = build_engine(config, reporter, without, first=own)
         if metrics is not None and "scheduler" not in without:
             metrics.waiting = engine.find(Scheduler).queue
-        self._driver = Driver(engine, self._world, now=now)
+        self._driver = Driver(*interpose(engine, self._world), now=now)
         self._world.enqueue(ObjectsLoaded(_views(store)))
 
     @property

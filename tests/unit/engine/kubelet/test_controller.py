@@ -251,7 +251,7 @@ def test_a_successor_of_the_same_name_is_another_pod():
     [
         (FailureReason.INTERNAL_ERROR, T0 + seconds(1.647)),
         (FailureReason.NOT_FOUND, None),
-        (FailureReason.CONFLICT, None),
+        (FailureReason.CONFLICT, T0 + seconds(1.647)),
     ],
 )
 def test_a_refused_act_is_repeated_unless_the_pod_is_gone(reason, again):

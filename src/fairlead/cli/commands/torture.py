@@ -1,0 +1,165 @@
+"""`fairlead torture`: tests Fairlead itself under random workloads and faults in virtual time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from fairlead.cli.exit_code import DIFFERENCE
+from fairlead.whatif.input.error import InputError
+
+if TYPE_CHECKING:
+    from fairlead.testing.torture.campaign import CampaignSummary
+    from fairlead.testing.torture.run import Result
+
+SHRINK_S: Final = 300.0
+HOURS_MAX: Final = 10_000
+
+
+def torture(
+    scenario: Path | None = None,
+    *,
+    seed: Annotated[int, Parameter(name="--seed")] = 1,
+    hours: Annotated[float, Parameter(name="--hours")] = 0.5,
+    runs: Annotated[int | None, Parameter(name="--runs")] = None,
+    jobs: Annotated[int, Parameter(name="--jobs")] = 1,
+    shrink: Annotated[bool, Parameter(name="--shrink")] = True,
+) -> int:
+    """Test Fairlead itself: a whole control plane under random workloads, changes and faults.
+
+    Each seed is one cluster of 20 nodes in virtual time, with all controllers, for an hour of
+    changes and faults and the time to settle. One command in 20 is refused, delayed, performed but
+    reported as failed, or performed twice; watches break, the process is killed and starts again
+    from its store, nodes fail and return with another capacity. Every command is checked, and at
+    the end, whether everything that can run runs. docs/torture.md lists the faults and the laws.
+
+    If a law breaks, standard output is a scenario that breaks it too, as small as could be found.
+
+    Try:
+
+        fairlead torture --seed 1 --hours 0.5 --jobs 2
+
+        fairlead torture --seed 4711 --runs 1 > failure.yaml
+
+        fairlead torture failure.yaml
+
+    Parameters
+    ----------
+    scenario
+        Run this file, the output of a failure, in place of seeds.
+    seed
+        The first seed; the following ones come after it.
+    hours
+        Real time after which no further seed is started.
+    runs
+        The number of seeds (default: as many as the time allows).
+    jobs
+        The number of processes.
+    shrink
+        Whether to look for a smaller scenario that fails in the same way, for five minutes.
+    """
+    if scenario is not None:
+        return _replay(scenario)
+    if not 0 < hours <= HOURS_MAX:
+        raise InputError("--hours", f"must be more than 0 and at most {HOURS_MAX:,}, not {hours:g}")
+    for name, count in (("--runs", runs), ("--jobs", jobs)):
+        if count is not None and count < 1:
+            raise InputError(name, f"must be at least 1, not {count}")
+    from fairlead.testing.torture.campaign import torture as run_campaign
+
+    console = Console(stderr=True)
+    with console.status("starting") as status:
+        summary = run_campaign(
+            seed,
+            hours=hours,
+            runs=runs,
+            jobs=jobs,
+            on_run=lambda so_far: status.update(_line(so_far)),
+        )
+        failed = summary.failed
+        if failed is not None and shrink:
+            status.update(f"seed {failed.scenario.seed}: {_problem(failed)}; shrinking")
+            failed = _shrunk(failed)
+    if failed is None:
+        print("\n".join(_report(summary)))
+        return 0
+    print("\n".join(f"# {line}" for line in (*_report(summary), f"failed: {_problem(failed)}")))
+    _print_scenario(failed)
+    return DIFFERENCE
+
+
+def _replay(path: Path) -> int:
+    from fairlead.testing.torture.run import run
+    from fairlead.testing.torture.scenario import from_yaml
+
+    try:
+        scenario = from_yaml(path.read_text(encoding="utf-8"))
+    except OSError as cause:
+        raise InputError(str(path), cause.strerror or str(cause)) from None
+    except ValueError as cause:
+        raise InputError(str(path), f"not a torture scenario: {cause}") from None
+    result = run(scenario)
+    print(f"{path}: {_problem(result) if result.failure else 'every law holds'}")
+    if result.failure is not None and result.failure.trace:
+        print(result.failure.trace, file=sys.stderr)
+    return DIFFERENCE if result.failure is not None else 0
+
+
+def _shrunk(failed: Result) -> Result:
+    from fairlead.testing.torture.shrinker import Shrinker
+
+    deadline = perf_counter() + SHRINK_S
+    return Shrinker(failed, is_over=lambda: perf_counter() > deadline).shrink()
+
+
+def _print_scenario(failed: Result) -> None:
+    from msgspec.structs import replace
+
+    from fairlead.testing.torture.scenario import to_yaml
+
+    print(to_yaml(replace(failed.scenario, faults=failed.faults)), end="")
+
+
+def _problem(result: Result) -> str:
+    failure = result.failure
+    assert failure is not None
+    return f"{failure.law}: {failure.message} (after {failure.at / 1e9:.1f} s)"
+
+
+def _line(summary: CampaignSummary) -> str:
+    commands = summary.tally["commands"]
+    return f"{summary.runs} seeds, {commands:,} commands, {summary.faults:,} faults"
+
+
+def _report(summary: CampaignSummary) -> list[str]:
+    """Return the lines of the report."""
+    tally = summary.tally
+    speed = tally["commands"] / max(summary.seconds, 1e-9) * 3_600
+    lines = [
+        f"{_line(summary)}, {summary.cluster_hours:.1f} cluster-hours in {summary.seconds:.0f} s",
+        f"{speed / 1e6:.2f} million commands an hour",
+    ]
+    others = ("changes", "refused changes", "starts", "watch cuts", "clock jumps", "events")
+    lines += [f"  {name:<24}{tally[name]:>10,}" for name in others]
+    lines.append("faults:")
+    lines += [
+        f"  {name.removeprefix('fault '):<24}{count:>10,}"
+        for name, count in sorted(tally.items())
+        if name.startswith("fault ")
+    ]
+    lines.append("laws checked:")
+    lines += _law_lines(summary)
+    return lines
+
+
+def _law_lines(summary: CampaignSummary) -> list[str]:
+    from fairlead.testing.torture.law import Law
+
+    counts = {**{law.name: 0 for law in Law}, **summary.checked}
+    counts[Law.NO_CRASH.name] = counts[Law.NO_LIVELOCK.name] = summary.runs
+    return [f"  {law:<64}{counts[law.name]:>10,}" for law in Law]

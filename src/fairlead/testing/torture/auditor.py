@@ -1,0 +1,354 @@
+"""Auditor: stands between the world and the engine, and checks every command and every record.
+
+It keeps its own model of what the engine was shown, from the stimuli alone. So the laws are judged
+by what the engine could know: a cut watch excuses a decision, and a defect in the engine's state
+does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Node, Pod, PodGroup
+from fairlead.api.pods.facts import is_terminal, is_terminating, pod_priority
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.quantity import whole_value
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.core.command import Bind, DeleteObject, Issued, ObjectRef
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import (
+    NodeTainted,
+    PodPlaced,
+    PodPreempting,
+    PodUnschedulable,
+    Record,
+    ZoneAssessed,
+)
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.engine import Engine
+from fairlead.engine.state.resource_columns import allocatable_amount
+from fairlead.testing.torture.law import Law, LawBrokenError
+
+VALIDATE_EVERY: Final = 400  # deadlines
+_REFUSAL: Final = re.compile(
+    r"(?s)0/\d+ nodes are available: .+|no nodes available to schedule pods"
+)
+_RATE_TOLERANCE: Final = seconds(0.1)  # of the periodic passes that take the turns
+
+
+class Auditor:
+    """An engine whose stimuli, commands and records are checked. Raises LawBrokenError.
+
+    `checked` counts the checks of each law.
+    """
+
+    def __init__(
+        self, checked: Counter[str], on_command: Callable[[Issued, Instant], None]
+    ) -> None:
+        """`on_command` receives every command when it is issued."""
+        self._checked = checked
+        self._on_command = on_command
+        self._pods: dict[str, Pod] = {}
+        self._seen_on_node: dict[str, Instant] = {}  # when the engine was shown a pod on its node
+        self._by_node: dict[str, dict[str, None]] = {}
+        self._by_group: dict[str, dict[str, None]] = {}
+        self._groups: dict[str, PodGroup] = {}
+        self._nodes: dict[str, Node] = {}
+        self._taints: dict[str, list[tuple[str, Instant]]] = {}
+        self._placed: dict[str, str] = {}  # pods on their way to a node, by uid
+        self._binding: dict[str, str] = {}  # those of which the Bind is unanswered
+        self._last_turn: dict[str, Instant] = {}
+        self._rates: dict[str, float] = {}
+        self._deadlines = 0
+        self.suspended_until: Instant = 0
+        self.now: Instant = 0
+
+    def attach(self, engine: Engine) -> None:
+        """Check `engine` from now on."""
+        self.engine = engine
+
+    # --- CommandSource ----------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+        """Pass `stimulus` on and check the commands."""
+        self.now = now
+        self._learn(stimulus)
+        return self._audited(self.engine.handle(stimulus, now))
+
+    def next_deadline(self) -> Instant | None:
+        """Return the engine's next deadline; nothing is due while the process is suspended."""
+        due = self.engine.next_deadline()
+        return None if due is None else max(due, self.suspended_until)
+
+    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+        """Do one unit of work and check the commands."""
+        self.now = now
+        self._deadlines += 1
+        issued = self._audited(self.engine.handle_deadline(now))
+        if self._deadlines % VALIDATE_EVERY == 0:
+            self.validate()
+        return issued
+
+    def _audited(self, issued: Sequence[Issued]) -> Sequence[Issued]:
+        bound: dict[str, int] = {}
+        for one in issued:
+            self._on_command(one, self.now)
+            match one.command:
+                case Bind() as bind:
+                    self._check_bind(bind)
+                    group = self._group_of(bind.pod.uid)
+                    if group:
+                        bound[group] = bound.get(group, 0) + 1
+                case DeleteObject(why=why) as deletion if why.startswith("taint"):
+                    self._check_taint_eviction(deletion)
+                case _:
+                    pass
+        for group in bound:
+            self._check_gang(group)
+        return issued
+
+    # --- Reporter ---------------------------------------------------------------------------
+
+    def report(self, record: Record) -> None:
+        """Check a record."""
+        match record:
+            case PodPlaced(pod, node):
+                self._placed[pod.uid] = node
+                self._check_room(pod, node)
+            case PodUnschedulable():
+                self._placed.pop(record.pod.uid, None)
+                self._check_refusal(record)
+            case PodPreempting():
+                self._check_victims(record)
+            case ZoneAssessed(zone, state):
+                self._rates[zone] = max(record.eviction_rate, self._rates.get(zone, 0.0))
+                if state in ("", "Initial"):
+                    self._last_turn.pop(zone, None)
+            case NodeTainted(_, zone, _, True, at):
+                self._check_rate(zone, at)
+            case _:
+                pass
+
+    # --- what the engine was shown ------------------------------------------------------------
+
+    def _learn(self, stimulus: Stimulus) -> None:
+        match stimulus:
+            case ObjectChanged(view):
+                self._see(view, self.now)
+            case ObjectDeleted(view):
+                self._forget(view)
+            case ObjectsLoaded(views):
+                for view in views:
+                    self._see(view, _since(view, self.now))
+            case CommandFailed(command=Bind(pod=pod)):
+                self._binding.pop(pod.uid, None)
+                self._placed.pop(pod.uid, None)
+            case CommandSucceeded(command=Bind(pod=pod)):
+                self._binding.pop(pod.uid, None)
+            case _:
+                pass
+
+    def _see(self, view: ApiObject, since: Instant) -> None:
+        match view:
+            case Pod():
+                self._see_pod(view, since)
+            case Node():
+                self._nodes[view.metadata.name] = view
+                self._see_taints(view, since)
+            case PodGroup():
+                self._groups[view.key] = view
+            case _:
+                pass
+
+    def _see_pod(self, pod: Pod, since: Instant) -> None:
+        uid, node = pod.metadata.uid, pod.spec.node_name
+        self._pods[uid] = pod
+        group = pod.metadata.annotations.get(GROUP_NAME_ANNOTATION)
+        if group:
+            self._by_group.setdefault(f"{pod.metadata.namespace}/{group}", {})[uid] = None
+        if node:
+            self._placed.pop(uid, None)
+            self._seen_on_node.setdefault(uid, since)
+            self._by_node.setdefault(node, {})[uid] = None
+
+    def _see_taints(self, node: Node, since: Instant) -> None:
+        """Extend the list of NoExecute taints since the node had none."""
+        current = [one for one in node.spec.taints if one.effect == "NoExecute"]
+        stretch = self._taints.setdefault(node.metadata.name, [])
+        if not current:
+            stretch.clear()
+        known = {key for key, _ in stretch}
+        for one in current:
+            if one.key not in known:
+                added = parse_timestamp(one.time_added) if one.time_added else since
+                stretch.append((one.key, min(added, self.now)))
+
+    def _forget(self, view: ApiObject) -> None:
+        match view:
+            case Pod():
+                uid = view.metadata.uid
+                self._pods.pop(uid, None)
+                self._placed.pop(uid, None)
+                self._seen_on_node.pop(uid, None)
+                for index in (self._by_node, self._by_group):
+                    for members in index.values():
+                        members.pop(uid, None)
+            case Node():
+                self._nodes.pop(view.metadata.name, None)
+                self._taints.pop(view.metadata.name, None)
+            case PodGroup():
+                self._groups.pop(view.key, None)
+            case _:
+                pass
+
+    def _group_of(self, uid: str) -> str:
+        pod = self._pods.get(uid)
+        name = pod.metadata.annotations.get(GROUP_NAME_ANNOTATION) if pod is not None else None
+        return f"{pod.metadata.namespace}/{name}" if pod is not None and name else ""
+
+    # --- laws -------------------------------------------------------------------------------
+
+    def _require(self, holds: bool, law: Law, message: str) -> None:  # noqa: FBT001
+        self._checked[law.name] += 1
+        if not holds:
+            raise LawBrokenError(law, message)
+
+    def _check_bind(self, bind: Bind) -> None:
+        uid, pod = bind.pod.uid, self._pods.get(bind.pod.uid)
+        where = f"Bind of {bind.pod.key} to {bind.node}"
+        self._require(uid not in self._binding, Law.BOUND_ONCE, f"{where}: another one is pending")
+        node = "" if pod is None else pod.spec.node_name
+        self._require(not node, Law.BOUND_ONCE, f"{where}: it is on {node}")
+        is_new = uid not in self._placed
+        self._binding[uid] = self._placed[uid] = bind.node
+        if is_new:
+            self._check_room(bind.pod, bind.node)
+
+    def _check_room(self, ref: ObjectRef, name: str) -> None:
+        """Check that what the newcomer requests fits on the node, and the number of pods."""
+        node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
+        if node is None or newcomer is None:
+            return
+        offered = node.status.allocatable
+        pods = list(self._pods_on(name))
+        limit = whole_value(offered.get("pods", 0))
+        where = f"{ref.key} on {name}"
+        self._require(len(pods) <= limit, Law.ROOM, f"{where}: {len(pods)} pods of {limit}")
+        used: Counter[str] = Counter()
+        for pod in pods:
+            used.update(pod_requests(pod, existing=pod is not newcomer))
+        for resource, amount in pod_requests(newcomer).items():
+            if not amount or resource == "pods":
+                continue
+            room = allocatable_amount(resource, offered)
+            self._require(
+                used[resource] <= room, Law.ROOM, f"{where}: {resource} {used[resource]} of {room}"
+            )
+
+    def _pods_on(self, node: str) -> Iterator[Pod]:
+        """Every unfinished pod that is on the node, or on its way there."""
+        here = self._by_node.get(node, {})
+        coming = [uid for uid, there in self._placed.items() if there == node and uid not in here]
+        for uid in (*here, *coming):
+            pod = self._pods.get(uid)
+            if pod is not None and not is_terminal(pod):
+                yield pod
+
+    def _check_gang(self, key: str) -> None:
+        group = self._groups.get(key)
+        if group is None:
+            return
+        members = [uid for uid in self._by_group.get(key, {}) if self._has_place(uid)]
+        minimum = group.spec.min_member
+        self._require(
+            len(members) >= minimum, Law.WHOLE_GANG, f"{key}: {len(members)} of {minimum} members"
+        )
+
+    def _has_place(self, uid: str) -> bool:
+        """Return whether a pod is on a node or on its way there, or has succeeded."""
+        pod = self._pods.get(uid)
+        if pod is None or is_terminating(pod) or pod.status.phase == "Failed":
+            return False
+        return bool(pod.spec.node_name) or uid in self._placed
+
+    def _check_victims(self, record: PodPreempting) -> None:
+        preemptor = self._pods.get(record.pod.uid)
+        for ref in record.victims:
+            victim = self._pods.get(ref.uid)
+            if victim is None or preemptor is None:
+                continue
+            lower = pod_priority(victim) < pod_priority(preemptor)
+            self._require(lower, Law.LOWER_VICTIM, f"{record.pod.key} preempts {ref.key}")
+
+    def _check_refusal(self, record: PodUnschedulable) -> None:
+        in_own_words = record.is_error or record.is_binding or self._group_of(record.pod.uid)
+        has_reason = bool(record.message if in_own_words else _REFUSAL.match(record.message))
+        self._require(has_reason, Law.REASON, f"{record.pod.key}: {record.message!r}")
+
+    def _check_rate(self, zone: str, at: Instant) -> None:
+        rate, last = self._rates.get(zone, 0.0), self._last_turn.get(zone)
+        self._last_turn[zone] = at
+        if last is None or not rate:
+            return
+        gap = seconds(1 / rate) - _RATE_TOLERANCE
+        self._require(at - last >= gap, Law.ZONE_RATE, f"zone {zone}: {(at - last) / 1e9:.1f} s")
+
+    def _check_taint_eviction(self, deletion: DeleteObject) -> None:
+        pod = self._pods.get(deletion.target.uid)
+        if pod is None:
+            return
+        placed = self._seen_on_node.get(pod.metadata.uid, self.now)
+        stretch = self._taints.get(pod.spec.node_name, [])
+        may = any(
+            (limit := _tolerated_s(pod, key)) is not None
+            and max(since, placed) + seconds(limit) <= self.now
+            for key, since in stretch
+        )
+        self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
+
+    def validate(self) -> None:
+        """Compare the engine's sums with its pods, and its pods with what it was shown."""
+        self._checked[Law.STATE.name] += 1
+        table = self.engine.cluster.table
+        try:
+            table.validate()
+        except AssertionError as cause:
+            raise LawBrokenError(Law.STATE, f"node {cause}") from cause
+        for info in table.nodes():
+            known = {pod.metadata.uid for pod in self._pods_on(info.name)}
+            held = {pod.uid for pod in info.pods.values()}
+            if known != held:
+                message = f"{info.name}: {len(held)} pods in place of {len(known)}"
+                odd = sorted(self._name(uid) for uid in known ^ held)
+                raise LawBrokenError(Law.STATE, f"{message}: {', '.join(odd)}")
+
+    def _name(self, uid: str) -> str:
+        pod = self._pods.get(uid)
+        return uid if pod is None else pod.key
+
+
+def _since(view: ApiObject, now: Instant) -> Instant:
+    """Return when a loaded object began to exist."""
+    created = view.metadata.creation_timestamp
+    return min(now, parse_timestamp(created)) if created else now
+
+
+def _tolerated_s(pod: Pod, key: str) -> int | None:
+    """Return for how many seconds a pod tolerates a NoExecute taint `key`; None for ever."""
+    found = [one for one in pod.spec.tolerations if one.key in ("", key)]
+    found = [one for one in found if one.effect in ("", "NoExecute")]
+    if not found:
+        return 0
+    limits = [one.toleration_seconds for one in found]
+    return min((max(0, one) for one in limits if one is not None), default=None)

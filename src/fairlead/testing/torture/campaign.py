@@ -1,0 +1,107 @@
+"""Campaign: runs the scenarios of consecutive seeds until time is up or a law breaks."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from fairlead.testing.torture.law import Law
+from fairlead.testing.torture.run import Result, Violation, run
+from fairlead.testing.torture.scenario_generator import draw
+
+# One run in this many is repeated, to compare the commands.
+REPEAT_EVERY = 20
+_NS_PER_HOUR = 3_600 * 10**9
+
+
+@dataclass(slots=True)
+class CampaignSummary:
+    """What a campaign did; `failed` is the first run with a broken law.
+
+    `seconds` is real time. `cluster_hours` is virtual time.
+    """
+
+    runs: int = 0
+    seconds: float = 0.0
+    tally: Counter[str] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
+    virtual_ns: int = 0
+    failed: Result | None = None
+
+    @property
+    def cluster_hours(self) -> float:
+        """The virtual time of all runs, in hours."""
+        return self.virtual_ns / _NS_PER_HOUR
+
+    @property
+    def faults(self) -> int:
+        """The number of commands that got a fault."""
+        return sum(count for name, count in self.tally.items() if name.startswith("fault "))
+
+    def add(self, result: Result) -> None:
+        """Count a run."""
+        self.runs += 1
+        self.tally += result.tally
+        self.checked += result.checked
+        self.virtual_ns += result.virtual_ns
+        if result.failure is not None and self.failed is None:
+            self.failed = result
+
+
+def run_seed(seed: int) -> Result:
+    """Run the scenario of `seed`; one in REPEAT_EVERY twice."""
+    result = run(draw(seed))
+    if seed % REPEAT_EVERY == 0 and result.failure is None:
+        result.checked[Law.DETERMINISM.name] += 1
+        if run(draw(seed)).digest != result.digest:
+            message = f"two runs of seed {seed} differ"
+            result.failure = Violation(Law.DETERMINISM, message, result.virtual_ns)
+    return result
+
+
+def torture(
+    seed: int,
+    *,
+    hours: float,
+    runs: int | None = None,
+    jobs: int = 1,
+    on_run: Callable[[CampaignSummary], None] = lambda _: None,
+) -> CampaignSummary:
+    """Run `seed` and the seeds after it for `hours` of real time, or `runs` of them.
+
+    `jobs` processes work at once. The first broken law ends it, after the seeds before it.
+    """
+    start, summary = perf_counter(), CampaignSummary()
+    with closing(_results(seed, jobs)) as results:
+        for result in results:
+            summary.add(result)
+            summary.seconds = perf_counter() - start
+            on_run(summary)
+            is_over = summary.seconds >= hours * 3_600 or summary.runs == runs
+            if is_over or summary.failed is not None:
+                break
+    return summary
+
+
+def _results(seed: int, jobs: int) -> Generator[Result]:
+    """Yield the results of `seed` and all seeds after it, in order."""
+    seeds = _from(seed)
+    if jobs == 1:
+        yield from map(run_seed, seeds)
+        return
+    # "spawn": a forked process would inherit the caller's threads' locks.
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        pending = [pool.apply_async(run_seed, (next(seeds),)) for _ in range(2 * jobs)]
+        while True:
+            yield pending.pop(0).get()
+            pending.append(pool.apply_async(run_seed, (next(seeds),)))
+
+
+def _from(seed: int) -> Iterator[int]:
+    while True:
+        yield seed
+        seed += 1

@@ -1,0 +1,131 @@
+"""ClientScript: the changes of a scenario, performed one by one as a client's requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from fairlead.api.json import Json
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD, Kind, find_kind
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.eviction import evict
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.testing.torture.scenario import (
+    Change,
+    ClockJump,
+    Create,
+    Delete,
+    DeletePod,
+    Patch,
+    Restart,
+    WatchCut,
+)
+
+NS_PER_MS: Final = 1_000_000
+
+
+class ProcessKilledError(Exception):
+    """The process is killed: what was issued and not performed is lost."""
+
+    def __init__(self, at: Instant, down: DurationNs = 0) -> None:
+        """Killed at `at`; it starts again after `down`."""
+        super().__init__("the process is killed")
+        self.at = at
+        self.down = down
+
+
+class Target(Protocol):
+    """What a script acts on."""
+
+    store: Store
+
+    def cut(
+        self, kinds: Iterable[str], now: Instant, duration: DurationNs, *, compacted: bool
+    ) -> None:
+        """Break watches."""
+        ...
+
+
+class ClientScript:
+    """The changes of a run that starts at `start`, in order; it survives restarts."""
+
+    def __init__(
+        self,
+        changes: Sequence[Change],
+        start: Instant,
+        tally: Counter[str],
+        suspend: Callable[[Instant], None],
+    ) -> None:
+        """`suspend` lets nothing happen until an instant; `tally` counts the changes."""
+        self._changes = sorted(changes, key=lambda one: one.at_ms)
+        self._next = 0
+        self._start = start
+        self._tally = tally
+        self._suspend = suspend
+
+    def next_due(self) -> Instant | None:
+        """Return when the next change is due."""
+        if self._next == len(self._changes):
+            return None
+        return self._start + self._changes[self._next].at_ms * NS_PER_MS
+
+    def perform_next(self, target: Target, now: Instant) -> bool:
+        """Perform the next change if it is due; return whether there was one.
+
+        A change that the server refuses is over. Raises ProcessKilledError.
+        """
+        due = self.next_due()
+        if due is None or due > now:
+            return False
+        change = self._changes[self._next]
+        self._next += 1
+        self._tally["changes"] += 1
+        match change:
+            case Restart(down_ms=down_ms):
+                self._tally["restarts"] += 1
+                raise ProcessKilledError(now, down_ms * NS_PER_MS)
+            case ClockJump(by_ms=by_ms):
+                self._tally["clock jumps"] += 1
+                self._suspend(now + by_ms * NS_PER_MS)
+            case WatchCut(kinds=kinds, for_ms=for_ms, is_compacted=compacted):
+                self._tally["watch cuts"] += 1
+                target.cut(kinds, now, for_ms * NS_PER_MS, compacted=compacted)
+            case _:
+                try:
+                    _request(change, target.store, now)
+                except ApiError:
+                    self._tally["refused changes"] += 1
+        return True
+
+
+def _request(change: Create | Patch | Delete | DeletePod, store: Store, now: Instant) -> None:
+    match change:
+        case Create(manifest=manifest):
+            store.create(manifest, now)
+        case Patch(kind=kind, name=name, patch=patch, namespace=namespace, is_status=True):
+            store.patch_status(_kind(kind), namespace, name, patch["status"], now)
+        case Patch(kind=kind, name=name, patch=patch, namespace=namespace):
+            store.patch(_kind(kind), namespace, name, patch, now)
+        case Delete(kind=kind, name=name, namespace=namespace, policy=policy):
+            store.delete(_kind(kind), namespace, name, now, Deletion(policy=policy))
+        case DeletePod(nth=nth, grace_s=grace_s, evicts=evicts):
+            pods = store.list(POD)
+            if pods:
+                _end_pod(pods[nth % len(pods)], store, now, grace_s, evicts=evicts)
+
+
+def _end_pod(pod: Json, store: Store, now: Instant, grace_s: int | None, *, evicts: bool) -> None:
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    if evicts:
+        evict(store, namespace, name, now, grace_period_s=grace_s)
+    else:
+        store.delete(POD, namespace, name, now, Deletion(grace_period_s=grace_s))
+
+
+def _kind(name: str) -> Kind:
+    kind = find_kind(name)
+    assert kind is not None, name
+    return kind

@@ -1,0 +1,269 @@
+"""FinalState: what must hold once a cluster has come to rest.
+
+check      workloads have their pods, nothing waits without a reason, nothing is left over
+compare    a process that starts now, with an empty memory, has nothing to do: so nothing was
+           forgotten, and every pod that waits really fits nowhere
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.kind import NAMESPACE, NODE, POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.testing.torture.law import Law, LawBrokenError
+
+_ENDED: Final = ("Succeeded", "Failed")
+_PATIENCE: Final = seconds(120)  # beyond a pod's grace period
+VOLATILE: Final = ("Event", "Lease", "Node")
+_NOT_READY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+class FinalState:
+    """The contents of a store at rest. Raises LawBrokenError."""
+
+    def __init__(self, store: Store, checked: Counter[str], now: Instant) -> None:
+        """`checked` counts the checks of each law."""
+        self._checked = checked
+        self._now = now
+        self._objects = contents(store)
+        self._kinds: dict[str, list[Json]] = defaultdict(list)
+        for (kind, _, _), obj in self._objects.items():
+            self._kinds[kind].append(obj)
+        self._nodes = {one["metadata"]["name"]: one for one in self._kinds[NODE.kind]}
+        self._pods = self._kinds[POD.kind]
+        self._owned: dict[str, list[Json]] = defaultdict(list)
+        for pod in self._pods:
+            for owner in pod["metadata"].get("ownerReferences", ()):
+                self._owned[owner["uid"]].append(pod)
+
+    def check(self) -> None:
+        """Check everything."""
+        for pod in self._pods:
+            self._check_pod(pod)
+        for node in self._nodes.values():
+            self._check_taints(node)
+        self._check_owners()
+        self._check_replica_sets()
+        self._check_observed()
+        self._check_budgets()
+        self._check_endpoints()
+        self._check_quotas()
+        self._check_gangs()
+        for namespace in self._kinds[NAMESPACE.kind]:
+            self._require(not _is_ending(namespace), namespace, "is still being deleted")
+
+    def compare(self, store: Store) -> None:
+        """Compare with `store` after another process has run on it: nothing may have changed."""
+        then = contents(store)
+        for key, obj in self._objects.items():
+            if key[0] in VOLATILE:
+                continue
+            now = then.get(key)
+            self._require(now is not None, obj, "was deleted by a new process")
+            assert now is not None
+            if key[0] == POD.kind and not obj["spec"].get("nodeName"):
+                node = now["spec"].get("nodeName")
+                self._require(
+                    not node, obj, f"waited, and a new process binds it to {node}", Law.RUNS
+                )
+            self._require(
+                _essence(obj) == _essence(now),
+                obj,
+                f"a new process changes it: {difference(_essence(obj), _essence(now))}",
+                Law.SETTLES,
+            )
+        for key in sorted(then.keys() - self._objects.keys()):
+            is_new = key[0] not in VOLATILE
+            self._require(not is_new, then[key], "is created by a new process", Law.SETTLES)
+
+    # --- pods ---------------------------------------------------------------------------------
+
+    def _check_pod(self, pod: Json) -> None:
+        meta, status, name = pod["metadata"], pod["status"], pod["spec"].get("nodeName")
+        if not name:
+            waits = status.get("conditions", ())
+            why = [c.get("message") for c in waits if c["type"] == "PodScheduled"]
+            self._require(bool(why and why[0]), pod, "waits without a reason", Law.REASON)
+            return
+        node = self._nodes.get(name)
+        self._require(node is not None, pod, f"is on {name}, which does not exist")
+        if node is None or not _is_ready(node):
+            return
+        if _is_ending(pod):
+            due = parse_timestamp(meta["deletionTimestamp"]) + _PATIENCE
+            self._require(self._now < due, pod, "does not end")
+            return
+        phase = status.get("phase")
+        self._require(phase in (*_ENDED, "Running"), pod, f"is {phase} on {name}")
+
+    def _check_taints(self, node: Json) -> None:
+        keys = {one["key"] for one in node["spec"].get("taints", ())} & set(_NOT_READY)
+        self._require(_is_ready(node) != bool(keys), node, f"has the taints {sorted(keys)}")
+
+    # --- workloads ----------------------------------------------------------------------------
+
+    def _check_owners(self) -> None:
+        uids = {obj["metadata"]["uid"] for obj in self._objects.values()}
+        for (kind, _, _), obj in self._objects.items():
+            owners = obj["metadata"].get("ownerReferences", ())
+            if owners and kind not in VOLATILE:
+                is_owned = any(one["uid"] in uids for one in owners)
+                self._require(is_owned, obj, "outlives its owner")
+
+    def _check_replica_sets(self) -> None:
+        refused = {one["metadata"]["namespace"] for one in self._kinds["ResourceQuota"]}
+        for one in self._kinds["ReplicaSet"]:
+            if _is_ending(one):
+                continue
+            alive = [p for p in self._owned[one["metadata"]["uid"]] if _is_alive(p)]
+            wanted = one["spec"].get("replicas", 1)
+            enough = len(alive) == wanted
+            if one["metadata"]["namespace"] in refused:
+                enough = len(alive) <= wanted
+            self._require(enough, one, f"has {len(alive)} pods, wants {wanted}")
+
+    def _check_observed(self) -> None:
+        for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
+            for one in self._kinds[kind]:
+                generation = one["metadata"].get("generation")
+                seen = one.get("status", {}).get("observedGeneration")
+                self._require(seen == generation, one, f"observed {seen} of {generation}")
+        for one in self._kinds["Deployment"]:
+            status, wanted = one.get("status", {}), one["spec"].get("replicas", 1)
+            alive = [
+                pod
+                for owned in self._kinds["ReplicaSet"]
+                if any(
+                    o["uid"] == one["metadata"]["uid"]
+                    for o in owned["metadata"].get("ownerReferences", ())
+                )
+                for pod in self._owned[owned["metadata"]["uid"]]
+                if _is_alive(pod)
+            ]
+            self._require(
+                status.get("replicas", 0) == len(alive),
+                one,
+                f"counts {status.get('replicas', 0)} of {len(alive)} pods",
+            )
+            del wanted
+
+    def _check_budgets(self) -> None:
+        for one in self._kinds["PodDisruptionBudget"]:
+            labels = one["spec"].get("selector", {}).get("matchLabels", {})
+            healthy = [p for p in self._selected(one, labels) if _is_alive(p) and _has(p, "Ready")]
+            seen = one.get("status", {}).get("currentHealthy")
+            self._require(
+                seen == len(healthy), one, f"counts {seen} of {len(healthy)} healthy pods"
+            )
+
+    def _check_endpoints(self) -> None:
+        slices: dict[str, set[str]] = defaultdict(set)
+        for one in self._kinds["EndpointSlice"]:
+            service = one["metadata"].get("labels", {}).get("kubernetes.io/service-name", "")
+            for endpoint in one.get("endpoints") or ():
+                if endpoint["conditions"].get("ready"):
+                    slices[f"{one['metadata']['namespace']}/{service}"].add(
+                        endpoint.get("targetRef", {}).get("name", "")
+                    )
+        for one in self._kinds["Service"]:
+            selector = one["spec"].get("selector")
+            if selector:
+                key = f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+                ready = {
+                    p["metadata"]["name"]
+                    for p in self._selected(one, selector)
+                    if _is_alive(p) and _has(p, "Ready") and p["status"].get("podIP")
+                }
+                odd = sorted(slices[key] ^ ready)
+                self._require(not odd, one, f"endpoints differ: {odd}")
+
+    def _selected(self, of: Json, labels: Mapping[str, str]) -> Iterator[Json]:
+        for pod in self._pods:
+            meta = pod["metadata"]
+            is_near = meta["namespace"] == of["metadata"]["namespace"]
+            if is_near and labels.items() <= meta.get("labels", {}).items():
+                yield pod
+
+    def _check_quotas(self) -> None:
+        for one in self._kinds["ResourceQuota"]:
+            if "pods" not in one["spec"].get("hard", {}):
+                continue
+            counted = sum(
+                pod["metadata"]["namespace"] == one["metadata"]["namespace"]
+                and pod["status"].get("phase") not in _ENDED
+                for pod in self._pods
+            )
+            used = one.get("status", {}).get("used", {}).get("pods")
+            self._require(used == str(counted), one, f"counts {used} of {counted} pods", Law.QUOTA)
+
+    def _check_gangs(self) -> None:
+        members: dict[str, list[Json]] = defaultdict(list)
+        for pod in self._pods:
+            name = pod["metadata"].get("annotations", {}).get(GROUP_NAME_ANNOTATION)
+            if name and not _is_ending(pod) and pod["status"].get("phase") != "Failed":
+                members[f"{pod['metadata']['namespace']}/{name}"].append(pod)
+        for one in self._kinds["PodGroup"]:
+            key = f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+            minimum = one["spec"].get("minMember", 0)
+            placed = sum(bool(pod["spec"].get("nodeName")) for pod in members[key])
+            is_half_up = 0 < placed < minimum <= len(members[key])
+            self._require(not is_half_up, one, f"is half up: {placed} of {minimum}", Law.WHOLE_GANG)
+
+    def _require(self, holds: bool, obj: Json, message: str, law: Law = Law.NOT_STUCK) -> None:  # noqa: FBT001
+        self._checked[law.name] += 1
+        if not holds:
+            meta = obj["metadata"]
+            key = f"{meta.get('namespace', '')}/{meta['name']}".lstrip("/")
+            raise LawBrokenError(law, f"{obj['kind']} {key} {message}")
+
+
+def contents(store: Store) -> dict[tuple[str, str, str], Json]:
+    """Return all objects of `store`, except events, by kind, namespace and name."""
+    return {
+        (kind.kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj
+        for kind in store.storage.kinds()
+        if kind.resource != "events"
+        for obj in store.list(kind)
+    }
+
+
+def difference(old: object, new: object, path: str = "") -> str:
+    """Return the first path at which two values differ, with both."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            if old.get(key) != new.get(key):
+                return difference(old.get(key), new.get(key), f"{path}.{key}")
+    return f"{path} {old!r} -> {new!r}"
+
+
+def _essence(obj: Json) -> Json:
+    meta = {
+        key: value
+        for key, value in obj["metadata"].items()
+        if key not in ("resourceVersion", "managedFields")
+    }
+    return {**obj, "metadata": meta}
+
+
+def _is_ending(obj: Json) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def _is_alive(pod: Json) -> bool:
+    return not _is_ending(pod) and pod["status"].get("phase") not in _ENDED
+
+
+def _has(obj: Json, condition: str) -> bool:
+    conditions = obj.get("status", {}).get("conditions", ())
+    return any(one["type"] == condition and one["status"] == "True" for one in conditions)
+
+
+def _is_ready(node: Json) -> bool:
+    return _has(node, "Ready")

@@ -1,0 +1,53 @@
+"""StoreHistory: checks every change of the store as it happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.testing.torture.law import Law, LawBrokenError
+
+_FINAL: Final = ("Succeeded", "Failed")
+
+
+class StoreHistory:
+    """All changes of a run, across restarts. Raises LawBrokenError."""
+
+    def __init__(self, checked: Counter[str]) -> None:
+        """`checked` counts the checks of each law."""
+        self._checked = checked
+        self._version = 0
+
+    def see(self, change: StoredChange) -> None:
+        """Check one change."""
+        self._require(change.version > self._version, change, f"version {change.version} is old")
+        self._version = change.version
+        old, new = change.previous, change.object
+        is_new = change.type is ChangeType.ADDED
+        self._require((old is None) == is_new, change, f"{change.type} with previous {old}")
+        if old is None:
+            return
+        before, after = old["metadata"], new["metadata"]
+        self._require(before["uid"] == after["uid"], change, "another uid")
+        ending = before.get("deletionTimestamp")
+        kept = not ending or bool(after.get("deletionTimestamp"))
+        self._require(kept, change, "its deletion was undone")
+        if change.kind is POD and change.type is ChangeType.MODIFIED:
+            self._check_pod(change, old, new)
+
+    def _check_pod(self, change: StoredChange, old: Json, new: Json) -> None:
+        node = old["spec"].get("nodeName")
+        is_same = not node or new["spec"].get("nodeName") == node
+        self._require(is_same, change, f"moved from {node} to {new['spec'].get('nodeName')}")
+        phase, then = old["status"].get("phase"), new["status"].get("phase")
+        self._require(phase not in _FINAL or phase == then, change, f"{phase} became {then}")
+
+    def _require(self, holds: bool, change: StoredChange, message: str) -> None:  # noqa: FBT001
+        self._checked[Law.HISTORY.name] += 1
+        if not holds:
+            meta = change.object["metadata"]
+            key = f"{change.kind.kind} {meta.get('namespace', '')}/{meta['name']}"
+            raise LawBrokenError(Law.HISTORY, f"{key}: {message}")

@@ -1,0 +1,36 @@
+"""What must hold in every run, and the error for a run in which it does not."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Law(StrEnum):
+    """A property that is checked; the value is its sentence."""
+
+    NO_CRASH = "no controller raises"
+    NO_LIVELOCK = "every instant ends"
+    ROOM = "no node is over-committed by a scheduler"
+    BOUND_ONCE = "no pod is bound twice"
+    LOWER_VICTIM = "no victim has the priority of its preemptor or a higher one"
+    WHOLE_GANG = "no session leaves a gang partly bound"
+    TOLERATION = "no pod is evicted before its tolerations expire"
+    ZONE_RATE = "no zone loses nodes faster than its eviction rate"
+    REASON = "every refusal has a reason"
+    STATE = "the incremental state equals a fresh one"
+    HISTORY = "stored objects change only in legal ways"
+    QUOTA = "no quota is exceeded by an accepted pod"
+    SETTLES = "a calm cluster comes to rest"
+    RUNS = "what can run runs"
+    NOT_STUCK = "nothing is stuck"
+    DETERMINISM = "the same seed gives the same commands"
+
+
+class LawBrokenError(Exception):
+    """A law does not hold; `message` says where."""
+
+    def __init__(self, law: Law, message: str) -> None:
+        """Store the law and the evidence."""
+        super().__init__(f"{law}: {message}")
+        self.law = law
+        self.message = message

@@ -1,0 +1,199 @@
+"""Runs one scenario: a control plane over a store, with faults, restarts and checks.
+
+1. chaos   changes happen and commands get faults; every command and record is checked
+2. calm    no changes and no faults; the cluster must come to rest
+3. rest    the final state is checked, then a new process starts from the store and must find
+           nothing to do
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.storage import StoredChange, encode, value_of
+from fairlead.engine.core.command import Issued
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import Reporter
+from fairlead.engine.engine import Engine
+from fairlead.testing.torture.auditor import Auditor
+from fairlead.testing.torture.client_script import NS_PER_MS, ClientScript, ProcessKilledError
+from fairlead.testing.torture.control_plane_config import engine_config
+from fairlead.testing.torture.fault_plan import FaultPlan
+from fairlead.testing.torture.faulty_world import EndlessInstantError, FaultyWorld
+from fairlead.testing.torture.final_state import VOLATILE, FinalState
+from fairlead.testing.torture.history import StoreHistory
+from fairlead.testing.torture.law import Law, LawBrokenError
+from fairlead.testing.torture.scenario import Fault, TortureScenario
+from fairlead.worlds.driver import CommandSource, LivelockError, World
+from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
+from fairlead.worlds.local.control_plane import ControlPlane
+from fairlead.worlds.local.world import LocalWorld
+from fairlead.worlds.seeded_ids import SeededIds
+
+START: Final[Instant] = seconds(1_767_225_600)  # 2026-01-01
+REST: Final = seconds(400)  # longer than every period and backoff of the controllers
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken law: where, when (ns after the start), and the traceback of a crash."""
+
+    law: Law
+    message: str
+    at: int
+    trace: str = ""
+
+
+@dataclass(slots=True)
+class Result:
+    """What happened in a run; `digest` differs if any command does."""
+
+    scenario: TortureScenario
+    failure: Violation | None = None
+    tally: Counter[str] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
+    faults: tuple[Fault, ...] = ()
+    digest: int = 0
+    virtual_ns: int = 0
+
+
+def run(scenario: TortureScenario) -> Result:
+    """Run `scenario` and return what happened."""
+    return _Run(scenario).run()
+
+
+class _Run:
+    def __init__(self, scenario: TortureScenario) -> None:
+        self.result = Result(scenario)
+        self._scenario = scenario
+        self._calm_at = START + scenario.chaos_ms * NS_PER_MS
+        self._end = self._calm_at + scenario.calm_ms * NS_PER_MS
+        self._plan = FaultPlan(scenario)
+        self._script = ClientScript(scenario.changes, START, self.result.tally, self._suspend)
+        self._ids = SeededIds(scenario.seed)
+        self._history = StoreHistory(self.result.checked)
+        self._now: Instant = START
+        self._suspended_until: Instant = 0
+        self._restless: Counter[str] = Counter()
+        self._rest_from = self._end - REST
+
+    def run(self) -> Result:
+        try:
+            self._bootstrap()
+            self._run_until(self._end)
+            self._check_rest()
+        except LawBrokenError as broken:
+            self._fail(broken.law, broken.message)
+        except (LivelockError, EndlessInstantError) as endless:
+            self._fail(Law.NO_LIVELOCK, str(endless))
+        except Exception as crash:  # noqa: BLE001 - every exception is a finding
+            where = traceback.extract_tb(crash.__traceback__)[-1]
+            message = f"{type(crash).__name__}: {crash} in {where.name}"
+            self._fail(Law.NO_CRASH, message, traceback.format_exc())
+        self.result.faults = tuple(self._plan.injected)
+        self.result.virtual_ns = self._now - START
+        return self.result
+
+    def _fail(self, law: Law, message: str, trace: str = "") -> None:
+        self.result.failure = Violation(law, message, self._auditor.now - START, trace)
+
+    # --- the process -------------------------------------------------------------------------
+
+    def _bootstrap(self) -> None:
+        self._auditor = Auditor(self.result.checked, self._note)
+        self._open(CompactStorage())
+        for manifest in (*job_kinds(), *self._scenario.objects, DEFAULT_QUEUE):
+            self._store.create(manifest, START)
+        self._start(START)
+
+    def _open(self, storage: CompactStorage) -> None:
+        admission = served_admission(self._ids.new_suffix)
+        self._store = Store(self._ids, admission=admission, registry=API_SERVER, storage=storage)
+        self._store.subscribe(self._see)
+
+    def _start(self, now: Instant) -> None:
+        """Start a process on the store."""
+        options = self._scenario.options
+        config = engine_config(options, self._scenario.seed, now)
+        self._auditor = Auditor(self.result.checked, self._note)
+        self._auditor.suspended_until = self._suspended_until
+        self._plane = ControlPlane(
+            self._store, now, config=config, logging=self._listen, interpose=self._interpose
+        )
+
+    def _listen(self, _: Reporter) -> Reporter:
+        return self._auditor
+
+    def _interpose(self, engine: Engine, world: LocalWorld) -> tuple[CommandSource, World]:
+        self._auditor.attach(engine)
+        self._world = FaultyWorld(
+            world, self._plan, self._script, self.result.tally, calm_at=self._calm_at
+        )
+        self._world.suspended_until = self._suspended_until
+        return self._auditor, self._world
+
+    def _run_until(self, end: Instant) -> None:
+        while self._now < end:
+            try:
+                self._now = self._plane.run_until(end)
+            except ProcessKilledError as killed:
+                self._now = killed.at + killed.down
+                self._restart()
+
+    def _restart(self) -> None:
+        """Start a new process from a copy of what was stored."""
+        self.result.tally["starts"] += 1
+        old = self._store.storage
+        storage = CompactStorage()
+        objects = (
+            (kind, msgspec.json.decode(encode(value_of(one)), type=Json))
+            for kind in old.kinds()
+            for _, one in old.stored_items(kind)
+        )
+        storage.restore(objects, old.version)
+        self._open(storage)
+        self._start(self._now)
+
+    def _suspend(self, until: Instant) -> None:
+        self._suspended_until = until
+        self._auditor.suspended_until = self._world.suspended_until = until
+
+    def _note(self, issued: Issued, now: Instant) -> None:
+        """Add a command to the digest."""
+        result = self.result
+        stamp = crc32(now.to_bytes(8, "big"), result.digest)
+        result.digest = crc32(_ENCODER.encode(issued.command), stamp)
+
+    def _see(self, change: StoredChange) -> None:
+        """Check a change; note it if the cluster should be at rest."""
+        self._history.see(change)
+        if self._auditor.now >= self._rest_from and change.kind.kind not in VOLATILE:
+            meta = change.object["metadata"]
+            key = f"{change.kind.kind} {meta.get('namespace', '')}/{meta['name']}"
+            self._restless[f"{change.type} {key}"] += 1
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def _check_rest(self) -> None:
+        self._auditor.validate()
+        if self._restless:
+            most = ", ".join(f"{name} ({n} times)" for name, n in self._restless.most_common(5))
+            raise LawBrokenError(Law.SETTLES, f"in the last {REST // 10**9} s: {most}")
+        self.result.checked[Law.SETTLES.name] += 1
+        final = FinalState(self._store, self.result.checked, self._now)
+        final.check()
+        self._restart()
+        self._run_until(self._now + REST)
+        final.compare(self._store)

@@ -1,0 +1,164 @@
+"""TortureScenario: everything that determines one torture run, as a value and as a YAML file.
+
+A scenario drawn from a seed has `faults` None: `FaultPlan` draws them while it runs. The scenario
+that a failure prints lists the faults that were injected, so that it can be made smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from fairlead.api.json import Json
+
+
+class FaultKind(StrEnum):
+    """What happens to a command in place of being performed once, at once, with its answer."""
+
+    REFUSED = "refused"  # the server refuses it
+    LATE = "late"  # it is performed after a delay
+    UNACKNOWLEDGED = "unacknowledged"  # it is performed, and reported as failed
+    SLOW_ANSWER = "slow-answer"  # it is performed at once, and its answer takes time
+    TWICE = "twice"  # it is performed twice, and the second answer is reported
+    TARGET_DELETED = "target-deleted"  # a client deletes its target first
+    TARGET_CHANGED = "target-changed"  # a client changes its target first
+    KILLED_BEFORE = "killed-before"  # the process is killed before it is performed
+    KILLED_AFTER = "killed-after"  # the process is killed after it was performed
+
+
+class Fault(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A fault of the `nth` command (from 1) of its type to its target.
+
+    `command` is the type (`Bind`), `target` the kind and key (`Pod default/web-1`). `reason` is
+    that of a refusal, `delay_ms` that of a late command or answer.
+    """
+
+    command: str
+    target: str
+    nth: int
+    kind: FaultKind
+    reason: str = ""
+    delay_ms: int = 0
+
+
+class Create(Struct, frozen=True, tag_field="do", tag="create"):
+    """A client creates an object."""
+
+    at_ms: int
+    manifest: Json
+
+
+class Patch(Struct, frozen=True, tag_field="do", tag="patch", omit_defaults=True):
+    """A client sends a JSON merge patch, of the status if `is_status`."""
+
+    at_ms: int
+    kind: str
+    name: str
+    patch: Json
+    namespace: str = ""
+    is_status: bool = False
+
+
+class Delete(Struct, frozen=True, tag_field="do", tag="delete", omit_defaults=True):
+    """A client deletes an object."""
+
+    at_ms: int
+    kind: str
+    name: str
+    namespace: str = ""
+    policy: str = "Background"
+
+
+class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defaults=True):
+    """A client deletes a pod: of those there are, sorted by name, the `nth` modulo their number.
+
+    With `evicts` it sends an eviction, which disruption budgets may refuse.
+    """
+
+    at_ms: int
+    nth: int
+    grace_s: int | None = None
+    evicts: bool = False
+
+
+class Restart(Struct, frozen=True, tag_field="do", tag="restart", omit_defaults=True):
+    """The process is killed and starts again from the store, after `down_ms`."""
+
+    at_ms: int
+    down_ms: int = 0
+
+
+class ClockJump(Struct, frozen=True, tag_field="do", tag="clock-jump"):
+    """The clock jumps forward by `by_ms`, and nothing happens in between."""
+
+    at_ms: int
+    by_ms: int
+
+
+class WatchCut(Struct, frozen=True, tag_field="do", tag="watch-cut", omit_defaults=True):
+    """The watches of `kinds` break for `for_ms`: what they miss arrives afterwards.
+
+    With `is_compacted` the versions in between are lost: a new list shows only the last ones.
+    """
+
+    at_ms: int
+    kinds: tuple[str, ...]
+    for_ms: int
+    is_compacted: bool = False
+
+
+Change = Create | Patch | Delete | DeletePod | Restart | ClockJump | WatchCut
+
+
+class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The configuration under test.
+
+    `batch` is the name of a shipped batch configuration, `autoscaler` is `cluster-autoscaler`,
+    `karpenter` or empty. `plugin` is `raises` or `waits`: a scheduler plugin that fails one call
+    in ten, or makes pods wait for permission.
+    """
+
+    batch: str = "fairlead"
+    autoscaler: str = ""
+    plugin: str = ""
+    release: str = ""
+    start_delay_ms: int = 1000
+    ready_delay_ms: int = 0
+
+
+class TortureScenario(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One run: a cluster, what happens to it, and its configuration.
+
+    `objects` exist at the start. Changes and faults happen during the first `chaos_ms`; afterwards
+    the cluster has `calm_ms` to settle. One command in `fault_every` gets a fault while `faults`
+    is None.
+    """
+
+    seed: int
+    chaos_ms: int
+    calm_ms: int
+    options: ControlPlaneOptions = ControlPlaneOptions()
+    objects: tuple[Json, ...] = ()
+    changes: tuple[Change, ...] = ()
+    faults: tuple[Fault, ...] | None = None
+    fault_every: int = 20
+
+
+def to_yaml(scenario: TortureScenario) -> str:
+    """Return `scenario` as the text of a file."""
+    text: str = yaml.safe_dump(msgspec.to_builtins(scenario), sort_keys=False, width=100)
+    return text
+
+
+def from_yaml(text: str) -> TortureScenario:
+    """Return the scenario in `text`. Raises ValueError with what is wrong and where."""
+    try:
+        raw: Mapping[str, Any] = yaml.safe_load(text)
+    except yaml.YAMLError as cause:
+        raise ValueError(f"not YAML: {cause}") from None
+    return msgspec.convert(raw, TortureScenario)

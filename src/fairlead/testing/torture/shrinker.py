@@ -1,0 +1,94 @@
+"""Makes a failing scenario smaller: removes whatever is not needed for the same failure.
+
+Changes, faults and objects are removed in chunks, from all of them down to single ones, as long as
+the same law breaks in the same way (delta debugging; Zeller, Hildebrandt, 2002).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from fairlead.testing.torture.run import Result, Violation, run
+from fairlead.testing.torture.scenario import TortureScenario
+
+RUNS_MAX: Final = 400
+_NAME: Final = re.compile(r"[\w./-]*\d[\w./-]*")
+_PARTS: Final = ("changes", "faults", "objects")
+
+
+class Shrinker:
+    """Shrinks one failing run."""
+
+    def __init__(self, failed: Result, *, is_over: Callable[[], bool] = lambda: False) -> None:
+        """`failed` has a failure; shrinking ends early when `is_over`."""
+        assert failed.failure is not None
+        self.result = failed
+        self.runs = 0
+        self._shape = shape_of(failed.failure)
+        self._is_over = is_over
+
+    def shrink(self) -> Result:
+        """Return the smallest failing run that was found.
+
+        If the failure does not come again with its faults listed, it is the original run.
+        """
+        if not self._accepts(replace(self.result.scenario, faults=self.result.faults)):
+            return self.result
+        size = None
+        while size != (size := self._size()) and not self._is_spent():
+            for part in _PARTS:
+                self._shrink_part(part)
+            self._shorten()
+        return self.result
+
+    def _size(self) -> int:
+        return sum(len(getattr(self.result.scenario, part) or ()) for part in _PARTS)
+
+    def _shrink_part(self, part: str) -> None:
+        """Remove chunks of one part, of half its size at first."""
+        chunk = max(1, len(self._part(part)))
+        while True:
+            start = 0
+            while start < len(self._part(part)) and not self._is_spent():
+                items = self._part(part)
+                left = (*items[:start], *items[start + chunk :])
+                if not self._accepts(replace(self.result.scenario, **{part: left})):
+                    start += chunk
+            if chunk == 1 or self._is_spent():
+                return
+            chunk = (chunk + 1) // 2
+
+    def _part(self, part: str) -> Sequence[Any]:
+        items: Sequence[Any] = getattr(self.result.scenario, part) or ()
+        return items
+
+    def _shorten(self) -> None:
+        """End the changes and faults after the last change."""
+        scenario = self.result.scenario
+        last = max((one.at_ms for one in scenario.changes), default=0)
+        if last + 60_000 < scenario.chaos_ms:
+            self._accepts(replace(scenario, chaos_ms=last + 60_000))
+
+    def _accepts(self, scenario: TortureScenario) -> bool:
+        """Run `scenario`; keep it if it fails in the same way."""
+        self.runs += 1
+        result = run(scenario)
+        if result.failure is None or shape_of(result.failure) != self._shape:
+            return False
+        used = set(result.faults)
+        faults = tuple(one for one in scenario.faults or () if one in used)
+        result.scenario = replace(scenario, faults=faults)
+        self.result = result
+        return True
+
+    def _is_spent(self) -> bool:
+        return self.runs >= RUNS_MAX or self._is_over()
+
+
+def shape_of(failure: Violation) -> str:
+    """Return the law and the message of a failure without names and numbers."""
+    return f"{failure.law.name} {_NAME.sub('#', failure.message)}"
