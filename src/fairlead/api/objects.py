@@ -1144,6 +1144,8 @@ class AllocatedDevice(_View, frozen=True):
     tolerations: tuple[DeviceToleration, ...] = ()
     share_id: str = msgspec.field(name="shareID", default="")
     consumed_capacity: dict[str, QuantityText] = {}
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
 
 class AllocatedDevices(_View, frozen=True):
@@ -1158,6 +1160,7 @@ class ClaimAllocation(_View, frozen=True):
 
     devices: AllocatedDevices = AllocatedDevices()
     node_selector: NodeSelector | None = None
+    allocation_timestamp: str = ""
 
 
 class ClaimConsumer(_View, frozen=True):
@@ -1276,7 +1279,9 @@ class Device(_View, frozen=True):
     all_nodes: bool = False
     consumes_counters: tuple[CounterConsumption, ...] = ()
     allow_multiple_allocations: bool = False
+    binds_to_node: bool = False
     binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
 
 class ResourcePool(_View, frozen=True):

@@ -44,6 +44,7 @@ class Engine:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
         """Return the commands that follow from `stimulus`."""
+        self.cluster.now = now
         self.cluster.apply(stimulus)
         issued: list[Issued] = []
         for controller, issuer in self._controllers:
@@ -63,6 +64,7 @@ class Engine:
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
         """Do one unit of work of the first controller with due work; return its commands."""
+        self.cluster.now = now
         for controller, issuer in self._controllers:
             due = controller.next_deadline()
             if due is not None and due <= now:

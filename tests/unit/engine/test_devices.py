@@ -16,6 +16,7 @@ from fairlead.engine.core.reporter import SilentReporter
 from fairlead.testing.builders import make_node
 from fairlead.testing.device_builders import (
     allocated,
+    make_device,
     make_device_class,
     make_resource_claim,
     make_slice,
@@ -155,3 +156,28 @@ def test_devices_of_a_generated_claim_are_free_at_once_when_its_pod_is_deleted()
     gone = "p0" if waiting != "p0" else "p1"
     world.at(world.now, lambda store, now: store.delete(POD, "default", gone, now))
     assert world.after(60).node_of(waiting)
+
+
+def test_a_pod_is_bound_when_its_device_is_attached():
+    """Until then it waits with a nominated node, and is asked about every five seconds."""
+    device = make_device("gpu-0") | {
+        "bindingConditions": ["attached"],
+        "bindingFailureConditions": ["broken"],
+    }
+    world = World(make_resource_claim("c"), make_slice("b", [device], driver="fabric.example.com"))
+    world.store.delete(find_kind("resourceslice"), "", "gpu.example.com-a", world.now)
+    world.store.delete(find_kind("resourceslice"), "", "gpu.example.com-b", world.now)
+    world.create(pod("p", wanting("c")))
+    assert world.node_of("p") == ""
+    claim = world.store.get(CLAIM, "default", "c")
+    assert claim["status"]["allocation"]["allocationTimestamp"] == "2026-01-01T00:00:00Z"
+    shown = {"driver": "fabric.example.com", "pool": "b", "device": "gpu-0"}
+    attached = {"type": "attached", "status": "True", "reason": "R", "message": "m"}
+    attached["lastTransitionTime"] = "2026-01-01T00:01:00Z"
+    fields = {"devices": [shown | {"conditions": [attached]}]}
+    world.at(
+        world.now + seconds(1),
+        lambda store, now: store.patch_status(CLAIM, "default", "c", fields, now),
+    )
+    assert world.after(3).node_of("p") == ""
+    assert world.after(3).node_of("p") == "b"

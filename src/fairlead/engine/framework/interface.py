@@ -25,7 +25,14 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from fairlead.engine.core.command import Bind, CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.command import (
+    Bind,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import Candidate
@@ -301,16 +308,16 @@ class PermitPlugin(Plugin, Protocol):
         ...
 
 
-PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus
+PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | RecordEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """A PreBind result: commands to perform before the pod can be bound.
 
-    `commands` are sent at once, and each must succeed. Then the plugin's `is_prepared` is called
-    every `interval` until it returns None, for at most `timeout` (both ns), after which the
-    placement fails with `on_timeout`.
+    `commands` are sent at once, and each must succeed, except events. Then the plugin's
+    `is_prepared` is called every `interval` until it returns None, for at most `timeout` (both ns),
+    after which the placement fails with `on_timeout`.
     """
 
     commands: tuple[PreparationCommand, ...]

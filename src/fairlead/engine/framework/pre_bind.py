@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Code, Status, error
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
@@ -71,11 +72,12 @@ class PreparingPods:
         """Start to prepare a pod; return the commands to send, in order."""
         commands: list[PreparationCommand] = []
         for preparing in works:
-            wanted = preparing.preparation.commands
+            sent = preparing.preparation.commands
+            wanted = [command for command in sent if not isinstance(command, RecordEvent)]
             work = _Work(preparing, len(wanted))
             self.works.setdefault(preparing.pod.id, []).append(work)
             self._asked |= {id(command): (command, work) for command in wanted}
-            commands += wanted
+            commands += sent
             if not wanted:
                 self._wait(work, now)
         return commands

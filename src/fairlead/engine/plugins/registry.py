@@ -64,6 +64,10 @@ def _balanced_allocation(handle: Handle, args: Args) -> Plugin:
     return balanced_allocation(handle, msgspec.convert(dict(args), BalancedAllocationArgs))
 
 
+def _dynamic_resources(handle: Handle, args: Args) -> Plugin:
+    return DynamicResources(handle, msgspec.convert(dict(args), DynamicResourcesArgs))
+
+
 def _inter_pod_affinity(handle: Handle, args: Args) -> Plugin:
     return InterPodAffinity(handle, msgspec.convert(dict(args), InterPodAffinityArgs))
 
@@ -83,7 +87,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "VolumeZone": lambda handle, _a: VolumeZone(handle),
     "PodTopologySpread": _pod_topology_spread,
     "InterPodAffinity": _inter_pod_affinity,
-    "DynamicResources": lambda handle, _a: DynamicResources(handle),
+    "DynamicResources": _dynamic_resources,
     "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),
     "NodeResourcesBalancedAllocation": _balanced_allocation,
     "ImageLocality": lambda handle, _a: ImageLocality(handle),

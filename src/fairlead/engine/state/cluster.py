@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import is_terminal
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.assumed_volumes import AssumedVolumes
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
@@ -58,7 +59,10 @@ Change = PodChange | NodeChange | StorageChange
 
 
 class Cluster:
-    """The view of the cluster; see the module's docstring for who may write it."""
+    """The view of the cluster; see the module's docstring for who may write it.
+
+    `now` is the time of the stimulus or deadline that the engine handles.
+    """
 
     def __init__(self) -> None:
         """Start with an empty cluster."""
@@ -67,6 +71,7 @@ class Cluster:
         self.related = RelatedObjects()
         self.assumed_volumes = AssumedVolumes(self.related)
         self.devices = DeviceLedger()
+        self.now: Instant = 0
         self.pods: dict[str, PodInfo] = {}
         self.changes: list[Change] = []
         self._assumed: dict[str, str] = {}

@@ -188,14 +188,14 @@ class Allocator:
             return TOO_LONG
         if taken is not None:
             pairs = zip(demand.resolved, taken, strict=True)
-            return tuple(allocation_of(claim, devices) for claim, devices in pairs)
+            return tuple(allocation_of(claim, devices, node.name) for claim, devices in pairs)
         if any(one.pool.flaw for one in pools):
             return INVALID_POOLS
-        return unresolvable(NOT_ENOUGH, *search.left_aside)
+        return unresolvable(NOT_ENOUGH)
 
 
-def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken]) -> ClaimAllocation:
-    """Return the allocation for the devices in `taken`. Raises AllocationError."""
+def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken], node: str) -> ClaimAllocation:
+    """Return the allocation for the devices in `taken` on `node`. Raises AllocationError."""
     results = tuple(
         AllocatedDevice(
             request=request.full_name,
@@ -206,11 +206,13 @@ def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken]) -> ClaimAllocati
             tolerations=request.spec.tolerations,
             share_id="" if consumption is None else PENDING_SHARE,
             consumed_capacity=_texts(consumption),
+            binding_conditions=one.device.binding_conditions,
+            binding_failure_conditions=one.device.binding_failure_conditions,
         )
         for request, one, consumption in taken
     )
     devices = AllocatedDevices(results=results, config=tuple(_configs(claim, taken)))
-    selector = _node_selector([one for _, one, _ in taken])
+    selector = _node_selector([one for _, one, _ in taken], node)
     return ClaimAllocation(devices=devices, node_selector=selector)
 
 
@@ -281,15 +283,15 @@ def _config(source: str, names: Sequence[str], config: Json, requests: int) -> J
     return {"source": source, **named, **own}
 
 
-def _node_selector(devices: Sequence[PoolDevice]) -> NodeSelector | None:
-    """Return the nodes that can use all `devices`, None for every node."""
+def _node_selector(devices: Sequence[PoolDevice], node: str) -> NodeSelector | None:
+    """Return the nodes that can use all `devices` once `node` uses them, None for every node."""
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for one in devices:
         spec = one.slice.spec
         reach = one.device if spec.per_device_node_selection else spec
-        if reach.node_name:
-            return _named(reach.node_name)
+        if reach.node_name or one.device.binds_to_node:
+            return _named(node)
         if reach.node_selector is not None:
             for term in _terms(reach.node_selector):
                 _add_new(term.match_expressions, expressions)

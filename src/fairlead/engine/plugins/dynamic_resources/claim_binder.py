@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from msgspec import structs
+
 from fairlead.api.codec import as_json
 from fairlead.api.objects import ClaimAllocation, ClaimConsumer, ResourceClaim
+from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import ObjectRef, PatchObject, PatchStatus
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.framework.interface import PreparationCommand
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_reserved_for
@@ -27,6 +31,7 @@ class ClaimBinder:
 
     def __init__(self, cluster: Cluster) -> None:
         """Read the claims and devices of `cluster`."""
+        self._cluster = cluster
         self._related = cluster.related
         self._ledger = cluster.devices
 
@@ -69,8 +74,13 @@ class ClaimBinder:
         if allocation is None:
             version = shown.metadata.resource_version
             return (PatchStatus(claim_ref(shown), fields, resource_version=version),)
-        fields["allocation"] = as_json(allocation)
+        fields["allocation"] = as_json(with_timestamp(allocation, self._cluster.now))
         return (*_protection(shown), PatchStatus(claim_ref(shown), fields))
+
+
+def with_timestamp(allocation: ClaimAllocation, now: Instant) -> ClaimAllocation:
+    """Return `allocation` with the time at which it is written."""
+    return structs.replace(allocation, allocation_timestamp=format_timestamp(now))
 
 
 def _protection(claim: ResourceClaim) -> Writes:

@@ -68,10 +68,6 @@ from fairlead.engine.state.devices.device_pools import (
 # Far more than real claims need; upstream stops after ten seconds.
 STEPS_MAX: Final = 20_000
 
-CONDITIONS: Final = (
-    "devices with binding conditions are left aside, Fairlead does not have them yet"
-)
-
 Taken = tuple[ResolvedRequest, PoolDevice, Consumption | None]  # None: the whole device
 Candidate = PoolDevice | AllocationError
 _REPELLING: Final = ("NoSchedule", "NoExecute")
@@ -93,10 +89,7 @@ class _Outcome(Enum):
 
 
 class DeviceSearch:
-    """A search for the devices of one pod's claims on one node.
-
-    `left_aside` has the reasons for which unsupported devices were skipped.
-    """
+    """A search for the devices of one pod's claims on one node."""
 
     def __init__(
         self,
@@ -121,7 +114,6 @@ class DeviceSearch:
         self._counters = SharedCounters(pools, ledger)
         self._capacity = SharedCapacity(ledger)
         self._steps = 0
-        self.left_aside: dict[str, None] = {}
 
     def run(self) -> list[list[Taken]] | None:
         """Return the devices of each claim, or None if there is no solution.
@@ -354,9 +346,6 @@ class DeviceSearch:
             found.append(cause)
 
     def _is_selectable(self, request: ResolvedRequest, one: PoolDevice) -> bool:
-        if one.device.binding_conditions:
-            self.left_aside[CONDITIONS] = None
-            return False
         for selector in request.selectors:
             try:
                 if not self._selectors.matches(selector.expression, one):

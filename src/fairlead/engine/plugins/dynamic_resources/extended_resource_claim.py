@@ -47,8 +47,14 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status, unresolvable
-from fairlead.engine.plugins.dynamic_resources.claim_binder import FINALIZER, Writes, claim_ref
+from fairlead.engine.plugins.dynamic_resources.claim_binder import (
+    FINALIZER,
+    Writes,
+    claim_ref,
+    with_timestamp,
+)
 from fairlead.engine.state.devices.extended_resources import (
     CLAIM_ANNOTATION,
     IMPLICIT_PREFIX,
@@ -246,7 +252,9 @@ def is_special_claim_of(claim: ResourceClaim, pod: Pod) -> bool:
     )
 
 
-def creation_of(special: SpecialClaim, allocation: ClaimAllocation, pod: Pod) -> Writes:
+def creation_of(
+    special: SpecialClaim, allocation: ClaimAllocation, pod: Pod, now: Instant
+) -> Writes:
     """Return the writes that create the claim for `pod` and tell the pod its name.
 
     upstream: dynamicresources.go: bindClaim, patchPodExtendedResourceClaimStatus
@@ -254,7 +262,8 @@ def creation_of(special: SpecialClaim, allocation: ClaimAllocation, pod: Pod) ->
     meta = pod.metadata
     target = claim_ref(special.claim)
     consumer = ClaimConsumer(resource="pods", name=meta.name, uid=meta.uid)
-    status = {"allocation": as_json(allocation), "reservedFor": [as_json(consumer)]}
+    written = as_json(with_timestamp(allocation, now))
+    status = {"allocation": written, "reservedFor": [as_json(consumer)]}
     shown = {
         "requestMappings": [as_json(one) for one in special.mappings],
         "resourceClaimName": target.name,

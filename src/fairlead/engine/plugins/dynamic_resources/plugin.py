@@ -22,9 +22,17 @@ from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import NodeSelector, ResourceClaim
 from fairlead.api.text.field_problem import invalid
 from fairlead.api.timestamp import parse_duration
-from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.command import PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
+from fairlead.engine.core.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Status,
+    error,
+    unresolvable,
+    unschedulable,
+)
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis
@@ -41,6 +49,12 @@ from fairlead.engine.plugins.dynamic_resources.allocator import (
     Allocator,
     Demand,
     with_share_ids,
+)
+from fairlead.engine.plugins.dynamic_resources.binding_conditions import (
+    BindingFailedError,
+    has_binding_conditions,
+    has_timed_out,
+    is_ready_for_binding,
 )
 from fairlead.engine.plugins.dynamic_resources.claim_binder import ClaimBinder, claim_ref
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
@@ -73,7 +87,7 @@ from fairlead.engine.state.related_objects import RelatedObjects
 class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The plugin's timeouts as Go durations.
 
-    Accepted without effect, because allocation takes no time.
+    `filter_timeout` is accepted without effect, because allocation takes no time.
 
     upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
     """
@@ -98,6 +112,10 @@ STILL_NOT: Final = unschedulable("still not schedulable")
 IN_USE: Final = unresolvable("resourceclaim in use")
 NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
 GONE: Final = "claim allocation not found for node"
+TIMED_OUT: Final = "device binding timeout"
+BINDING_TIMEOUT: Final = seconds(600)
+CHECK_EVERY: Final = seconds(5)
+_WAIT: Final = Status(Code.WAIT)
 _WRITTEN: Final = seconds(1)
 _ONE_SECOND: Final = 1_000_000_000
 EVENTS: Final = frozenset(
@@ -126,7 +144,8 @@ class _Claims:
 
     `all` are the claims that the pod names, `pending` those without allocation. `extended` are its
     extended resources that DeviceClasses back; `stale` is the special claim for them from an
-    earlier attempt. `assumed` holds the allocations of the `placed` claims, `special` among them.
+    earlier attempt. `unready` are the positions of allocated claims whose binding conditions failed
+    or timed out. `assumed` holds the allocations of the `placed` claims, `special` among them.
     """
 
     __slots__ = (
@@ -139,6 +158,7 @@ class _Claims:
         "special",
         "stale",
         "unavailable",
+        "unready",
     )
 
     def __init__(
@@ -153,6 +173,7 @@ class _Claims:
         self.stale = stale
         self.demands: dict[int, Demand | Status] = {}
         self.unavailable: dict[int, None] = {}
+        self.unready: list[int] = []
         self.placed: tuple[ResourceClaim, ...] = ()
         self.special: SpecialClaim | None = None
         self.assumed: Allocations = ()
@@ -180,8 +201,11 @@ class DynamicResources:
     events = EVENTS
     normalization = Normalization.SCALED
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, args: DynamicResourcesArgs | None = None) -> None:
         """Read claims, classes and slices, and assume allocations, through `handle`."""
+        timeout = None if args is None else args.binding_timeout
+        self._timeout = BINDING_TIMEOUT if timeout is None else parse_duration(timeout)
+        self._cluster = handle.cluster
         self._related = handle.cluster.related
         self._ledger = handle.cluster.devices
         self._table = handle.cluster.table
@@ -221,8 +245,20 @@ class DynamicResources:
             refusal = self._refusal(pod, claim, is_special=claim is stale)
             if refusal is not None:
                 return refusal
-        state.write(_Claims(claims, extended, stale))
+        found = _Claims(claims, extended, stale)
+        found.unready = [i for i, claim in enumerate(claims) if self._cannot_bind(claim)]
+        state.write(found)
         return None
+
+    def _cannot_bind(self, claim: ResourceClaim) -> bool:
+        """Return whether the binding conditions of an allocated claim failed or timed out."""
+        if not has_binding_conditions(claim):
+            return False
+        try:
+            is_ready = is_ready_for_binding(claim)
+        except BindingFailedError:
+            return True
+        return not is_ready and has_timed_out(claim, self._timeout, self._cluster.now)
 
     def _special_claim(self, pod: PodInfo) -> ResourceClaim | None:
         """Return the special claim of an earlier attempt (upstream: findExtendedResourceClaim)."""
@@ -249,9 +285,12 @@ class DynamicResources:
             return None
         meta = node.node.metadata
         unavailable = [
-            i
-            for i, selector in claims.selectors()
-            if not node_selector_matches(selector, meta.labels, meta.name)
+            *claims.unready,
+            *(
+                i
+                for i, selector in claims.selectors()
+                if not node_selector_matches(selector, meta.labels, meta.name)
+            ),
         ]
         if claims.pending or special is not None:
             found = self._allocate(claims, special, node)
@@ -269,7 +308,7 @@ class DynamicResources:
         claims = state.read(_Claims)
         is_simple = claims.pending and claims.extended is None
         demand = self._demand(claims, None) if is_simple else None
-        if isinstance(demand, Demand) and not claims.selectors():
+        if isinstance(demand, Demand) and not claims.selectors() and not claims.unready:
             return self._allocator.verdicts(demand, rows)
         statuses: dict[Status, int] = {SUCCESS: 0}
         found = (self.filter(state, pod, table.at(row)) or SUCCESS for row in rows.tolist())
@@ -383,7 +422,10 @@ class DynamicResources:
             self._ledger.revert_reservation(claim.key, pod.uid)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Return the commands that write allocations and reservations."""
+        """Return the commands that write allocations and reservations.
+
+        The pod then waits for the binding conditions of its devices.
+        """
         claims = state.find(_Claims)
         if claims is None:
             return None
@@ -391,11 +433,48 @@ class DynamicResources:
         if isinstance(commands, Status):
             return commands
         if claims.special is not None:
-            commands += creation_of(claims.special, claims.assumed[-1], pod.pod)
+            now = self._cluster.now
+            commands += creation_of(claims.special, claims.assumed[-1], pod.pod, now)
+        if self._must_wait(claims):
+            return Preparation(
+                (*commands, _pending_event(pod, node)), CHECK_EVERY, self._timeout, TIMED_OUT
+            )
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
+    def _must_wait(self, claims: _Claims) -> bool:
+        """Return whether binding conditions are not True yet; new allocations have none."""
+        if any(r.binding_conditions for one in claims.assumed for r in one.devices.results):
+            return True
+        try:
+            return any(
+                has_binding_conditions(c) and not is_ready_for_binding(c) for c in claims.all
+            )
+        except BindingFailedError:
+            return True
+
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None: nothing remains to be done once the writes have succeeded."""
+        """Return None once the binding conditions of all claims are True.
+
+        upstream: isPodReadyForBinding
+        """
+        claims = state.read(_Claims)
+        if not self._must_wait(claims):
+            return None
+        pending = {claim.key for claim in claims.placed}
+        for key in [claim.key for claim in _with_special(claims.all, claims.special)]:
+            claim = self._related.get(ResourceClaim, key)
+            if claim is None or (claim.status.allocation is None and key in pending):
+                return _WAIT  # The API does not show the allocation yet.
+            if not has_binding_conditions(claim):
+                continue
+            try:
+                is_ready = is_ready_for_binding(claim)
+            except BindingFailedError as cause:
+                return error(str(cause))
+            if not is_ready:
+                is_late = has_timed_out(claim, self._timeout, self._cluster.now)
+                why = f"claim {claim.metadata.name} binding timeout"
+                return error(why) if is_late else _WAIT
         return None
 
 
@@ -403,6 +482,17 @@ def _with_special(
     claims: Sequence[ResourceClaim], special: SpecialClaim | None
 ) -> tuple[ResourceClaim, ...]:
     return (*claims,) if special is None else (*claims, special.claim)
+
+
+def _pending_event(pod: PodInfo, node: str) -> RecordEvent:
+    return RecordEvent(
+        regarding=pod.ref,
+        type="Normal",
+        reason="BindingConditionsPending",
+        action="Scheduling",
+        note=f"waiting for binding conditions for device on node {node}",
+        reporting_controller=pod.pod.spec.scheduler_name,
+    )
 
 
 def _is_below(field: str, given: str | None, least: int) -> bool:

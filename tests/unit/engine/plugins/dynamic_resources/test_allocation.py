@@ -377,23 +377,6 @@ def test_a_distinct_attribute_may_concern_some_requests_only(scene, plugin):
     assert devices_by_node(scene, plugin, claim)["a"] == ["r=x s=y"]
 
 
-# --- what is not there yet -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"bindingConditions": ["ready"], "bindingFailureConditions": ["bad"]}, "binding cond"),
-    ],
-)
-def test_devices_that_fairlead_does_not_know_are_left_aside_aloud(scene, plugin, more, words):
-    """They are never allocated, and the message names what is not supported."""
-    scene.tell(make_slice("a", [make_device("x") | more]))
-    reason = devices_by_node(scene, plugin, make_resource_claim("c"))["a"]
-    assert reason.startswith(NOT_ENOUGH)
-    assert words in reason
-
-
 # --- the claim as a whole --------------------------------------------------------------------
 
 

@@ -1,0 +1,159 @@
+"""DynamicResources: pods wait until their devices are ready to be bound.
+
+The cases follow upstream's dynamicresources.go (PreBind, isPodReadyForBinding,
+isClaimReadyForBinding, isClaimTimeout) and allocator_incubating.go (createNodeSelector).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.status import Code
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs
+from fairlead.testing.device_builders import (
+    DRIVER,
+    make_device,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+
+START = seconds(1_767_225_600)
+CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
+
+
+@pytest.fixture
+def plugin(scene):
+    """Two nodes; a device for both, which must be attached."""
+    scene.node("a")
+    scene.node("b")
+    scene.cluster.now = START
+    scene.tell(make_device_class())
+    device = make_device("gpu-0") | CONDITIONS | {"bindsToNode": True}
+    scene.tell(make_slice("", [device], spec={"allNodes": True}))
+    return scene.plugin("DynamicResources")
+
+
+def claim_with(*conditions, at=START, reserved_for=("u-p",)):
+    """An allocated claim whose device has these (type, status) conditions."""
+    result = {"request": "r", "driver": DRIVER, "pool": "shared", "device": "gpu-0"}
+    shown = [
+        {"type": name, "status": status, "reason": "R", "message": 'm "x"'}
+        for name, status in conditions
+    ]
+    device = {"driver": DRIVER, "pool": "shared", "device": "gpu-0", "conditions": shown}
+    allocation = {
+        "devices": {"results": [result | CONDITIONS]},
+        "allocationTimestamp": format_timestamp(at),
+    }
+    consumers = [{"resource": "pods", "name": "p", "uid": uid} for uid in reserved_for]
+    status = {"allocation": allocation, "reservedFor": consumers}
+    return make_resource_claim("c", status=status | ({"devices": [device]} if conditions else {}))
+
+
+def test_an_allocation_says_what_it_waits_for_since_when_and_where(scene, plugin):
+    """A device that binds to a node ties the claim to it, although all nodes reach the device."""
+    scene.tell(make_resource_claim("c"))
+    pod = scene.pod("p", **wanting("c"))
+    state = scene.started(plugin, pod)
+    assert plugin.filter(state, pod, scene.table.find("b")) is None
+    plugin.reserve(state, pod, "b")
+    preparation = plugin.pre_bind(state, pod, "b")
+    *_, write, event = preparation.commands
+    allocation = write.fields["allocation"]
+    assert allocation["allocationTimestamp"] == "2026-01-01T00:00:00Z"
+    (result,) = allocation["devices"]["results"]
+    assert {key: result[key] for key in CONDITIONS} == CONDITIONS
+    (term,) = allocation["nodeSelector"]["nodeSelectorTerms"]
+    assert term["matchFields"][0]["values"] == ["b"]
+    assert isinstance(event, RecordEvent)
+    assert event.reason == "BindingConditionsPending"
+    assert event.note == "waiting for binding conditions for device on node b"
+    assert (preparation.interval, preparation.timeout) == (seconds(5), seconds(600))
+    assert preparation.on_timeout == "device binding timeout"
+    assert plugin.is_prepared(state, pod, "b").code is Code.WAIT  # not shown by the API yet
+
+
+@pytest.mark.parametrize(
+    ("conditions", "later", "words"),
+    [
+        ((), 0, "wait"),
+        ((("attached", "False"),), 0, "wait"),
+        ((("attached", "True"),), 0, ""),
+        ((("attached", "True"), ("broken", "False")), 0, ""),
+        ((("broken", "True"),), 0, 'claim c binding failed: reason=R, message="m \\"x\\""'),
+        ((("attached", "True"), ("broken", "True")), 0, "claim c binding failed"),
+        ((("attached", "False"),), 600, "wait"),  # not before the timeout is over
+        ((("attached", "False"),), 601, "claim c binding timeout"),
+        ((("attached", "True"),), 601, ""),
+    ],
+)
+def test_when_a_pod_may_be_bound(scene, plugin, conditions, later, words):
+    """When all conditions are True and no failure condition is."""
+    scene.tell(claim_with())
+    pod = scene.pod("p", **wanting("c"))
+    state = scene.started(plugin, pod)
+    plugin.reserve(state, pod, "a")
+    assert plugin.pre_bind(state, pod, "a").commands[-1].reason == "BindingConditionsPending"
+    scene.tell(claim_with(*conditions))
+    scene.cluster.now = START + seconds(later)
+    answer = plugin.is_prepared(state, pod, "a")
+    if words == "wait":
+        assert answer.code is Code.WAIT
+    else:
+        assert ("" if answer is None else answer.message).startswith(words)
+        assert bool(answer) is bool(words)
+
+
+def test_a_claim_that_is_ready_is_not_waited_for(scene, plugin):
+    """The reservation is all that is written."""
+    scene.tell(claim_with(("attached", "True"), reserved_for=()))
+    pod = scene.pod("p", **wanting("c"))
+    state = scene.started(plugin, pod)
+    plugin.reserve(state, pod, "a")
+    preparation = plugin.pre_bind(state, pod, "a")
+    assert len(preparation.commands) == 1
+    assert preparation.interval == 0
+    assert plugin.is_prepared(state, pod, "a") is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "later", "given_up"),
+    [
+        ((("attached", "False"),), 600, False),
+        ((("attached", "False"),), 601, True),
+        ((("broken", "True"),), 0, True),
+        ((("attached", "True"),), 601, False),
+    ],
+)
+def test_a_claim_that_cannot_be_bound_is_deallocated(scene, plugin, conditions, later, given_up):
+    """By the next attempt: every node is refused, and PostFilter gives the devices back."""
+    scene.tell(claim_with(*conditions))
+    scene.cluster.now = START + seconds(later)
+    pod = scene.pod("p", **wanting("c"))
+    state = scene.started(plugin, pod)
+    found = scene.verdicts(plugin, pod, state)
+    words = "resourceclaim not available on the node" if given_up else ""
+    assert found == {"a": words, "b": words}
+    answer = plugin.post_filter(state, pod, None)
+    deallocated = answer.status.message == "deallocation of ResourceClaim completed"
+    assert deallocated is given_up
+    assert len(answer.commands) == given_up
+
+
+def test_the_timeout_is_an_argument(scene, plugin):
+    """bindingTimeout of DynamicResourcesArgs."""
+    scene.tell(claim_with(("attached", "False")))
+    scene.cluster.now = START + seconds(31)
+    pod = scene.pod("p", **wanting("c"))
+
+    class Handle:
+        cluster = scene.cluster
+
+    short = DynamicResources(Handle(), DynamicResourcesArgs(binding_timeout="30s"))
+    assert set(scene.verdicts(short, pod).values()) == {"resourceclaim not available on the node"}
+    assert set(scene.verdicts(plugin, pod).values()) == {""}
