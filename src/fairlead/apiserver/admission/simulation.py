@@ -35,6 +35,7 @@ from fairlead.apiserver.admission.plugins.service_account import DEFAULT_ACCOUNT
 from fairlead.apiserver.admission.plugins.storage import DefaultStorageClass
 from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.kind import NAMESPACE, POD, RUNTIME_CLASS, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage.storage import Storage
 
@@ -112,7 +113,9 @@ class _OfRequests:
         if attributes.operation is Operation.LOAD:
             return attributes.obj
         for plugin in self._plugins:
-            attributes = attributes.with_object(_admitted(plugin, attributes, storage))
+            admitted = plugin.admit(attributes, storage)
+            if admitted is not attributes.obj:
+                attributes = attributes.with_object(_object(admitted))
         return attributes.obj
 
 
@@ -135,13 +138,15 @@ class _IfListed:
     unchecked: Unchecked
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        if self.kind is not NAMESPACE and not _is_new_pod(attributes):
+            return attributes.obj  # namespaces are looked up for all requests
         if _is_listed(self.kind, attributes, storage):
-            return _admitted(self.plugin, attributes, storage)
-        if attributes.is_new and _looks_up(self.kind, attributes) and not _any(self.kind, storage):
+            return _object(self.plugin.admit(attributes, storage))
+        if _looks_up(self.kind, attributes) and not storage.count(self.kind):
             self.unchecked.plugins.setdefault(self.kind.plural, type(self.plugin).__name__)
         if self.otherwise is None:
             return attributes.obj
-        return _admitted(self.otherwise, attributes, storage)
+        return _object(self.otherwise.admit(attributes, storage))
 
 
 def _is_listed(kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
@@ -149,16 +154,12 @@ def _is_listed(kind: Kind, attributes: AdmissionAttributes, storage: Storage) ->
         return storage.find(NAMESPACE, "", SYSTEM_NAMESPACE) is not None
     if kind is SERVICE_ACCOUNT:
         return storage.find(SERVICE_ACCOUNT, attributes.namespace, DEFAULT_ACCOUNT) is not None
-    return _any(kind, storage)
-
-
-def _any(kind: Kind, storage: Storage) -> bool:
-    return any(True for _ in storage.unsorted(kind))
+    return storage.count(kind) > 0
 
 
 def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
     """Return whether a plugin looks up an object of `kind` to admit a new pod."""
-    if attributes.kind is not POD:
+    if not _is_new_pod(attributes):
         return False
     if kind is NAMESPACE:
         return True
@@ -166,6 +167,10 @@ def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
     if kind is SERVICE_ACCOUNT:  # every namespace has the default one
         return bool(spec.get("serviceAccountName", DEFAULT_ACCOUNT) != DEFAULT_ACCOUNT)
     return bool(spec.get("runtimeClassName"))
+
+
+def _is_new_pod(attributes: AdmissionAttributes) -> bool:
+    return attributes.kind is POD and attributes.is_new
 
 
 @dataclass(slots=True)
@@ -185,7 +190,7 @@ class _Policies:
         whole = _completed(attributes, self.completed)
         if self.plugin is None:
             self.plugin = self.load()
-        admitted = _admitted(self.plugin, whole, storage)
+        admitted = _object(self.plugin.admit(whole, storage))
         return attributes.obj if admitted == whole.obj else admitted
 
 
@@ -246,8 +251,7 @@ def _completed(attributes: AdmissionAttributes, completed: Completed) -> Admissi
     )
 
 
-def _admitted(plugin: AdmissionPlugin, attributes: AdmissionAttributes, storage: Storage) -> Json:
-    """Return the object that a plugin without webhooks admits. Raises ApiError."""
-    admitted = plugin.admit(attributes, storage)
+def _object(admitted: Json | WebhookCalls[Json]) -> Json:
+    """Return what a plugin without webhooks has admitted."""
     assert isinstance(admitted, dict)
     return admitted

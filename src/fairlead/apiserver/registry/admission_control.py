@@ -76,7 +76,8 @@ class AdmissionControl:
                 obj = plugin.admit(attributes, self._storage)
                 if not isinstance(obj, dict):
                     obj = yield from obj
-                attributes = attributes.with_object(obj)
+                if obj is not attributes.obj:
+                    attributes = attributes.with_object(obj)
             if reinvocation is None or not reinvocation.is_requested:
                 break
         return attributes

@@ -17,6 +17,11 @@ from fairlead.apiserver.storage.storage import Deferred, Key, Storage, StoredObj
 class DeferredStorage(Storage):
     """Storage that keeps deferred objects as they are until they are read."""
 
+    def __init__(self) -> None:
+        """Start empty at version 0."""
+        super().__init__()
+        self._resources: set[str] = set()  # those that may have deferred objects
+
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """Return the object `name`, None if it does not exist."""
         found: Any = super().find(kind, namespace, name)
@@ -49,8 +54,9 @@ class DeferredStorage(Storage):
 
     def put(self, kind: Kind, obj: Json) -> Json:
         """Store a new version of `obj`; see Storage."""
-        meta = obj["metadata"]
-        self.find(kind, meta.get("namespace", ""), meta["name"])
+        if kind.resource in self._resources:
+            meta = obj["metadata"]
+            self.find(kind, meta.get("namespace", ""), meta["name"])
         return super().put(kind, obj)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
@@ -63,10 +69,15 @@ class DeferredStorage(Storage):
         for one in objects:
             kept: dict[Key, Any] = self._of(one.kind)
             kept[one.key] = one
+            self._resources.add(one.kind.resource)
         self.restore((), version)
 
     def _make_values(self, kind: Kind, namespace: str | None) -> None:
-        kept: dict[Key, Any] = self._objects.get(kind.resource, {})
+        if kind.resource not in self._resources:
+            return
+        kept: dict[Key, Any] = self._objects[kind.resource]
         for key, found in kept.items():
             if type(found) is not dict and namespace in (None, key[0]):
                 kept[key] = found.value  # replaces a value only, which iteration allows
+        if namespace is None:
+            self._resources.discard(kind.resource)
