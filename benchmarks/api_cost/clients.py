@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
+from time import perf_counter
 from typing import Final, cast
 
 Statuses = Counter[bytes]
@@ -89,6 +90,31 @@ async def watch(address: Address, path: str, count: int) -> Sequence[Watching]:
         await asyncio.gather(*map(address.open, some))
         await asyncio.gather(*(one.opened.wait() for one in some))
     return watches
+
+
+async def event_delays(
+    address: Address, path: str, requests: Iterable[bytes], per_s: float
+) -> Sequence[float]:
+    """Send one request after another, each of which causes one event of a watch of `path`.
+
+    Gives how many seconds after each answer its event arrived; negative if it came first.
+    Raises OSError.
+    """
+    loop = asyncio.get_running_loop()
+    (watching,) = await watch(address, path, 1)
+    known = watching.events
+    asking, answered_at = _Asking(), list[float]()
+    await address.open(asking)
+    began = loop.time()
+    for number, request in enumerate(requests):
+        await asyncio.sleep(max(0.0, began + number / per_s - loop.time()))
+        await asking.answer(request)
+        answered_at.append(perf_counter())
+    await watching.told(known + len(answered_at))
+    asking.close()
+    watching.close()
+    pairs = zip(answered_at, watching.told_at[known:], strict=True)
+    return [told - answered for answered, told in pairs]
 
 
 class _Connection(asyncio.Protocol):
@@ -175,6 +201,7 @@ class Watching(_Connection):
     def __init__(self, request: bytes) -> None:
         """`request` asks for it."""
         self.events = 0
+        self.told_at: list[float] = []  # when each event arrived
         self._wanted = inf
         self._told = asyncio.Event()
         self.opened = asyncio.Event()
@@ -188,7 +215,9 @@ class Watching(_Connection):
     def data_received(self, data: bytes) -> None:
         """Each event is a line that begins with its type."""
         self.opened.set()
-        self.events += data.count(_EVENT)
+        arrived = data.count(_EVENT)
+        self.events += arrived
+        self.told_at += [perf_counter()] * arrived
         if self.events >= self._wanted:
             self._told.set()
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import uvloop
 
-from api_cost.clients import ask_all, watch
+from api_cost.clients import ask_all, event_delays, watch
 from api_cost.figure import Figure, Figures
 from api_cost.manifest import PODS, posted_pod
 from api_cost.process import Server
@@ -18,11 +18,27 @@ EVENTS_PER_S: Final = 100
 SECONDS: Final = 8
 WRITERS: Final = 64
 BEHIND_S_MAX: Final = 1.0
+DELAY_MS_MAX: Final = 2.0
 
 
 def over_https(server: Server) -> Figures:
-    """How far behind the last watch is when the last event is due; no pods are there yet."""
+    """How late events are: of one watch, and of the last of many. There are no pods yet."""
+    yield uvloop.run(_delayed(server))
     yield uvloop.run(_told(server))
+
+
+async def _delayed(server: Server) -> Figure:
+    address, count = server.address, SECONDS * EVENTS_PER_S
+    pods = [address.request("POST", PODS, posted_pod(at)) for at in range(count)]
+    delays = sorted(await event_delays(address, f"{PODS}?watch=true", pods, EVENTS_PER_S))
+    await ask_all(address, [address.request("DELETE", PODS)], 1)
+    return Figure(
+        what=f"from a write's answer to its event, {EVENTS_PER_S} writes/s, p99",
+        value=delays[count * 99 // 100] * 1_000,
+        unit="ms",
+        target=DELAY_MS_MAX,
+        besides=f"median {delays[count // 2] * 1_000:.2g} ms",
+    )
 
 
 async def _told(server: Server) -> Figure:

@@ -1,6 +1,8 @@
 """Streams the events of a watch until it ends or the client disconnects.
 
-It waits SEND_INTERVAL_S after each send, so that the events of a busy watch are sent together.
+After each send it pauses, so that the events of a busy watch are sent together. The pause grows
+with the number of watches of the same kind, because each of them has to be sent the same events: a
+few clients get an event a millisecond after the write, a thousand within 50 milliseconds.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.chunk import CHUNK_BYTES_MAX, chunks_of
 
-SEND_INTERVAL_S: Final = 0.05
+PAUSE_S_MIN: Final = 0.001
+PAUSE_S_MAX: Final = 0.05
+PAUSE_S_PER_WATCH: Final = 0.0001  # a send takes about this long
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 
 Message = MutableMapping[str, Any]
@@ -117,9 +121,14 @@ class _Stream:
             await self._send_text(text)
             if self._watch.is_drained:
                 if not is_over:
-                    await asyncio.sleep(SEND_INTERVAL_S)
+                    await asyncio.sleep(self._pause_s())
                 return not is_over
         return False
+
+    def _pause_s(self) -> float:
+        """Return how long to collect further events before the next send, in seconds."""
+        watches = self._watches.count(self._watch.scope.kind)
+        return min(PAUSE_S_MAX, max(PAUSE_S_MIN, PAUSE_S_PER_WATCH * watches))
 
     async def _send_text(self, text: bytes) -> None:
         for chunk in chunks_of((text,)):

@@ -391,7 +391,7 @@ def test_closing_ends_all_watches_in_good_order(app, server):
 
 
 def test_what_happens_together_is_sent_together(app, server, monkeypatch):
-    monkeypatch.setattr(watch_stream, "SEND_INTERVAL_S", 0.01)
+    monkeypatch.setattr(watch_stream, "PAUSE_S_MIN", 0.01)
 
     async def busy():
         client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")
