@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from fairlead.engine.core.command import Issued
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import Stimulus
 
 # 100,000 pods may arrive at one instant and cause some ten steps each.
@@ -130,13 +130,20 @@ class Driver:
             if deadline is not None and deadline <= self.now:
                 self._commands.extend(self._engine.handle_deadline(self.now))
 
-    def pass_time(self, until: Instant) -> None:
+    def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
         """Advance the time to `until`, or to the next due event if that is earlier.
 
         Needed for worlds that clients also change: later changes must not get an earlier time.
+        While work is due, the time advances by `busy_max` at most, so that a long list of work
+        does not hold up what is due soon after it began.
         """
-        due = self._next_due()
-        then = until if due is None else min(due, until)
+        due = self.next_due()
+        if due is None:
+            then = until
+        elif due <= self.now:
+            then = min(until, self.now + busy_max)
+        else:
+            then = min(until, due)
         if then > self.now:
             self.now, self._steps = then, 0
 

@@ -216,8 +216,19 @@ def test_time_passes_up_to_what_is_due() -> None:
     assert driver.now == 7
 
 
+def test_time_passes_by_no_more_than_busy_max_while_work_is_due() -> None:
+    driver = Driver(diary := Diary({1: ["a", "b", "c"]}), diary, now=0)
+    driver.run(5, pause_when=lambda: True)
+    driver.pass_time(9)
+    assert driver.now == 1
+    driver.pass_time(9, busy_max=3)
+    assert driver.now == 4
+    driver.pass_time(5, busy_max=3)
+    assert driver.now == 5
+
+
 def test_a_pause_leaves_the_rest_for_later():
-    """Whoever has something else to do comes back; time may have passed meanwhile."""
+    """A caller with other work returns to the run later; time may have passed meanwhile."""
     diary = Diary({1: ["a", "b", "c"]})
     driver = Driver(diary, diary, now=0)
     driver.run(5, pause_when=lambda: True)
@@ -230,7 +241,7 @@ def test_a_pause_leaves_the_rest_for_later():
 
 
 def test_a_pause_between_commands():
-    """Many commands at once do not keep anybody waiting."""
+    """A caller with other work need not wait for a long list of commands."""
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y"]})
     driver = Driver(diary, diary, now=0)
     for _ in range(2):
