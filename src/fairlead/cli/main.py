@@ -151,6 +151,11 @@ _COMMANDS: Final = (
         "Show or control the clock of a running cluster.",
     ),
     _Command(
+        "dashboard",
+        "fairlead.cli.commands.dashboard.command:dashboard",
+        "Print a link to the dashboard of a running cluster.",
+    ),
+    _Command(
         "run",
         "fairlead.cli.commands.run.command:run",
         "Schedule a real cluster.",

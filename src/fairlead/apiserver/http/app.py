@@ -137,13 +137,17 @@ class ApiApp:
         parameters = _parameters(query.decode("latin-1")) if query else ()
         request = Request(method, path, parameters, headers, b"", user)
         if method in _WITHOUT_BODY:
-            return await self._served(request)
+            return await self.handle(request)
         self._server.authorize(request)
         with self._bodies.request_of(user.name) as count:
             body = await _body(headers, receive, count)
-            return await self._served(replace(request, body=body))
+            return await self.handle(replace(request, body=body))
 
-    async def _served(self, request: Request) -> Response | Watch:
+    async def handle(self, request: Request) -> Response | Watch:
+        """Handle an authenticated request: authorize it, audit it, make its changes durable.
+
+        Raises ApiError if one of the further handlers refuses it.
+        """
         handler = self._handlers.get(request.path)
         if handler is not None:
             self._server.authorize(request)

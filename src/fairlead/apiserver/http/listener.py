@@ -1,4 +1,4 @@
-"""Listener: serves an ApiApp on a socket, in a running event loop.
+"""Listener: serves an application on a socket, in a running event loop.
 
 upstream: apiserver/pkg/server/secure_serving.go
 """
@@ -9,15 +9,27 @@ import asyncio
 import ssl
 from dataclasses import dataclass
 from socket import IPPROTO_TCP, TCP_NODELAY, socket
-from typing import Final
+from typing import Final, Protocol
 
 import uvicorn
 
-from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.http.app import Message, Receive, Send
 from fairlead.apiserver.http.connection_timeouts import uvicorn_config
 
 GRACE_SECONDS: Final = 3
 BACKLOG: Final = 2_048
+
+
+class ServedApp(Protocol):
+    """An ASGI application whose streams can be ended."""
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        ...
+
+    def close(self) -> None:
+        """End all streams before the server stops."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class _Server(uvicorn.Server):
 class Listener:
     """Serves `app` on a listening socket; with a `certificate`, over TLS."""
 
-    def __init__(self, app: ApiApp, listening: socket, certificate: Certificate | None) -> None:
+    def __init__(self, app: ServedApp, listening: socket, certificate: Certificate | None) -> None:
         """Configure the server; only `start` begins to accept connections."""
         config = uvicorn_config(
             app,

@@ -200,7 +200,7 @@ class ReportData(TypedDict, total=False):
     `rest_after_s` is when the cluster was at rest.
     """
 
-    kind: Required[Literal["simulate", "whatif"]]
+    kind: Required[Literal["simulate", "whatif", "live"]]
     title: Required[str]
     subtitle: str
     seed: int

@@ -44,12 +44,17 @@ MODULES = (
 )
 
 IMPORT = re.compile(r"^import \{[^}]*\} from \"\./(?P<module>\w+\.js)\";\n", re.MULTILINE)
-EXPORT = re.compile(r"^export (?=function |const |class )", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async )?function |const |class )", re.MULTILINE)
 
 
-def joined_modules(asset: Callable[[str], str]) -> str:
-    """Return all modules as one script; `asset` returns the text of a file under `static/`."""
-    return "\n".join(f"// {name}\n{inlined(asset(name))}" for name in MODULES)
+_REPORT_ONLY = ("verdict.js", "autoscaling.js", "queues.js", "main.js")
+LIVE_MODULES = ("live_server.js", "live_controls.js", "dashboard.js")
+DASHBOARD_MODULES = (*(name for name in MODULES if name not in _REPORT_ONLY), *LIVE_MODULES)
+
+
+def joined_modules(asset: Callable[[str], str], modules: tuple[str, ...] = MODULES) -> str:
+    """Return `modules` as one script; `asset` returns the text of a file under `static/`."""
+    return "\n".join(f"// {name}\n{inlined(asset(name))}" for name in modules)
 
 
 def inlined(module: str) -> str:

@@ -18,10 +18,13 @@ from string import Template
 from fairlead.api.json import Json
 from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.page_data import packed
-from fairlead.whatif.report.script import joined_modules
+from fairlead.whatif.report.script import DASHBOARD_MODULES, joined_modules
 
 STYLES = ("vendor/uPlot.min.css", "base.css", "verdict.css", "summary.css", "timeline.css",
           "nodes.css", "tables.css", "outage.css", "autoscaling.css", "queues.css")  # fmt: skip
+
+
+LIVE_STYLES = (*STYLES, "live.css")
 
 
 def write_report(path: Path, data: ReportData) -> None:
@@ -45,14 +48,29 @@ def render_report(data: ReportData) -> str:
     )
 
 
+def render_dashboard() -> str:
+    """Return the HTML of a dashboard, which gets its data from the server that serves it."""
+    style, chart = page_style(LIVE_STYLES), chart_library()
+    script = joined_modules(asset, DASHBOARD_MODULES)
+    policy = content_security_policy(style, (chart, script))
+    return Template(asset("template.html")).substitute(
+        policy=f"{policy}; connect-src 'self'",
+        title="Local cluster – Fairlead",
+        style=style,
+        chart_library=chart,
+        script=script,
+        data="{}",
+    )
+
+
 def asset(name: str) -> str:
     """Return the text of a file under `static/`."""
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page_style() -> str:
-    """Return all style sheets in order of precedence."""
-    return "\n".join(asset(name) for name in STYLES)
+def page_style(styles: tuple[str, ...] = STYLES) -> str:
+    """Return `styles` in order of precedence."""
+    return "\n".join(asset(name) for name in styles)
 
 
 def chart_library() -> str:

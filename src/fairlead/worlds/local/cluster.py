@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -38,8 +38,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.engine.core.reporter import SilentReporter
-from fairlead.worlds.decision_log import Logging
+from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.clock import LocalClock
@@ -108,7 +107,7 @@ class LocalOptions:
     without: tuple[str, ...] = ()
     engine: EngineConfig = field(default_factory=lambda: OBSERVED)
     release: Release = CURRENT
-    logging: Logging | None = None
+    logging: Callable[[Reporter], Reporter] | None = None
     pods_max: int = PODS_MAX
     job_duration: DurationNs | None = None
     limited: Sequence[LimitedResource] = ()

@@ -9,60 +9,85 @@ from pathlib import Path
 import pytest
 
 from fairlead.whatif import report
-from fairlead.whatif.report.script import IMPORT, MODULES, inlined, joined_modules
-from fairlead.whatif.report.write import STYLES, asset
+from fairlead.whatif.report.script import (
+    DASHBOARD_MODULES,
+    IMPORT,
+    LIVE_MODULES,
+    MODULES,
+    inlined,
+    joined_modules,
+)
+from fairlead.whatif.report.write import LIVE_STYLES, asset
 
 STATIC = Path(report.__file__).parent / "static"
-DECLARED = re.compile(r"^(?:export )?(?:function|const|class) (\w+)", re.MULTILINE)
+DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
 IMPORTED = re.compile(r"^import \{([^}]*)\} from \"\./(\w+\.js)\";$", re.MULTILINE)
 # Ways for text to become markup or code, and ways out of the page.
-DANGEROUS = re.compile(
+MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function"
-    r"|\bfetch\(|XMLHttpRequest|WebSocket|sendBeacon|\bimport\("
 )
+WAYS_OUT = re.compile(r"\bfetch\(|EventSource|XMLHttpRequest|WebSocket|sendBeacon|\bimport\(")
+ALL_MODULES = (*MODULES, *LIVE_MODULES)
 
 
 def test_every_file_is_used():
     """No script or style sheet lies about unused."""
     scripts = {path.name for path in STATIC.glob("*.js")}
     styles = {path.name for path in STATIC.glob("*.css")}
-    assert scripts == set(MODULES)
-    assert styles == {name for name in STYLES if "/" not in name}
+    assert scripts == set(ALL_MODULES)
+    assert styles == {name for name in LIVE_STYLES if "/" not in name}
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", ALL_MODULES)
 def test_imports_what_an_earlier_module_exports(module):
     """Import lines, which only tools and readers follow, are true."""
     for names, source in IMPORTED.findall(asset(module)):
-        assert MODULES.index(source) < MODULES.index(module)
+        modules = DASHBOARD_MODULES if module in LIVE_MODULES else MODULES
+        assert modules.index(source) < modules.index(module)
         for name in filter(None, (name.strip() for name in names.split(","))):
-            pattern = rf"^export (?:function|const|class) {name}\b"
+            pattern = rf"^export (?:async )?(?:function|const|class) {name}\b"
             assert re.search(pattern, asset(source), re.MULTILINE), f"{name} of {source}"
             assert re.search(rf"\b{name}\b", inlined(asset(module))), f"{name} is not used"
 
 
-def test_joined_script_has_no_module_syntax_left():
+@pytest.mark.parametrize("modules", [MODULES, DASHBOARD_MODULES])
+def test_joined_script_has_no_module_syntax_left(modules):
     """Inlined, the modules are one script."""
-    joined = joined_modules(asset)
+    joined = joined_modules(asset, modules)
     assert not re.search(r"^(import|export)\b", joined, re.MULTILINE)
     assert not IMPORT.search(joined)
 
 
-def test_no_name_is_declared_twice():
+@pytest.mark.parametrize("modules", [MODULES, DASHBOARD_MODULES])
+def test_no_name_is_declared_twice(modules):
     """In one script, two declarations of a name are an error."""
-    names = Counter(name for module in MODULES for name in DECLARED.findall(asset(module)))
+    names = Counter(name for module in modules for name in DECLARED.findall(asset(module)))
     assert [name for name, times in names.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", ALL_MODULES)
 def test_text_never_becomes_markup(module):
-    """No module has a way to turn a name into an element, or to call out."""
-    assert DANGEROUS.findall(asset(module)) == []
+    """No module has a way to turn a name into an element."""
+    assert MARKUP.findall(asset(module)) == []
+
+
+def test_only_one_module_can_call_out():
+    """A report cannot call out, and a dashboard only from its module for that."""
+    assert [name for name in ALL_MODULES if WAYS_OUT.search(asset(name))] == ["live_server.js"]
+    assert "live_server.js" not in MODULES
+
+
+@pytest.mark.parametrize("modules", [MODULES, DASHBOARD_MODULES])
+def test_a_script_has_every_module_that_it_imports(modules):
+    """Nothing is left out of either script that another module needs."""
+    for module in modules:
+        assert {source for _, source in IMPORTED.findall(asset(module))} <= set(modules)
 
 
 def test_assets_cannot_end_their_element():
     """Nothing inlined holds what would end or confuse a script or style element."""
-    inlined_texts = [asset(name) for name in STYLES] + [joined_modules(asset)]
+    inlined_texts = [asset(name) for name in LIVE_STYLES]
+    inlined_texts += [joined_modules(asset), joined_modules(asset, DASHBOARD_MODULES)]
     inlined_texts += [asset("vendor/uPlot.iife.min.js"), asset("vendor/LICENSE.uPlot")]
     for text in inlined_texts:
         assert not re.search(r"</(script|style)|<!--", text, re.IGNORECASE)

@@ -35,6 +35,10 @@ SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a dump, as whatif takes it. Its nodes become "
     "simulated nodes, and its pods keep running on them."
 )
+DASHBOARD_HELP: Final = (
+    "Also serve a dashboard for browsers on this machine. The first line of output has a link that "
+    "works once; `fairlead dashboard` prints another."
+)
 JOB_HELP: Final = (
     "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs (default: 5s), "
     "or forever; the annotation fairlead.dev/run-duration takes precedence."
@@ -89,6 +93,11 @@ def up(
         Literal["off", "auto", "cluster-autoscaler"], Parameter(help=AUTOSCALE_HELP)
     ] = "off",
     node_groups: Annotated[str, named("FILE", GROUPS_HELP)] = "",
+    dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
+    dashboard_port: Annotated[
+        int,
+        Parameter(help="Port of the dashboard on 127.0.0.1; 0 picks any.", converter=integer),
+    ] = 0,
     detach: Annotated[
         bool,
         Parameter(
@@ -122,6 +131,8 @@ def up(
 
         fairlead up --snapshot cluster.json
 
+        fairlead up --nodes 12 --zones 3 --dashboard
+
         fairlead up --nodes 5 -- kubectl get nodes
 
         eval "$(fairlead up --detach)", and later: fairlead down
@@ -151,6 +162,8 @@ def up(
         job_duration=job_duration,
         autoscale=AutoscaleOptions(autoscale, node_groups),
         command=command,
+        dashboard=dashboard,
+        dashboard_port=dashboard_port,
         client_certificates=client_certificates,
         release=read_release(release.choice),
         logging=log.logging,

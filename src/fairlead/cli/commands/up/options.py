@@ -51,6 +51,8 @@ class UpOptions:
     limited: tuple[LimitedResource, ...] = ()
     snapshot: str | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
+    dashboard: bool = False
+    dashboard_port: int = 0
 
     def check(self) -> None:
         """Raise InputError for invalid options; nothing is written or opened."""
@@ -67,6 +69,7 @@ class UpOptions:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
         self.job_time  # noqa: B018 - raises
+        self._check_dashboard()
         self._check_users()
         if self.autoscale.autoscale == OFF and self.autoscale.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
@@ -74,6 +77,12 @@ class UpOptions:
             _require_replaceable(self.kubeconfig)
         if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
+
+    def _check_dashboard(self) -> None:
+        if not 0 <= self.dashboard_port <= PORT_MAX:
+            raise InputError("--dashboard-port", f"must be from 0 to {PORT_MAX}")
+        if self.dashboard_port and not self.dashboard:
+            raise InputError("--dashboard-port", "needs --dashboard")
 
     def _check_users(self) -> None:
         """Raise InputError for a user that is invalid or given twice."""

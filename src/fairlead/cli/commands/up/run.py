@@ -6,6 +6,7 @@ write-ahead log locks the data directory, so it is opened before anything is wri
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -53,6 +54,7 @@ from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
 from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 
 if TYPE_CHECKING:
+    from fairlead.cli.commands.dashboard.dashboard import Dashboard
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 
 
@@ -70,7 +72,8 @@ def serve(options: UpOptions) -> int:
         clock = LocalClock(speed=options.speed, paused=options.paused)
         log = opened.enter_context(_write_ahead_log(options, clock))
         data_dir = _data_dir(options, real_now)
-        cluster = _cluster(options, address, data_dir, clock, log)
+        dashboard = opened.enter_context(_dashboard(options))
+        cluster = _cluster(options, address, data_dir, clock, log, dashboard)
         pairs = _pairs(data_dir, real_now) if options.client_certificates else {}
         _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
 
@@ -78,11 +81,15 @@ def serve(options: UpOptions) -> int:
 
         def say_ready() -> None:
             if options.command:
+                if dashboard is not None:
+                    print(f"dashboard: {dashboard.new_link()}", file=sys.stderr)
                 child.start(path)
                 return
             about = _about(cluster)
             if options.release != CURRENT:
                 about = f"{about}; {Releases(options.release, options.release).words.rstrip('.')}"
+            if dashboard is not None:
+                about = f"{about}; dashboard: {dashboard.new_link()}"
             print(f"export KUBECONFIG={path}  # {about}; Ctrl-C ends it", flush=True)
 
         pair = new_server(data_dir.authority, host_names(options.host), real_now)
@@ -94,10 +101,29 @@ def serve(options: UpOptions) -> int:
             ),
             audit=audit,
             data_dir=options.data_dir,
+            companion=dashboard,
         )
         child = opened.enter_context(closing(ChildCommand(options.command)))
         serve_cluster(cluster, serve_options, say_ready)
     return child.exit_code
+
+
+@contextmanager
+def _dashboard(options: UpOptions) -> Iterator[Dashboard | None]:
+    """The dashboard with its open socket; None if none was requested. Raises InputError."""
+    if not options.dashboard:
+        yield None
+        return
+    # Imported only where it runs: the page and the recorders take as long as a small cluster.
+    from fairlead.cli.commands.dashboard.dashboard import Dashboard
+
+    try:
+        listening = open_socket("127.0.0.1", options.dashboard_port)
+    except InputError as cause:
+        name = cause.object_name
+        raise InputError("--dashboard-port", cause.problem, object_name=name) from None
+    with listening:
+        yield Dashboard(listening)
 
 
 @contextmanager
@@ -162,6 +188,7 @@ def _cluster(
     data_dir: DataDir,
     clock: LocalClock,
     log: WriteAheadLog | None,
+    dashboard: Dashboard | None,
 ) -> LocalCluster:
     """Return the cluster with the objects of the log or of the snapshot. Raises InputError."""
     snapshot = _snapshot(options, log)
@@ -174,7 +201,7 @@ def _cluster(
         without=options.parts_left_out,
         job_duration=options.job_time,
         release=options.release,
-        logging=options.logging,
+        logging=options.logging if dashboard is None else dashboard.logging(options.logging),
         limited=options.limited,
         objects=() if snapshot is None else objects_of_cluster(snapshot),
         engine=replace(OBSERVED, autoscaler=_autoscaler(options, snapshot, clock.now())),

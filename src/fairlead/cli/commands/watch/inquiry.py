@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,10 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import LEASE
 from fairlead.cli import exit_code
 from fairlead.cli.commands.watch.question_file import Question, QuestionFile
+from fairlead.cli.own_command import ANSWER_SECONDS_MAX, run_own_command
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import LiveObjects
 
-ANSWER_SECONDS_MAX: Final = 600
 # These fields change with every heartbeat of a node.
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
 _ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
@@ -123,33 +122,15 @@ class Inquiry:
 
     async def _ask(self, question: Question) -> Answer:
         """Answer one question about the snapshot."""
-        command = [sys.executable, "-m", "fairlead.cli", "whatif", str(self._snapshot)]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            *question.words,
-            "-o",
-            "json",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        arguments = ["whatif", str(self._snapshot), *question.words, "-o", "json"]
         try:
-            async with asyncio.timeout(ANSWER_SECONDS_MAX):
-                output, errors = await process.communicate()
+            completed = await run_own_command(arguments)
         except TimeoutError:
-            process.kill()
-            await process.wait()
-            return Answer(
-                question, self.read_at, error=f"took longer than {ANSWER_SECONDS_MAX} seconds"
-            )
-        except asyncio.CancelledError:
-            process.kill()
-            await process.wait()
-            raise
-        if process.returncode not in _ANSWERED:
-            lines = errors.decode(errors="replace").strip().splitlines()
-            return Answer(question, self.read_at, error=lines[-1] if lines else "failed")
-        return Answer(question, self.read_at, msgspec.json.decode(output))
+            error = f"took longer than {ANSWER_SECONDS_MAX} seconds"
+            return Answer(question, self.read_at, error=error)
+        if completed.code not in _ANSWERED:
+            return Answer(question, self.read_at, error=completed.error)
+        return Answer(question, self.read_at, msgspec.json.decode(completed.output))
 
 
 def _digest(live: LiveObjects) -> bytes:

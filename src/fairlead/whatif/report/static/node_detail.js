@@ -82,6 +82,7 @@ export function nodePanel(report, priorities, view, onclose) {
     ),
     rest > 0 ? h("p", { class: "note" }, `and ${count(rest)} more`) : null,
     ...exchange(report, report.nodes.name[node]),
+    report.live ? report.live.nodeActions(report.nodes.name[node], view.states, node) : null,
   );
 }
 

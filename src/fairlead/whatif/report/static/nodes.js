@@ -27,9 +27,8 @@ export function showNode(name) {
 }
 
 export function nodesSection(report, priorities, states, time) {
-  const { nodes, resources } = report;
-  if (!nodes.length) return section("nodes", "Nodes", null, nothing("The cluster has no nodes."));
-  const resource = resources[0] ?? { name: "", label: "Nothing", scale: "count" };
+  if (!report.nodes.length) return section("nodes", "Nodes", null, nothing("The cluster has no nodes."));
+  const resource = report.resources[0] ?? { name: "", label: "Nothing", scale: "count" };
   const view = {
     resource,
     states: states.at(null),
@@ -38,8 +37,10 @@ export function nodesSection(report, priorities, states, time) {
     order: "name",
     zones: [],
     matches: null,
+    text: "",
     pointed: null,
     pinned: null,
+    pinnedName: null,
   };
   const parts = {
     tooltip: h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" }),
@@ -54,7 +55,8 @@ export function nodesSection(report, priorities, states, time) {
   });
   const pin = (node) => {
     view.pinned = node;
-    setAddress("node", node === null ? null : nodes.name[node]);
+    view.pinnedName = node === null ? null : report.nodes.name[node];
+    setAddress("node", view.pinnedName);
     parts.tooltip.hidden = true;
     map.paint();
     showSide(report, priorities, view, parts, pin);
@@ -63,12 +65,13 @@ export function nodesSection(report, priorities, states, time) {
     view.zones = zonesOf(report, view);
     parts.legend.replaceChildren(legendScale(report, view));
     if (map.layout) map.relayout();
-    showSide(report, priorities, view, parts, pin);
+    if (!parts.isHeld) showSide(report, priorities, view, parts, pin);
     map.canvas.setAttribute(
       "aria-label",
-      `Node map: ${count(nodes.length)} nodes coloured by ${view.resource.label} requested`,
+      `Node map: ${count(report.nodes.length)} nodes coloured by ${view.resource.label} requested`,
     );
   };
+  document.addEventListener("reportchange", () => followReport(report, view, parts, states, time, refresh));
   document.addEventListener("shownode", ({ detail }) => showNamed(report, map, pin, detail));
   onTime(time, (t) => {
     view.states = states.at(t);
@@ -81,6 +84,19 @@ export function nodesSection(report, priorities, states, time) {
     "One cell per node. Point at a cell for its pods, click to keep them.",
     nodesCard(report, view, map, parts, refresh, nodeTime(states, time)),
   );
+}
+
+/** Takes over a newer state; what the mouse or the cursor is in stays as it is. */
+function followReport(report, view, parts, states, time, refresh) {
+  const at = report.nodes.name.indexOf(view.pinnedName);
+  view.pinned = view.pinnedName === null || at < 0 ? null : at;
+  if (view.pointed >= report.nodes.length) view.pointed = null;
+  view.resource = report.resources.find(({ name }) => name === view.resource.name) ?? view.resource;
+  view.states = states.at(time.shown);
+  if (view.text) view.matches = nodesMatching(report, view, view.text);
+  parts.isHeld = parts.side.matches(":hover, :focus-within");
+  refresh();
+  parts.isHeld = false;
 }
 
 /** The scrubber above the map, with the instant that the map shows. */
@@ -141,6 +157,7 @@ function controls(report, view, map, parts, refresh) {
     },
   );
   const find = searchField("Find node or pod", (text) => {
+    view.text = text;
     view.matches = text ? nodesMatching(report, view, text) : null;
     parts.found.textContent = text ? `${plural(view.matches.size, "node")} found` : "";
     map.paint();

@@ -41,8 +41,8 @@ export function stepsChart(model, height, sync, time) {
   onTime(time, (t) => {
     legend.show(t);
     view.markTime(t);
-  });
-  onThemeChange(draw);
+  }, element);
+  onThemeChange(draw, element);
   onWidth(plot, (width) => {
     view.width = width;
     draw();

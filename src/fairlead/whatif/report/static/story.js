@@ -18,10 +18,7 @@ export function podLink(name, text = name) {
 /** The dialog, closed; it opens when `podLink` is pressed, or when the address names a pod. */
 export function storyDialog(report, priorities) {
   const dialog = h("dialog", { class: "story", "aria-label": "The story of a pod or a workload" });
-  const close = () => {
-    dialog.close();
-    setAddress("pod", null);
-  };
+  const close = () => dialog.close();
   const open = (name) => {
     const shut = h("button", { type: "button", class: "quiet close", onclick: close }, "Close");
     const isWorkload = name.split("/").length > 2;
@@ -33,6 +30,7 @@ export function storyDialog(report, priorities) {
     setAddress("pod", name);
     if (!dialog.open) dialog.showModal();
   };
+  dialog.addEventListener("close", () => setAddress("pod", null));
   dialog.addEventListener("keydown", (event) => event.key === "Escape" && close());
   dialog.addEventListener("click", (event) => event.target === dialog && close());
   document.addEventListener("showstory", ({ detail }) => open(detail));
@@ -44,10 +42,12 @@ function podStory(report, priorities, name) {
   const events = eventsOf(report, name);
   const owner = report.owners[name];
   const place = placeAtEnd(report, priorities, name);
+  const explained = report.live ? report.live.explanation(name) : null;
   return [
     owner ? h("p", { class: "note" }, "of ", podLink(owner)) : null,
     place,
-    events.length ? eventTable(events) : nothing("Nothing happens to this pod."),
+    events.length ? eventTable(events) : nothing(report.live ? "Nothing was recorded about this pod." : "Nothing happens to this pod."),
+    explained,
   ].filter(Boolean);
 }
 
@@ -143,11 +143,11 @@ function eventTable(events) {
   return h("table", { class: "events" }, h("tbody", {}, rows));
 }
 
-function placeAtEnd({ nodes, virtual_seconds: end }, priorities, name) {
+function placeAtEnd({ nodes, virtual_seconds: end, live: isLive }, priorities, name) {
   const pod = nodes.pods.name.indexOf(name);
   if (pod < 0 || pod >= nodes.pods.first[nodes.length]) return null;
   const node = nodes.pods.first.findLastIndex((first) => first <= pod);
-  const after = isNumber(end) ? ` after ${duration(end)}` : "";
+  const after = isNumber(end) && !isLive ? ` after ${duration(end)}` : "";
   return h(
     "p",
     {},

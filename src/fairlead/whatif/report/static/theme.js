@@ -1,4 +1,4 @@
-// The colour scheme: light, dark, or the system setting. Code that paints on a canvas listens to "themechange".
+// The colour scheme: light, dark, or the system setting. Code that paints on a canvas calls `onThemeChange`.
 
 import { h } from "./dom.js";
 
@@ -28,8 +28,17 @@ export function themeToggle() {
   return button;
 }
 
-export function onThemeChange(repaint) {
-  document.addEventListener("themechange", repaint);
+const repaints = [];
+
+/** Calls `repaint` when the colours change, as long as `within` is in the page. */
+export function onThemeChange(repaint, within = null) {
+  repaints.push({ repaint, within });
+}
+
+/** Forgets the repaints of elements that have been taken out of the page. */
+export function forgetDetachedRepaints() {
+  const kept = repaints.filter(({ within }) => within === null || within.isConnected);
+  repaints.splice(0, repaints.length, ...kept);
 }
 
 function applyTheme(theme) {
@@ -39,7 +48,7 @@ function applyTheme(theme) {
 }
 
 function announce() {
-  document.dispatchEvent(new Event("themechange"));
+  for (const { repaint } of repaints) repaint();
 }
 
 // A browser may refuse storage to a file it opened from disk; the choice then lasts for the visit.

@@ -8,14 +8,25 @@ const LARGE_STEP = 20;
 
 /** The shown instant of one report; `end` and `instants` are seconds, ascending. */
 export function timeModel(report, instants) {
-  const end = report.virtual_seconds ?? 0;
-  const stops = [...new Set([0, ...report.timeline.t_s, ...instants, end])].filter((t) => t >= 0 && t <= end);
-  const time = { end, stops: stops.sort((a, b) => a - b), shown: null, listeners: [] };
+  const time = { end: 0, stops: [], shown: null, listeners: [] };
+  setEnd(time, report, instants);
   onAddress("t", (text) => {
     const t = Number(text);
     if (Number.isFinite(t)) showTime(time, t);
   });
   return time;
+}
+
+function setEnd(time, report, instants) {
+  time.end = report.virtual_seconds ?? 0;
+  const stops = [...new Set([0, ...report.timeline.t_s, ...instants, time.end])];
+  time.stops = stops.filter((t) => t >= 0 && t <= time.end).sort((a, b) => a - b);
+}
+
+/** Follows a report that has grown. */
+export function updateTime(time, report, instants) {
+  setEnd(time, report, instants);
+  for (const { listener } of time.listeners) listener(time.shown);
 }
 
 /** Shows second `t`; null, and any instant from the end on, is the end. */
@@ -24,17 +35,23 @@ export function showTime(time, t) {
   if (shown === time.shown) return;
   time.shown = shown;
   setAddress("t", shown === null ? null : String(Math.round(shown * 1000) / 1000));
-  for (const listener of time.listeners) listener(shown);
+  for (const { listener } of time.listeners) listener(shown);
 }
 
 /** Calls `listener` with the shown second (null: the end) now and whenever it changes. */
-export function onTime(time, listener) {
-  time.listeners.push(listener);
+export function onTime(time, listener, within = null) {
+  time.listeners.push({ listener, within });
   listener(time.shown);
 }
 
-/** "At 0:05:00", or "At the end, 0:20:00". */
-export function timeText({ end }, t) {
+/** Forgets the listeners of elements that have been taken out of the page. */
+export function forgetDetachedListeners(time) {
+  time.listeners = time.listeners.filter(({ within }) => within === null || within.isConnected);
+}
+
+/** "At 0:05:00", "At the end, 0:20:00", or "Now, 0:20:00". */
+export function timeText({ end, isLive }, t) {
+  if (t === null && isLive) return `Now, ${clock(end)}`;
   return t === null ? `At the end, ${clock(end)}` : `At ${clock(t)}`;
 }
 
@@ -49,9 +66,10 @@ export function scrubber(time, label) {
     showTime(time, t);
   });
   onTime(time, (t) => {
+    slider.max = String(Math.max(time.end, Number(slider.min)));
     slider.value = String(t ?? time.end);
     slider.setAttribute("aria-valuetext", timeText(time, t));
-  });
+  }, slider);
   return slider;
 }
 

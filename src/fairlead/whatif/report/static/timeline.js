@@ -24,10 +24,10 @@ export function timelineSection(report, priorities, time) {
       nothing("No pod ran, waited, was preempted or evicted."),
     );
   }
-  return section("timeline", "Time line", lead, timelineCard(model, time));
+  return section("timeline", "Time line", lead, timelineCard(report, priorities, model, time));
 }
 
-function timelineCard(model, time) {
+function timelineCard(report, priorities, model, time) {
   const plots = h("div", {
     class: "plots",
     tabindex: "0",
@@ -52,16 +52,30 @@ function timelineCard(model, time) {
   onTime(time, (t) => {
     view.legend.show(t);
     for (const { markTime } of view.charts) markTime(t);
-  });
+  }, plots);
   reset.addEventListener("click", () => zoomTo(view, null));
-  onThemeChange(() => drawTimeline(view));
+  onThemeChange(() => drawTimeline(view), plots);
   onWidth(plots, (width) => {
     view.width = width;
     drawTimeline(view);
   });
+  const follow = () => {
+    if (!plots.isConnected) document.removeEventListener("reportchange", follow);
+    else if (tookOver(model, timelineModel(report, priorities)) && !plots.matches(":active")) drawTimeline(view);
+  };
+  document.addEventListener("reportchange", follow);
   const toolbar = h("div", { class: "toolbar" }, measureChoice(view), reset);
   const side = h("div", { class: "side" }, view.legend.element, sampleNote(model));
   return h("div", { class: "card timeline" }, toolbar, h("div", { class: "split" }, h("div", {}, plots, view.slider), side));
+}
+
+/** Takes over the counts of `fresh`; false where it has other rows, which need another read-out. */
+function tookOver(model, fresh) {
+  const labels = ({ rows }) => JSON.stringify(rows.map(({ label }) => label));
+  if (labels(model) !== labels(fresh)) return false;
+  model.rows.forEach((row, at) => Object.assign(row, fresh.rows[at]));
+  Object.assign(model, { t: fresh.t, recorded: fresh.recorded });
+  return true;
 }
 
 function measureChoice(view) {

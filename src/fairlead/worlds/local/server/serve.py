@@ -6,16 +6,16 @@ import asyncio
 import ctypes
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
-from typing import Final
+from typing import Final, Protocol
 
 import uvloop
 
-from fairlead.apiserver.http.app import ApiApp, Audit, Authenticate
+from fairlead.apiserver.http.app import NO_HANDLERS, ApiApp, Audit, Authenticate, PathHandler
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.worlds.gc_thresholds import collect_rarely
 from fairlead.worlds.local.cluster import LocalCluster
@@ -29,15 +29,32 @@ MEMORY_RETURN_INTERVAL_S: Final = 20.0
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+class Companion(Protocol):
+    """Something served beside the API of a local cluster."""
+
+    @property
+    def handlers(self) -> Mapping[str, PathHandler]:
+        """What it serves on paths of the API server, to authorized users."""
+        ...
+
+    def serving(self, cluster: LocalCluster, app: ApiApp) -> AbstractAsyncContextManager[object]:
+        """Serve during the `with` block, in the running event loop."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The socket to listen on, how clients are authenticated, and where the state is kept."""
+    """The socket to listen on, how clients are authenticated, and where the state is kept.
+
+    `companion` is served beside the API.
+    """
 
     listening: socket
     authenticate: Authenticate
     certificate: Certificate | None = None
     audit: Audit | None = None
     data_dir: Path | None = None
+    companion: Companion | None = None
 
 
 def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
@@ -74,6 +91,7 @@ async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Run
             metrics_endpoint.PATH: MetricsEndpoint(
                 cluster.server, cluster.store, cluster.metrics.exposition
             ),
+            **(NO_HANDLERS if door.companion is None else door.companion.handlers),
         },
         audit=door.audit,
     )
@@ -81,8 +99,10 @@ async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Run
     await listener.start()
     runner.start()
     memory = asyncio.create_task(_return_memory())
+    companion = nullcontext() if door.companion is None else door.companion.serving(cluster, app)
     try:
-        yield runner
+        async with companion:
+            yield runner
     finally:
         memory.cancel()
         runner.stop()

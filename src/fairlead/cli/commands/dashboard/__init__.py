@@ -1,0 +1,1 @@
+"""`fairlead dashboard`, and the dashboard that `fairlead up --dashboard` serves."""

@@ -1,0 +1,113 @@
+"""Actions: what the buttons of the dashboard do, as requests to the cluster's API server.
+
+The API server authorizes and audits them like the requests of any client, as the cluster's
+administrator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+import msgspec
+
+from fairlead.api.codec import decode_stored
+from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.request import Request, Response
+from fairlead.worlds.local.server import clock_control
+
+_PATCHES: Final[dict[str, Json]] = {
+    "cordon": {"spec": {"unschedulable": True}},
+    "uncordon": {"spec": {"unschedulable": None}},
+    "stop": {"metadata": {"annotations": {KUBELET: "stopped"}}},
+    "start": {"metadata": {"annotations": {KUBELET: None}}},
+    "drain": {"spec": {"unschedulable": True}},
+}
+_DONE: Final = {
+    "cordon": "is cordoned",
+    "uncordon": "is no longer cordoned",
+    "stop": "has stopped: its kubelet no longer reports",
+    "start": "has started: its kubelet reports again",
+}
+_MERGE_PATCH: Final = {"content-type": "application/merge-patch+json"}
+_JSON: Final = {"content-type": "application/json"}
+_FAILURE: Final = 400
+
+# Handles a request to the API server. Raises ApiError if it is not authorized.
+Api = Callable[[Request], Awaitable[Any]]
+
+
+class _NodeChange(msgspec.Struct, forbid_unknown_fields=True):
+    node: str
+    action: Literal["cordon", "uncordon", "stop", "start", "drain"]
+
+
+class Actions:
+    """Changes a local cluster through its API server."""
+
+    def __init__(self, api: Api, store: Store) -> None:
+        """`api` handles requests; `store` is read to find the pods of a node."""
+        self._api = api
+        self._store = store
+
+    async def steer_clock(self, body: Any) -> Json:
+        """Advance, pause, resume or speed up the clock; see ClockControl."""
+        await self._request("POST", clock_control.PATH, body, _JSON)
+        return {"message": ""}
+
+    async def change_node(self, body: Any) -> Json:
+        """Cordon, drain or stop a node. Raises ApiError, and ValidationError for a bad body."""
+        wish = msgspec.convert(body, _NodeChange)
+        path = f"/api/v1/nodes/{quote(wish.node, safe='')}"
+        await self._request("PATCH", path, _PATCHES[wish.action], _MERGE_PATCH)
+        if wish.action != "drain":
+            return {"message": f"{wish.node} {_DONE[wish.action]}."}
+        return {"message": await self._evict_pods(wish.node)}
+
+    async def _evict_pods(self, node: str) -> str:
+        """Evict the pods of `node` once, as `kubectl drain` does, and say how it went."""
+        evicted, refused = 0, []
+        for pod in self._evictable(node):
+            namespace, name = pod.metadata.namespace, pod.metadata.name
+            path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(name)}/eviction"
+            eviction = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": namespace},
+            }
+            request = Request("POST", path, headers=_JSON, body=msgspec.json.encode(eviction))
+            answer = await self._api(request)
+            if answer.status < _FAILURE:
+                evicted += 1
+            else:
+                refused.append(f"{namespace}/{name}: {_message(answer)}")
+        head = f"{node} is cordoned, {evicted} pod{'' if evicted == 1 else 's'} evicted."
+        return head if not refused else f"{head} Refused: {'; '.join(refused)}"
+
+    def _evictable(self, node: str) -> list[Pod]:
+        on_node = (pod for pod in self._store.list(POD) if pod["spec"].get("nodeName") == node)
+        pods = [view for view in map(decode_stored, on_node) if isinstance(view, Pod)]
+        return [
+            pod
+            for pod in pods
+            if not (is_daemon_pod(pod) or is_static(pod) or is_terminal(pod) or is_terminating(pod))
+        ]
+
+    async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> None:
+        """Send a request. Raises ApiError if it is refused."""
+        request = Request(method, path, headers=headers, body=msgspec.json.encode(body))
+        answer = await self._api(request)
+        if answer.status >= _FAILURE:
+            raise msgspec.ValidationError(_message(answer))
+
+
+def _message(answer: Response) -> str:
+    """Return the message of a Status."""
+    status = msgspec.json.decode(b"".join(answer.body))
+    return str(status.get("message", answer.status))

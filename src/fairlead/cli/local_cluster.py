@@ -1,0 +1,77 @@
+"""Requests to the cluster that `fairlead up` runs, for commands that control it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+
+from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.whatif.input.error import InputError
+
+if TYPE_CHECKING:
+    from fairlead.client.connection import ConnectionConfig
+
+# The answer to an advance of the clock may take long: it is sent when everything due in that time
+# has happened.
+TIMEOUT_S: Final = 600
+VARIABLE: Final = "KUBECONFIG"
+Answer = TypeVar("Answer")
+
+
+def request_local_cluster(
+    kubeconfig: Path | None, path: str, body: dict[str, Any] | None, answer: type[Answer]
+) -> Answer:
+    """Return the answer of the cluster to a GET of `path`, or to a POST of `body`.
+
+    `kubeconfig` None stands for that in KUBECONFIG. Raises InputError if the cluster refuses, does
+    not answer, or is no cluster of `fairlead up`.
+    """
+    source, config = _connection(kubeconfig)
+    return asyncio.run(_request(source, config, path, body, answer))
+
+
+def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
+    """Return the name of the kubeconfig and its current context's connection. Raises InputError.
+
+    ~/.kube/config is not read: it usually names a real cluster, which nothing here can control.
+    """
+    source = os.environ.get(VARIABLE, "") if kubeconfig is None else str(kubeconfig)
+    if not source:
+        raise InputError("--kubeconfig", f"is missing, and {VARIABLE} is not set")
+    options = ConnectionOptions(kubeconfig=None if kubeconfig is None else source)
+    return source, replace(connection_of(options), name=source)
+
+
+async def _request(
+    source: str,
+    config: ConnectionConfig,
+    path: str,
+    body: dict[str, Any] | None,
+    answer: type[Answer],
+) -> Answer:
+    from fairlead.client.error import ConnectionConfigError, RequestError
+    from fairlead.client.rest_client import RestClient
+
+    try:
+        async with RestClient(config, read_seconds_max=TIMEOUT_S) as client:
+            if body is None:
+                received = await client.get(path)
+            else:
+                received = await client.post(path, msgspec.json.encode(body))
+        return msgspec.json.decode(received, type=answer)
+    except ConnectionConfigError as cause:
+        raise InputError(cause.source, cause.problem, field=cause.field) from None
+    except RequestError as cause:
+        problem = (
+            cause.message if cause.code else f"{cause.server} does not answer: {cause.message}"
+        )
+        raise InputError(source, problem) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        what = path.rpartition("/")[2]
+        problem = f"{config.server} does not answer with a {what}; is it a cluster of fairlead up?"
+        raise InputError(source, problem) from None

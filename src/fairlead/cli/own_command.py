@@ -1,0 +1,43 @@
+"""Runs a command of Fairlead in its own process; the calling event loop goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+ANSWER_SECONDS_MAX: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The exit code and standard output of a command; `error` is its last line on stderr."""
+
+    code: int
+    output: bytes
+    error: str
+
+
+async def run_own_command(arguments: Sequence[str]) -> Completed:
+    """Run `fairlead` with `arguments`. Raises TimeoutError after ANSWER_SECONDS_MAX."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "fairlead.cli",
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            output, errors = await process.communicate()
+    except (TimeoutError, asyncio.CancelledError):
+        process.kill()
+        await process.wait()
+        raise
+    lines = errors.decode(errors="replace").strip().splitlines()
+    assert process.returncode is not None
+    return Completed(process.returncode, output, lines[-1] if lines else "failed")

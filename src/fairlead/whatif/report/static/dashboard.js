@@ -1,0 +1,116 @@
+// Draws a running cluster: the parts of a report, redrawn when the server sends another state.
+
+import { count } from "./format.js";
+import { h, nothing } from "./dom.js";
+import { loadReport } from "./data.js";
+import { prioritiesOf } from "./palette.js";
+import { forgetDetachedRepaints, themeToggle } from "./theme.js";
+import { forgetDetachedListeners, timeModel, updateTime } from "./time.js";
+import { storyDialog } from "./story.js";
+import { summarySection } from "./summary.js";
+import { timelineModel } from "./timeline_series.js";
+import { timelineSection } from "./timeline.js";
+import { nodeStates } from "./node_state.js";
+import { nodesSection } from "./nodes.js";
+import { outageSection } from "./outage.js";
+import { changesSection, displacedPods } from "./changes.js";
+import { pendingSection } from "./pending.js";
+import { followState } from "./live_server.js";
+import { askSection, clockControls, liveActions } from "./live_controls.js";
+
+const clockCard = clockControls();
+const content = document.getElementById("report");
+let page = null;
+
+content.append(
+  h("div", { class: "title-block" }, h("p", { class: "kind" }, "Dashboard"), h("h1", {}, "Local cluster")),
+  clockCard.element,
+  nothing("Waiting for the cluster…"),
+);
+
+followState(({ clock, page: packed }) => {
+  clockCard.show(clock);
+  const report = loadReport(JSON.stringify(packed));
+  if (page === null || (page.report.nodes.length === 0) !== (report.nodes.length === 0)) drawDashboard(report);
+  else updateDashboard(report);
+}, clockCard.connect);
+
+function drawDashboard(report) {
+  Object.assign(report, { live: liveActions() });
+  const states = nodeStates(report);
+  const time = { ...timeModel(report, states.instants), isLive: true };
+  const priorities = prioritiesOf(report);
+  page = { report, states, time, priorities, parts: [] };
+  content.querySelectorAll("section, section-holder, dialog, .nothing").forEach((old) => old.remove());
+  const parts = [
+    part(() => summarySection(report), ({ summary, resources }) => [summary, resources]),
+    { element: askSection(), update: () => {} },
+    part(() => timelineSection(report, priorities, time), timelineKey),
+    part(() => outageSection(report, priorities, time), ({ outage }) => outage),
+    { element: nodesSection(report, priorities, states, time), update: () => {} },
+    part(() => changesSection(report, priorities), changesKey),
+    part(() => pendingSection(report, priorities), ({ pending }) => pending),
+  ];
+  page.parts = parts;
+  const bar = document.getElementById("bar");
+  const nav = part(() => liveNavigation(report), (now) => [now.nodes.length, now.pending.length, displacedPods(now)]);
+  parts.push(nav);
+  bar.replaceChildren(
+    h("div", { class: "bar-inner" }, h("span", { class: "wordmark" }, "Fairlead"), nav.element, themeToggle()),
+  );
+  content.append(...parts.filter((one) => one !== nav).map(({ element }) => element), storyDialog(report, priorities));
+  document.documentElement.dataset.drawn = "yes";
+}
+
+function updateDashboard(fresh) {
+  const { report, states, time, priorities, parts } = page;
+  Object.assign(report, fresh);
+  Object.assign(states, nodeStates(report));
+  Object.assign(priorities, prioritiesOf(report));
+  updateTime(time, report, states.instants);
+  document.dispatchEvent(new Event("reportchange"));
+  for (const one of parts) one.update();
+  forgetDetachedListeners(time);
+  forgetDetachedRepaints();
+}
+
+/** A part that is built again when its key changes, but never under the mouse or the cursor. */
+function part(build, keyOf) {
+  const element = h("section-holder", {});
+  let key = null;
+  const update = () => {
+    const fresh = JSON.stringify(keyOf(page.report));
+    if (fresh === key || element.matches(":hover, :focus-within")) return;
+    key = fresh;
+    element.replaceChildren(...[build()].flat());
+  };
+  update();
+  return { element, update };
+}
+
+function timelineKey(report) {
+  const { rows, measures } = timelineModel(report, page.priorities);
+  return [rows.map(({ label }) => label), measures];
+}
+
+function changesKey({ preemptions, evictions, moved, pdb_breaches: breaches, recurrences }) {
+  return [preemptions, evictions, moved, breaches, recurrences];
+}
+
+function liveNavigation(report) {
+  const links = [
+    ["summary", "Now", null],
+    ["ask", "What if?", null],
+    ["timeline", "Time line", null],
+    ["nodes", "Nodes", report.nodes.length],
+    ["changes", "Displaced", displacedPods(report)],
+    ["pending", "Pending", report.pending.length],
+  ];
+  return h(
+    "nav",
+    { "aria-label": "Parts of the dashboard" },
+    links.map(([id, text, amount]) =>
+      h("a", { href: `#${id}` }, text, amount === null ? null : h("span", { class: "amount" }, count(amount))),
+    ),
+  );
+}

@@ -1,0 +1,142 @@
+// What can be done in a dashboard: steer the clock, change a node, ask what-ifs, have a pod explained.
+
+import { h, section } from "./dom.js";
+import { post } from "./live_server.js";
+import { nodeMarks } from "./node_detail.js";
+
+const ADVANCES = [
+  ["10s", "10 s"],
+  ["1m", "1 min"],
+  ["5m", "5 min"],
+  ["1h", "1 h"],
+];
+const SPEEDS = [1, 10, 60, 600];
+
+/** A button that runs `act`; what it answers, or why it failed, is said in `said`. */
+function actionButton(text, said, act) {
+  const button = h("button", { type: "button", class: "quiet" }, text);
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled") === "true") return;
+    button.setAttribute("aria-disabled", "true"); // a disabled button would lose the focus
+    await say(said, "…", act);
+    button.removeAttribute("aria-disabled");
+  });
+  return button;
+}
+
+async function say(said, meanwhile, act) {
+  said.className = "note";
+  said.textContent = meanwhile;
+  try {
+    said.textContent = (await act()) ?? "";
+  } catch (cause) {
+    said.className = "note failed";
+    said.textContent = cause.message;
+  }
+}
+
+function saying() {
+  return h("span", { class: "note", role: "status", "aria-live": "polite" });
+}
+
+/** The clock of the cluster with its controls; `show(clock)` follows the server, `connect` the line. */
+export function clockControls() {
+  const said = saying();
+  const now = h("output", { class: "clock-now" });
+  const line = h("span", { class: "badge", hidden: true }, "no connection");
+  const speed = h("span", { class: "note" });
+  const steer = (body) => async () => (await post("/clock", body)).message;
+  const pause = actionButton("Pause", said, () => steer({ paused: !state.paused })());
+  const state = { paused: false, base: 0, since: 0, speed: 0 };
+  const tick = () => {
+    const passed = state.paused ? 0 : (performance.now() - state.since) * state.speed;
+    now.textContent = new Date(state.base + passed).toISOString().replace("T", " ").slice(0, 19);
+  };
+  setInterval(() => state.since && tick(), 500);
+  const element = h(
+    "div",
+    { class: "card clock-card" },
+    h("div", {}, h("span", { class: "tile-name" }, "Cluster time (UTC)"), now, speed, line),
+    h(
+      "div",
+      { class: "clock-buttons", role: "group", "aria-label": "Clock" },
+      h("span", { class: "note" }, "Advance"),
+      ADVANCES.map(([advance, text]) => actionButton(text, said, steer({ advance }))),
+      h("span", { class: "note" }, "Speed"),
+      SPEEDS.map((value) => actionButton(`${value}×`, said, steer({ speed: value }))),
+      pause,
+      said,
+    ),
+  );
+  const show = ({ now: text, speed: value, paused }) => {
+    Object.assign(state, { paused, base: Date.parse(text), since: performance.now(), speed: value });
+    speed.textContent = paused ? "paused" : `${value}×`;
+    pause.textContent = paused ? "Resume" : "Pause";
+    tick();
+  };
+  return { element, show, connect: (isOpen) => (line.hidden = isOpen) };
+}
+
+/** The form for what-ifs, with their answers below. */
+export function askSection() {
+  const said = saying();
+  const field = h("input", {
+    type: "text",
+    class: "ask-field",
+    "aria-label": "Change",
+    placeholder: "--drain node-1",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const button = h("button", { type: "submit", class: "quiet" }, "Ask");
+  const form = h("form", { class: "toolbar" }, h("code", {}, "fairlead whatif"), field, button, said);
+  const answers = h("div", { class: "ask-answers" });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    await say(said, "Simulating…", async () => {
+      const change = field.value;
+      answers.prepend(askAnswer(change, await post("/ask", { change })));
+    });
+    button.disabled = false;
+  });
+  const lead = "On the present state, in a process of its own; the cluster does not change.";
+  return section("ask", "What if?", lead, h("div", { class: "card" }, form, answers));
+}
+
+function askAnswer(change, { findings, report }) {
+  return h(
+    "div",
+    { class: "ask-answer" },
+    h("p", {}, h("code", {}, change), " ", h("a", { href: report, target: "_blank" }, "Report")),
+    h("ul", { class: "findings" }, findings.map(({ severity, sentence }) => h("li", { class: severity }, sentence))),
+  );
+}
+
+/** What the dashboard adds to a node's panel and to a pod's story. */
+export function liveActions() {
+  return { nodeActions, explanation };
+}
+
+function nodeActions(name, states, node) {
+  const said = saying();
+  const marks = nodeMarks(states, node);
+  const act = (action) => async () => (await post("/node", { node: name, action })).message;
+  const buttons = [
+    marks.includes("cordoned") ? ["Uncordon", "uncordon"] : ["Cordon", "cordon"],
+    ["Drain", "drain"],
+    marks.includes("out of service") ? ["Start", "start"] : ["Stop", "stop"],
+  ];
+  const group = { class: "node-actions", role: "group", "aria-label": `Change ${name}` };
+  return h("div", group, buttons.map(([text, action]) => actionButton(text, said, act(action))), said);
+}
+
+function explanation(pod) {
+  const text = h("pre", { class: "explanation", tabindex: "0", hidden: true });
+  const said = saying();
+  const button = actionButton("Explain", said, async () => {
+    text.textContent = (await post("/explain", { pod })).text;
+    text.hidden = false;
+  });
+  return h("div", {}, h("p", {}, button, " ", said), text);
+}

@@ -1,0 +1,105 @@
+"""The dashboard in a real browser: live, steered, asked."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+STORE = Path(__file__).parents[2] / "examples" / "store" / "store.yaml"
+
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.long]
+
+
+@pytest.fixture
+def link(tmp_path):
+    """The link of a cluster with the nodes and pods of a store; its clock stands still."""
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", "--dashboard"]
+    kubeconfig = str(tmp_path / "kubeconfig")
+    command += ["--snapshot", str(STORE), "--kubeconfig", kubeconfig]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield re.search(r"http://[^;]+", process.stdout.readline())[0]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+        process.stdout.close()
+
+
+def until(page, expression):
+    """Wait until a JavaScript expression holds."""
+    for _ in range(200):
+        if page.js(expression):
+            page.settle()
+            return
+        time.sleep(0.1)  # noqa: TID251 - for a browser and a server
+    raise AssertionError(expression)
+
+
+@pytest.fixture
+def dashboard(page, link):
+    page.resize(1280, 800)
+    page.send("Page.navigate", url="about:blank")
+    page.problems.clear()
+    page.requests.clear()
+    page.send("Page.navigate", url=link)
+    until(page, "document.documentElement?.dataset.drawn === 'yes'")
+    yield page
+    page.send("Page.navigate", url="about:blank")  # a page would look for its server in vain
+
+
+def press_button(page, place, text):
+    """Click the button of that text."""
+    buttons = page.texts(f"{place} button")
+    page.click(f"{place} button", buttons.index(text))
+
+
+def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
+    page = dashboard
+    page.js("location.hash = '#node=worker-01'")
+    until(page, "document.querySelector('.node-actions') !== null")
+    press_button(page, ".node-actions", "Stop")
+    until(page, "document.querySelector('.node-actions').innerText.includes('has stopped')")
+    press_button(page, ".clock-buttons", "5 min")
+    press_button(page, ".clock-buttons", "5 min")
+    until(page, "!document.querySelector('#tile-evicted .tile-value').innerText.startsWith('0')")
+    page.mouse_over("h1")
+    until(page, "document.querySelector('#nodes .panel .badge')?.innerText === 'out of service'")
+    assert page.problems == []
+
+
+def test_a_what_if_is_asked_and_its_report_opens(dashboard):
+    page = dashboard
+    page.type(".ask-field", "--drain worker-02")
+    press_button(page, "#ask", "Ask")
+    until(page, "document.querySelector('.ask-answer a') !== null")
+    assert page.texts(".ask-answer li") != []
+    page.send("Page.navigate", url=page.js("document.querySelector('.ask-answer a').href"))
+    until(page, "document.querySelector('#verdict') !== null")
+    assert page.problems == []
+
+
+def test_a_pod_is_explained(dashboard):
+    page = dashboard
+    page.js("location.hash = '#pod=store/orders-db-0'")
+    until(page, "document.querySelector('.story')?.open")
+    press_button(page, ".story", "Explain")
+    until(page, "!document.querySelector('.explanation').hidden")
+    assert "worker-00" in page.text(".explanation")
+    page.press("Escape")
+    assert page.js("document.querySelector('.story').open") is False
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_sticks_out_and_nothing_else_is_loaded(dashboard, width):
+    page = dashboard
+    page.resize(width, 844)
+    page.settle()
+    assert page.js("document.documentElement.scrollWidth") <= width
+    origins = {url.split("/")[2] for url in page.requests if url.startswith("http")}
+    assert len(origins) == 1

@@ -1,0 +1,304 @@
+"""The dashboard of a served cluster: who gets in, what it shows, what its buttons do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+
+import aiohttp
+import pytest
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.auth.certificate_authority import new_authority
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.request import ADMIN
+from fairlead.cli.commands.dashboard.dashboard import Dashboard
+from fairlead.cli.commands.dashboard.question import change_words
+from fairlead.cli.commands.dashboard.sessions import Sessions
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+from fairlead.worlds.local.server.serve import ServeOptions, served
+
+START = parse_timestamp("2026-01-01T00:00:00Z")
+KEY = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
+
+
+class Browser:
+    """A client with cookies, which sends the headers of a page of the dashboard."""
+
+    def __init__(self, session, dashboard, cluster, audited, api):
+        self.session = session
+        self.link = dashboard.new_link()
+        self.dashboard = dashboard
+        self.cluster = cluster
+        self.audited = audited
+        self.api = api
+        self.origin = self.link.partition("/login")[0]
+
+    async def get(self, path, **headers):
+        """Status, headers and text; redirections are not followed."""
+        url = path if path.startswith("http") else self.origin + path
+        async with self.session.get(url, headers=headers, allow_redirects=False) as answer:
+            return answer.status, answer.headers, await answer.text()
+
+    async def post(self, path, body, **headers):
+        """Status and text."""
+        sent = {"Origin": self.origin, "Content-Type": "application/json", **headers}
+        data = json.dumps(body)
+        async with self.session.post(self.origin + path, data=data, headers=sent) as answer:
+            return answer.status, await answer.text()
+
+    async def log_in(self):
+        status, _, _ = await self.get(self.link)
+        assert status == 303
+
+    async def state(self):
+        """The first state of a new stream."""
+        async with self.session.get(f"{self.origin}/live") as answer:
+            assert answer.content_type == "text/event-stream"
+            line = await answer.content.readuntil(b"\n\n")
+            return json.loads(line.removeprefix(b"data: "))
+
+
+@asynccontextmanager
+async def serving():
+    """A cluster of three nodes with a dashboard: (dashboard, cluster, audit lines, address)."""
+    audited = []
+    with (
+        socket.create_server(("127.0.0.1", 0)) as own,
+        socket.create_server(("127.0.0.1", 0)) as listening,
+    ):
+        dashboard = Dashboard(own)
+        options = LocalOptions(nodes=3, logging=dashboard.logging(None))
+        cluster = LocalCluster(options, LocalClock(START, paused=True), {"t": ADMIN}, KEY)
+        door = ServeOptions(
+            listening=listening,
+            authenticate=cluster.tokens,
+            audit=audited.append,
+            companion=dashboard,
+        )
+        async with served(cluster, door):
+            yield dashboard, cluster, audited, f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def visiting():
+    """Runs `test(browser)` with a new browser; all tests share one cluster."""
+    loop, stack = asyncio.new_event_loop(), AsyncExitStack()
+    running = loop.run_until_complete(stack.enter_async_context(serving()))
+
+    async def visit(test):
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookie_jar=jar) as session:
+            await test(Browser(session, *running))
+
+    yield lambda test: loop.run_until_complete(asyncio.wait_for(visit(test), 60))
+    loop.run_until_complete(stack.aclose())
+    loop.close()
+
+
+# --- who gets in ---------------------------------------------------------------------------------
+
+
+def test_a_link_works_once(visiting):
+    async def test(browser):
+        status, headers, _ = await browser.get(browser.link)
+        assert (status, headers["Location"]) == (303, "/")
+        assert "HttpOnly; SameSite=Strict" in headers["Set-Cookie"]
+        status, headers, text = await browser.get("/")
+        assert status == 200
+        assert "connect-src 'self'" in text
+        assert (headers["X-Frame-Options"], headers["Cache-Control"]) == ("DENY", "no-store")
+        browser.session.cookie_jar.clear()
+        status, _, text = await browser.get(browser.link)
+        assert status == 403
+        assert "fairlead dashboard" in text
+
+    visiting(test)
+
+
+def test_nothing_is_served_without_a_session(visiting):
+    async def test(browser):
+        for path in ("/", "/live", "/reports/1", "/other"):
+            assert (await browser.get(path))[0] == 401
+        for path in ("/clock", "/node", "/ask", "/explain"):
+            assert (await browser.post(path, {}))[0] == 401
+        assert (await browser.get("/", Cookie="fairlead-1=wrong"))[0] == 401
+
+    visiting(test)
+
+
+def test_another_host_name_is_refused(visiting):
+    async def test(browser):
+        await browser.log_in()
+        port = browser.origin.rpartition(":")[2]
+        assert (await browser.get("/", Host=f"evil.example:{port}"))[0] == 421
+        assert (await browser.get("/", Host=f"localhost:{port}"))[0] == 200
+        assert (await browser.get(browser.dashboard.new_link(), Host="evil.example"))[0] == 421
+
+    visiting(test)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": ""}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+    ],
+)
+def test_a_page_of_another_site_cannot_change_anything(visiting, headers, status):
+    async def test(browser):
+        await browser.log_in()
+        body = {"node": "node-3", "action": "cordon"}
+        assert (await browser.post("/node", body, **headers))[0] == status
+        assert "unschedulable" not in browser.cluster.store.get(NODE, "", "node-3")["spec"]
+
+    visiting(test)
+
+
+def test_the_audit_log_has_changes_but_no_secrets(visiting):
+    async def test(browser):
+        await browser.log_in()
+        await browser.post("/node", {"node": "node-1", "action": "cordon"})
+        audited = b"".join(browser.audited).decode()
+        assert "/api/v1/nodes/node-1" in audited
+        secrets = [one.value for one in browser.session.cookie_jar]
+        assert not any(secret in audited for secret in (*secrets, browser.link[-20:]))
+
+    visiting(test)
+
+
+def test_an_administrator_gets_further_links_from_the_api(visiting):
+    async def test(browser):
+        url = f"{browser.api}/fairlead/dashboard"
+        async with browser.session.post(url) as answer:
+            assert answer.status == 403
+        headers = {"Authorization": "Bearer t"}
+        async with browser.session.post(url, headers=headers) as answer:
+            link = (await answer.json())["url"]
+        assert link != browser.link
+        assert (await browser.get(link))[0] == 303
+
+    visiting(test)
+
+
+def test_only_the_newest_links_and_sessions_are_valid():
+    sessions = Sessions("c")
+    codes = [sessions.new_code() for _ in range(9)]
+    assert sessions.log_in(codes[0]) is None
+    cookie = sessions.log_in(codes[1])
+    assert sessions.log_in(codes[1]) is None
+    assert sessions.is_open(cookie.partition(";")[0])
+    assert not sessions.is_open("c=x")
+    assert not sessions.is_open("")
+
+
+# --- what it shows and does ----------------------------------------------------------------------
+
+
+def test_the_state_has_nodes_pods_and_the_clock(visiting):
+    async def test(browser):
+        await browser.log_in()
+        state = await browser.state()
+        assert (state["clock"]["speed"], state["clock"]["paused"]) == (1.0, True)
+        assert state["page"]["kind"] == "live"
+        assert state["page"]["nodes"]["name"] == ["node-1", "node-2", "node-3"]
+        before = browser.cluster.clock.now()
+        assert (await browser.post("/clock", {"advance": "5m"}))[0] == 200
+        assert browser.cluster.clock.now() == before + seconds(300)
+
+    visiting(test)
+
+
+def test_a_stream_sends_the_state_again_when_it_has_changed(visiting):
+    async def test(browser):
+        await browser.log_in()
+        async with browser.session.get(f"{browser.origin}/live") as answer:
+            await answer.content.readuntil(b"\n\n")
+            await browser.post("/node", {"node": "node-2", "action": "cordon"})
+            event = await answer.content.readuntil(b"\n\n")
+            nodes = json.loads(event.removeprefix(b"data: "))["page"]["nodes"]
+            assert 1 in nodes["unschedulable"]
+
+    visiting(test)
+
+
+def test_a_drain_evicts_pods_and_says_what_is_refused(visiting):
+    async def test(browser):
+        store, now = browser.cluster.store, browser.cluster.clock.now()
+        spec = {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]}
+        for name in ("free", "guarded"):
+            metadata = {"name": name, "namespace": "default", "labels": {"app": name}}
+            manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            store.create(manifest, now)
+        budget = {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
+        }
+        store.create(budget, now)
+        await browser.log_in()
+        await browser.post("/clock", {"advance": "5s"})
+        status, text = await browser.post("/node", {"node": "node-1", "action": "drain"})
+        assert status == 200
+        message = json.loads(text)["message"]
+        assert message.startswith("node-1 is cordoned, 1 pod evicted. Refused: default/guarded: ")
+        await browser.post("/clock", {"advance": "5s"})
+        assert [pod["metadata"]["name"] for pod in store.list(POD)] == ["guarded"]
+        assert (await browser.state())["page"]["summary"]["pods"] == 1
+
+    visiting(test)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "error"),
+    [
+        ("/node", {"node": "none", "action": "cordon"}, 'nodes "none" not found'),
+        ("/node", {"node": "node-1", "action": "burn"}, "Invalid enum value 'burn'"),
+        ("/clock", {"advance": "never"}, "advance: "),
+        ("/explain", {"pod": "--help"}, "pod: --help: must be NAMESPACE/NAME"),
+        ("/explain", {"pod": "default/none"}, "explain: "),
+        ("/ask", {"change": ""}, "must begin with an option"),
+        ("/ask", {"change": "--apply /etc/passwd"}, "change: --apply: must be one of"),
+    ],
+)
+def test_bad_input_gets_one_line(visiting, path, body, error):
+    async def test(browser):
+        await browser.log_in()
+        status, text = await browser.post(path, body)
+        assert status == 400
+        assert error in json.loads(text)["error"]
+
+    visiting(test)
+
+
+def test_a_what_if_of_the_present_state_has_a_report(visiting):
+    async def test(browser):
+        await browser.log_in()
+        status, text = await browser.post("/ask", {"change": "--drain node-1"})
+        answer = json.loads(text)
+        assert status == 200, text
+        assert answer["findings"][0]["sentence"]
+        status, _, text = await browser.get(answer["report"])
+        assert status == 200
+        assert "--drain node-1" in text
+        assert (await browser.get("/reports/2"))[0] == 404
+
+    visiting(test)
+
+
+@pytest.mark.parametrize(
+    "words", ["--report /tmp/x", "--plugin=evil.py", "/etc/passwd", "--context prod", "-o json"]
+)
+def test_a_change_names_no_files_and_clusters(words):
+    with pytest.raises(InputError):
+        change_words(words)
