@@ -54,12 +54,6 @@ apiextensions.v1.ServiceReference namespace name path port
 apiextensions.v1.ValidationRule rule message messageExpression reason fieldPath optionalOldSelf
 apiextensions.v1.WebhookClientConfig url service caBundle
 apiextensions.v1.WebhookConversion clientConfig conversionReviewVersions
-apiregistration.v1.APIService metadata spec status
-apiregistration.v1.APIServiceCondition type status lastTransitionTime reason message
-apiregistration.v1.APIServiceList metadata items
-apiregistration.v1.APIServiceSpec service group version insecureSkipTLSVerify caBundle \
-groupPriorityMinimum versionPriority
-apiregistration.v1.ServiceReference namespace name port
 """)
 
 

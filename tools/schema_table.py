@@ -8,6 +8,8 @@ with that version's messages (protobuf_table.py), which say in which order field
 (go_order.py). Two files come out: `<version>.json.gz`, which the server needs for every write, and
 `<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
 
+Types that a document in `schema/data/openapi` describes are left out.
+
 What published schemas do not say is in two places. `go_types.py` beside this script lists which
 fields upstream's types hold by pointer, and which are encoded even when they are empty. Values,
 defaults and bounds of fields are written by hand in `api/data/facts`, see `api/facts.py`.
@@ -35,38 +37,25 @@ from go_types import (
 from protobuf_table import all_messages
 
 from fairlead.api.json import Json
+from fairlead.apiserver.schema.openapi_types import (
+    SPECIAL,
+    descriptions,
+    documented_types,
+    merge_facts,
+    type_of,
+)
 
 NOT_SERVED = re.compile(r"\.v\d+(alpha|beta)\d+\.")
-SPECIAL = {
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intstr",
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "time",
-    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "microtime",
-    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "any",
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": "any",
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": "any",
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": "any",
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": "any",
-}
-SCALARS = {
-    ("string", ""): "string",
-    ("string", "byte"): "bytes",
-    ("integer", "int32"): "int32",
-    ("integer", "int64"): "int64",
-    ("number", "double"): "number",
-    ("boolean", ""): "boolean",
-}
 
 
 def main(source: Path, version: str, sources: Path, target: Path) -> None:
     """Write both files of one version."""
-    messages = all_messages(sources)
+    messages, documented = all_messages(sources), documented_types().definitions
     definitions = json.loads(source.read_text())["$defs"]
     served = {
         name: body
         for name, body in definitions.items()
-        if not NOT_SERVED.search(name) and name not in SPECIAL
+        if not NOT_SERVED.search(name) and name not in SPECIAL and name not in documented
     }
     table = {
         "version": version,
@@ -75,7 +64,11 @@ def main(source: Path, version: str, sources: Path, target: Path) -> None:
         },
         "kinds": kinds(served),
     }
-    words = {name: described(body) for name, body in sorted(definitions.items())}
+    words = {
+        name: descriptions(body)
+        for name, body in sorted(definitions.items())
+        if name not in documented
+    }
     written(target / f"{version}.json.gz", table)
     written(target / f"{version}-words.json.gz", words)
 
@@ -94,14 +87,6 @@ def kinds(definitions: Json) -> dict[str, str]:
             group = f"{gvk['group']}/" if gvk["group"] else ""
             named[f"{group}{gvk['version']}/{gvk['kind']}"] = name
     return named
-
-
-def described(body: Json) -> Json:
-    """The descriptions of a definition ("") and its fields."""
-    words = {"": body.get("description", "")}
-    for field, schema in body.get("properties", {}).items():
-        words[field] = schema.get("description", "")
-    return {field: text for field, text in words.items() if text}
 
 
 def definition(name: str, body: Json, messages: Messages) -> Json:
@@ -135,13 +120,7 @@ def described_field(full: str, field: str, schema: Json, *, needed: bool, top: b
         row["z"] = zero
     if needed:
         row["r"] = True
-    if "$ref" in schema and schema.get("x-kubernetes-map-type") == "granular":
-        row["g"] = True
-    if "x-kubernetes-patch-merge-key" in schema:
-        row["k"] = schema["x-kubernetes-patch-merge-key"]
-    if "x-kubernetes-patch-strategy" in schema:
-        row["s"] = schema["x-kubernetes-patch-strategy"].split(",")
-    return row
+    return row | merge_facts(schema)
 
 
 def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
@@ -168,36 +147,6 @@ def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
 # Values of any form in custom resources' schemas: false and 0 are defaults like others.
 HELD_BY_POINTER = "any#io.k8s.apiextensions-apiserver."
 TOP_BY_VALUE = ("metadata", "spec", "status")
-
-
-def type_of(schema: Json) -> Any:
-    """A scalar's name, `#Definition`, or a list or map as an object."""
-    if isinstance(schema.get("$ref"), str):
-        name = schema["$ref"].rpartition("/")[2]
-        special = SPECIAL.get(name, f"#{name}")
-        return f"any#{name}" if special == "any" else special
-    kinds_of_json = schema.get("type", [])
-    found = [one for one in aslist(kinds_of_json) if one != "null"]
-    if found == ["array"]:
-        composite: Json = {"of": type_of(schema["items"]), "list": "atomic"}
-        if "x-kubernetes-list-type" in schema:
-            composite["list"] = schema["x-kubernetes-list-type"]
-        if "x-kubernetes-list-map-keys" in schema:
-            composite["keys"] = schema["x-kubernetes-list-map-keys"]
-        return composite
-    if found == ["object"] and isinstance(schema.get("additionalProperties"), dict):
-        composite = {"of": type_of(schema["additionalProperties"])}
-        if schema.get("x-kubernetes-map-type") == "atomic":
-            composite["atomic"] = True
-        return composite
-    if found == ["object"] or not found:
-        return "any"
-    return SCALARS[found[0], schema.get("format", "")]
-
-
-def aslist(one_or_more: Any) -> list[Any]:
-    """`type` may be one name or several."""
-    return one_or_more if isinstance(one_or_more, list) else [one_or_more]
 
 
 if __name__ == "__main__":

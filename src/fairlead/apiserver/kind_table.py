@@ -1,4 +1,4 @@
-"""The table of kinds: the discovery document of a 1.36 API server.
+"""The tables of groups and kinds: the discovery document of a 1.36 API server.
 
 A row is apiVersion, kind, plural, short names, traits, categories, subresources ("-" for none). The
 traits: n is namespaced; g counts the changes of its spec in metadata.generation; s has the
@@ -105,4 +105,33 @@ authorization.k8s.io/v1 LocalSubjectAccessReview localsubjectaccessreviews - n -
 authorization.k8s.io/v1 SelfSubjectAccessReview selfsubjectaccessreviews - - - -
 authorization.k8s.io/v1 SelfSubjectRulesReview selfsubjectrulesreviews - - - -
 authorization.k8s.io/v1 SubjectAccessReview subjectaccessreviews - - - -
+"""
+
+# The groups in the order in which clients should prefer them, with the priorities in their
+# APIServices: group version, groupPriorityMinimum, versionPriority ("-": the aggregator's own).
+# upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
+# kube-aggregator/pkg/controllers/autoregister
+GROUP_VERSIONS: Final = """
+v1                                18000  1
+apiregistration.k8s.io/v1             -  -
+apps/v1                           17800 15
+events.k8s.io/v1                  17750 15
+authentication.k8s.io/v1          17700 15
+authorization.k8s.io/v1           17600 15
+autoscaling/v1                    17500 15
+autoscaling/v2                    17500 30
+batch/v1                          17400 15
+certificates.k8s.io/v1            17300 15
+networking.k8s.io/v1              17200 15
+policy/v1                         17100 15
+rbac.authorization.k8s.io/v1      17000 15
+storage.k8s.io/v1                 16800 15
+admissionregistration.k8s.io/v1   16700 15
+apiextensions.k8s.io/v1           16700 15
+scheduling.k8s.io/v1              16600 15
+coordination.k8s.io/v1            16500 15
+node.k8s.io/v1                    16300 15
+discovery.k8s.io/v1               16200 15
+resource.k8s.io/v1                15900 21
+flowcontrol.apiserver.k8s.io/v1   16100 21
 """

@@ -16,36 +16,13 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.kind_table import GROUP_VERSIONS
 from fairlead.apiserver.registry.store import Store
 
 # The field manager of the API server's own writes: the name of its program.
 MANAGER: Final = "kube-apiserver"
 
 _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
-# group version, groupPriorityMinimum, versionPriority
-_SERVED: Final = """
-v1                                18000  1
-apps/v1                           17800 15
-events.k8s.io/v1                  17750 15
-authentication.k8s.io/v1          17700 15
-authorization.k8s.io/v1           17600 15
-autoscaling/v1                    17500 15
-autoscaling/v2                    17500 30
-batch/v1                          17400 15
-certificates.k8s.io/v1            17300 15
-networking.k8s.io/v1              17200 15
-policy/v1                         17100 15
-rbac.authorization.k8s.io/v1      17000 15
-storage.k8s.io/v1                 16800 15
-apiextensions.k8s.io/v1           16700 15
-admissionregistration.k8s.io/v1   16700 15
-scheduling.k8s.io/v1              16600 15
-coordination.k8s.io/v1            16500 15
-node.k8s.io/v1                    16300 15
-discovery.k8s.io/v1               16200 15
-flowcontrol.apiserver.k8s.io/v1   16100 21
-resource.k8s.io/v1                15900 21
-"""
 # name, nominal shares, lendable percent, queues, hand size, queue length limit
 _LEVELS: Final = """
 system          30 33  64 6 50
@@ -76,8 +53,10 @@ def control_plane_objects() -> Iterator[Json]:
 
 
 def _api_services() -> Iterator[Json]:
-    for line in _SERVED.split("\n")[1:-1]:
+    for line in GROUP_VERSIONS.split("\n")[1:-1]:
         group_version, group_priority, version_priority = line.split()
+        if group_priority == "-":
+            continue
         group, _, version = group_version.rpartition("/")
         labels = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
         yield {

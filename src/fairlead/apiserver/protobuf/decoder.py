@@ -39,6 +39,7 @@ from fairlead.apiserver.protobuf.wire import (
 from fairlead.apiserver.schema.decoder import decoded as in_canonical_form
 from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.schema.model import Schema, Type, schema_of, schemas
+from fairlead.apiserver.schema.openapi_types import documented_types
 
 # --- values --------------------------------------------------------------------------------------
 
@@ -198,7 +199,8 @@ def numbers() -> Mapping[str, FieldNumbers]:
     """Return the field numbers of all types with messages, by definition name."""
     path = files("fairlead.apiserver.protobuf").joinpath("data", "numbers.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
-    return msgspec.json.decode(content, type=dict[str, dict[str, Any]])
+    found = msgspec.json.decode(content, type=dict[str, dict[str, Any]])
+    return {**documented_types().numbers, **found}
 
 
 MAGIC: Final = b"k8s\x00"

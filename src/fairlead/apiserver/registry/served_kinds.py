@@ -1,6 +1,6 @@
 """ServedKinds: the built-in and custom kinds that a server serves, in discovery order.
 
-Groups are in the order in which clients should prefer them. Groups of custom resources come last,
+Groups are in the order of `kind_table.GROUP_VERSIONS`. Groups of custom resources come last,
 sorted by name; their versions are sorted from most to least stable.
 
 upstream: kube-aggregator/pkg/controllers/autoregister and
@@ -21,30 +21,8 @@ from fairlead.apiserver.kind import (
     kind_of,
     version_order,
 )
+from fairlead.apiserver.kind_table import GROUP_VERSIONS
 
-GROUPS: Final = (
-    "",
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "resource.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-)
 # Last, after custom groups: metrics servers register with the lowest priority.
 MEASURED_GROUP: Final = "metrics.k8s.io"
 BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
@@ -52,7 +30,10 @@ BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_
 # The kinds of a server that also serves metrics.
 WITH_METRICS: Final = (*BUILT_IN, NODE_METRICS, POD_METRICS)
 
-_RANK: Final = {group: rank for rank, group in enumerate(GROUPS)}
+_GROUPS: Final = tuple(
+    dict.fromkeys(line.split()[0].rpartition("/")[0] for line in GROUP_VERSIONS.split("\n")[1:-1])
+)
+_RANK: Final = {group: rank for rank, group in enumerate(_GROUPS)}
 
 
 class ServedKinds:
@@ -135,7 +116,7 @@ class ServedKinds:
 
 
 def _place(kind: Kind) -> tuple[int, str, tuple[int, int, int, str], str]:
-    rank = _RANK.get(kind.group, len(GROUPS))
+    rank = _RANK.get(kind.group, len(_GROUPS))
     if kind.group == MEASURED_GROUP:
         rank += 1
     return rank, kind.group, version_order(kind.version), kind.plural

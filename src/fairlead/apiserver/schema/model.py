@@ -19,6 +19,8 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.apiserver.schema.openapi_types import TypeTables, documented_types
+
 VERSION: Final = "1.36"
 _GZIP: Final = 16 + zlib.MAX_WBITS
 # upstream: kube-openapi/pkg/schemaconv/openapi.go: one value, whatever it contains
@@ -142,9 +144,13 @@ class _Table(msgspec.Struct, frozen=True):
 class SchemaSet:
     """All types of one version of Kubernetes."""
 
-    def __init__(self, content: bytes) -> None:
-        """Reads `content`, a table made by `tools/schema_table.py`."""
+    def __init__(self, content: bytes, documented: TypeTables) -> None:
+        """Reads `content`, a table made by `tools/schema_table.py`, and adds `documented` types."""
         self._table = msgspec.json.decode(content, type=_Table)
+        for name, row in documented.definitions.items():
+            self._table.definitions.setdefault(name, msgspec.convert(row, type=_Row))
+        for name, definition in documented.kinds.items():
+            self._table.kinds.setdefault(name, definition)
         self._made: dict[str, Schema] = {}
 
     @property
@@ -201,7 +207,7 @@ def _scalar(name: str) -> Schema:
 def schemas(version: str = VERSION) -> SchemaSet:
     """Return the types of a shipped version of Kubernetes."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}.json.gz")
-    return SchemaSet(zlib.decompress(path.read_bytes(), _GZIP))
+    return SchemaSet(zlib.decompress(path.read_bytes(), _GZIP), documented_types())
 
 
 @cache
@@ -209,7 +215,8 @@ def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of definitions ("") and fields, by definition and field."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
-    return msgspec.json.decode(content, type=dict[str, dict[str, str]])
+    found = msgspec.json.decode(content, type=dict[str, dict[str, str]])
+    return {**documented_types().words, **found}
 
 
 def schema_of(api_version: str, kind: str) -> Schema | None:
