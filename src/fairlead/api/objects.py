@@ -190,6 +190,12 @@ class ContainerPort(_View, frozen=True):
     protocol: str = "TCP"
 
 
+class ContainerRestartRule(_View, frozen=True):
+    """restartPolicyRules[]: what happens when the container exits; the conditions are left out."""
+
+    action: str = ""
+
+
 class Container(_View, frozen=True):
     """A container or init container; an init container with restart_policy Always is a sidecar."""
 
@@ -198,6 +204,7 @@ class Container(_View, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     stdin_once: bool = False
 
 
@@ -353,6 +360,7 @@ class PodSpec(_View, frozen=True):
     hostname: str = ""
     subdomain: str = ""
     host_network: bool = False
+    host_users: bool | None = None
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
     restart_policy: str = "Always"
@@ -481,6 +489,7 @@ class NodeStatus(_View, frozen=True):
     allocatable: ResourceList = {}
     images: tuple[ContainerImage, ...] = ()
     conditions: tuple[NodeCondition, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(_Object, frozen=True):

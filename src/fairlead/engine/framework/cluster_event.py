@@ -48,6 +48,7 @@ class EventKind(Enum):
     NODE_TAINT = auto()
     NODE_CONDITION = auto()
     NODE_ANNOTATION = auto()
+    NODE_DECLARED_FEATURES = auto()
     POD_LABEL = auto()
     POD_SCALE_DOWN = auto()
     POD_TOLERATION = auto()
@@ -172,6 +173,8 @@ def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
         yield ClusterEvent(EventKind.NODE_CONDITION, old, new)
     if old.metadata.annotations != new.metadata.annotations:
         yield ClusterEvent(EventKind.NODE_ANNOTATION, old, new)
+    if old.status.declared_features != new.status.declared_features:
+        yield ClusterEvent(EventKind.NODE_DECLARED_FEATURES, old, new)
 
 
 def _states(node: Node) -> dict[str, str]:

@@ -19,6 +19,7 @@ from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources, D
 from fairlead.engine.plugins.image_locality import ImageLocality
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs
 from fairlead.engine.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
+from fairlead.engine.plugins.node_declared_features import NodeDeclaredFeatures
 from fairlead.engine.plugins.node_name import NodeName
 from fairlead.engine.plugins.node_ports import NodePorts
 from fairlead.engine.plugins.node_resources.args import BalancedAllocationArgs, FitArgs
@@ -31,7 +32,6 @@ from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.plugins.priority_sort import PrioritySort
 from fairlead.engine.plugins.scheduling_gates import SchedulingGates
 from fairlead.engine.plugins.taint_toleration import TaintToleration
-from fairlead.engine.plugins.unsupported import Unsupported, never
 from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs
 from fairlead.engine.plugins.volume_restrictions import VolumeRestrictions
 from fairlead.engine.plugins.volume_zone import VolumeZone
@@ -88,7 +88,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "PodTopologySpread": _pod_topology_spread,
     "InterPodAffinity": _inter_pod_affinity,
     "DynamicResources": _dynamic_resources,
-    "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),
+    "NodeDeclaredFeatures": _simple(NodeDeclaredFeatures),
     "NodeResourcesBalancedAllocation": _balanced_allocation,
     "ImageLocality": lambda handle, _a: ImageLocality(handle),
     "DefaultBinder": _simple(DefaultBinder),

@@ -113,6 +113,7 @@ def _shape_key(pod: Pod) -> bytes:
             _volumes_key(spec),
             spec.resource_claims,
             spec.host_network,
+            spec.host_users,
             resize,
         )
     )

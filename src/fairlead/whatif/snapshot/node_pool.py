@@ -26,6 +26,7 @@ POOL_LABELS: Final = (
 """The labels of Karpenter, EKS, GKE and AKS (and AKS before 2021), in order of precedence."""
 
 ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
+_KEPT: Final = ("capacity", "allocatable", "nodeInfo", "declaredFeatures")
 _INDIVIDUAL: Final = frozenset((*ZONE_LABELS, REGION, BETA_REGION, HOSTNAME))
 # Controllers put these taints on nodes, for as long as a condition or a cordon lasts.
 _CONTROLLERS_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -78,7 +79,7 @@ def node_template(node: Json) -> Json:
         if is_lasting_taint(str(taint.get("key", "")))
     ]
     status = node.get("status") or {}
-    kept = {key: status[key] for key in ("capacity", "allocatable", "nodeInfo") if key in status}
+    kept = {key: status[key] for key in _KEPT if key in status}
     spec = {"taints": taints} if taints else {}
     template: Json = without_nulls({"metadata": {"labels": labels}, "spec": spec, "status": kept})
     return template

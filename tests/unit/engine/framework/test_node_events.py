@@ -36,6 +36,12 @@ def annotated(node):
     return msgspec.structs.replace(node, metadata=metadata)
 
 
+def declaring(node):
+    return msgspec.structs.replace(
+        node, status=msgspec.structs.replace(node.status, declared_features=("F",))
+    )
+
+
 UP, DARK = ready(PLAIN, "True"), ready(PLAIN, "Unknown", reason="NodeStatusUnknown")
 
 
@@ -48,6 +54,7 @@ UP, DARK = ready(PLAIN, "True"), ready(PLAIN, "Unknown", reason="NodeStatusUnkno
         (UP, ready(PLAIN, "True", last_transition_time="now"), []),
         (UP, DARK, ["NODE_CONDITION"]),
         (PLAIN, annotated(PLAIN), ["NODE_ANNOTATION"]),
+        (PLAIN, declaring(PLAIN), ["NODE_DECLARED_FEATURES"]),
         (PLAIN, CORDONED, []),
         (CORDONED, PLAIN, ["NODE_TAINT"]),
         (PLAIN, make_node("n", taints=["a:NoSchedule"]), ["NODE_TAINT"]),
@@ -68,7 +75,7 @@ UP, DARK = ready(PLAIN, "True"), ready(PLAIN, "Unknown", reason="NodeStatusUnkno
         ),
     ],
     ids=[
-        "new", "gone", "the same", "a heartbeat", "gone dark", "annotated", "cordoned",
+        "new", "gone", "the same", "a heartbeat", "gone dark", "annotated", "declaring", "cordoned",
         "uncordoned", "tainted",
         "labelled", "resized", "everything at once",
     ],

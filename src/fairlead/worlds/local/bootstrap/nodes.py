@@ -21,6 +21,14 @@ CAPACITY: Final = {
     "pods": "110",
 }
 REGION: Final = "local"
+# What a kubelet of 1.36 declares with default settings.
+# upstream: component-helpers/nodedeclaredfeatures/features: Discover
+DECLARED_FEATURES: Final = (
+    "ExtendWebSocketsToKubelet",
+    "GuaranteedQoSPodCPUResize",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "RestartAllContainersOnContainerExits",
+)
 _WELL: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -85,6 +93,7 @@ def _node(number: int, zone: str, now: Instant) -> Json:
             ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
             "nodeInfo": _node_info(number),
+            "declaredFeatures": list(DECLARED_FEATURES),
         },
     }
 
