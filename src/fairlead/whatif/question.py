@@ -14,6 +14,7 @@ from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
@@ -60,6 +61,7 @@ from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -75,7 +77,7 @@ class Conditions:
     KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
     plugins. `batch` configures the batch scheduler. If `karpenter` is set, Karpenter adds and
     removes nodes in both runs. `provider` is how machines are delivered to an autoscaler.
-    `instance_types` is the file with the type of new nodes.
+    `instance_types` is the file with the type of new nodes, `load` that with the load of workloads.
     `seeds` seeds, from `seed` on, say how certain the answer is.
     `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
     """
@@ -94,6 +96,7 @@ class Conditions:
     startup: DurationNs | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     provider: ProviderSettings = DEFAULT_PROVIDER
+    load: str | None = None
 
 
 SEEDS_MAX: Final = 1_000
@@ -261,6 +264,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         conditions.provider,
     )
     kubelet, quiet, startup = _kubelet(snapshot, conditions)
+    loads, unread = _loads(snapshot, conditions)
     without = Experiment(
         title=snapshot.source,
         source=snapshot.source,
@@ -276,12 +280,14 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         steps_begin=None,
         autoscaler=autoscaling.config,
         karpenter=autoscaling.karpenter,
+        loads=loads,
         notes=(
             *unreadable_lines(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot.manifests),
             *autoscaling.notes,
             *startup,
+            *unread,
         ),
     )
     templates = _new_nodes(change, conditions, snapshot)
@@ -299,6 +305,21 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         script.drain,
         script.notes,
     )
+
+
+def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:
+    """Return the loads of the snapshot's workloads, and notes. Raises InputError."""
+    if conditions.load is None:
+        return {}, ()
+    # Few what-ifs state a load.
+    from fairlead.whatif.configuration.workload_load import (  # noqa: PLC0415
+        read_loads,
+        unread_loads,
+    )
+
+    inventory = Inventory(snapshot.manifests)
+    loads = read_loads(conditions.load, inventory, snapshot.taken_at)
+    return loads, tuple(unread_loads(loads, inventory))
 
 
 def _kubelet(

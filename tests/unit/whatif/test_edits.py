@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
+from fairlead.whatif.change.vertical_pod_autoscaler import recommended_edits
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.snapshot.inventory import Inventory
 
 POOL = {"topology.kubernetes.io/zone": "a", "pool": "old"}
 
@@ -186,3 +188,93 @@ def test_a_deleted_pool_is_a_verdict_about_what_cannot_move(ask, make):
     del daemon["spec"]["replicas"]
     answer = ask([make.node("a", **POOL), make.node("b"), daemon], delete=("node/pool=old",))
     assert answer.verdict.first.kind is OutcomeKind.REMOVED
+
+
+# --- --apply-vpa ---------------------------------------------------------------------------------
+
+
+def vpa(target="web", recommended=None, policies=(), kind="Deployment", **fields):
+    """A VerticalPodAutoscaler that recommends an amount for container c."""
+    found = [] if recommended is None else [{"containerName": "c", "target": recommended}]
+    return {
+        "apiVersion": "autoscaling.k8s.io/v1",
+        "kind": "VerticalPodAutoscaler",
+        "metadata": {"name": f"{target}-vpa", "namespace": "default"},
+        "spec": {
+            "targetRef": {"apiVersion": "apps/v1", "kind": kind, "name": target},
+            "updatePolicy": {"updateMode": "Off"},
+            "resourcePolicy": {"containerPolicies": list(policies)},
+        },
+        "status": {"recommendation": {"containerRecommendations": found}},
+        **fields,
+    }
+
+
+def limited(make, **limits):
+    """A Deployment whose container requests one core and has these limits."""
+    found = make.workload(name="web", replicas=1)
+    found["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = limits
+    return found
+
+
+def test_recommended_requests_are_applied(ask, make):
+    answer = ask([*running(make, 2), vpa(recommended={"cpu": "250m"})], apply_vpa=True)
+    assert {pod.requests["cpu"] for pod in answer.changed.pods.values()} == {250}
+    note = "Deployment default/web: container c requests cpu 250m instead of 1."
+    assert note in answer.changed.notes
+
+
+@pytest.mark.parametrize(
+    ("limits", "policies", "recommended", "expected"),
+    [
+        pytest.param({"cpu": "4"}, [], "250m", ("250m", "1"), id="a limit keeps its ratio"),
+        pytest.param({"cpu": "1"}, [], "250m", ("250m", "250m"), id="an equal limit stays equal"),
+        pytest.param(
+            {"cpu": "2"},
+            [{"containerName": "*", "controlledValues": "RequestsOnly"}],
+            "4",
+            ("2", "2"),
+            id="a limit that is not controlled caps the request",
+        ),
+    ],
+)
+def test_limits_follow_as_a_vpa_says(snapshot, make, limits, policies, recommended, expected):
+    stated = vpa(recommended={"cpu": recommended}, policies=policies)
+    objects = [make.node("a"), limited(make, **limits), stated]
+    inventory = Inventory(snapshot(*objects).manifests)
+    (edit,) = recommended_edits(inventory, "")
+    (container,) = edit.content["spec"]["template"]["spec"]["containers"]
+    resources = container["resources"]
+    assert (resources["requests"]["cpu"], resources["limits"]["cpu"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "note"),
+    [
+        (vpa("gone", {"cpu": "2"}), "there is no Deployment default/gone, so nothing changes."),
+        (vpa("web", {"cpu": "1"}), "recommends what Deployment default/web requests."),
+        (vpa("web", {"cpu": "2"}, [{"containerName": "c", "mode": "Off"}]),
+         "recommends what Deployment default/web requests."),
+        (vpa("web", {"cpu": "2"}, kind="CronJob"), "has a CronJob as its target, so it is not"),
+    ],
+)  # fmt: skip
+def test_why_a_recommendation_changes_nothing(ask, make, autoscaler, note):
+    other = vpa("other", {"cpu": "500m"})
+    objects = [*running(make, 1), make.workload(name="other"), other, autoscaler]
+    answer = ask(objects, apply_vpa=True)
+    assert any(note in one for one in answer.changed.notes)
+
+
+@pytest.mark.parametrize(
+    ("autoscalers", "message"),
+    [
+        ([], "--apply-vpa: the snapshot has no VerticalPodAutoscaler with a recommendation"),
+        ([vpa()], "--apply-vpa: the snapshot has no VerticalPodAutoscaler with a recommendation"),
+        ([vpa(recommended={"cpu": "much"})], "Recommendations.c.target.cpu: 'much'"),
+        ([vpa(recommended={"cpu": "1"}, spec=3)], "web-vpa: spec: expected object, got int"),
+    ],
+)
+def test_recommendations_that_are_missing_or_malformed(ask, make, autoscalers, message):
+    with pytest.raises(InputError) as refused:
+        ask([*running(make, 1), *autoscalers], apply_vpa=True)
+    assert message in str(refused.value)

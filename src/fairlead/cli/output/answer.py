@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.cli.output.autoscaling_summary import print_autoscaling
+from fairlead.cli.output.autoscaling_summary import print_autoscaling, print_pod_autoscalers
 from fairlead.cli.output.console.amount import amount_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line, stdout_console
@@ -74,6 +74,7 @@ def print_answer(
     _print_notes(console, answer)
     print_waiting_groups(console, changed.jobs, start)
     print_queues(console, changed.jobs, answer.without.jobs)
+    print_pod_autoscalers(console, changed)
     print_autoscaling(console, changed, answer.without)
 
 

@@ -1,4 +1,4 @@
-"""Prints what an autoscaler did."""
+"""Prints what autoscalers did."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.node_group import HOURS_PER_MONTH, AutoscalingOutcome, GroupOutcome
+from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.waiting_time import (
     PodWait,
@@ -47,6 +48,30 @@ def print_autoscaling(
     _print_waiting(console, run.waits, None if without_change is None else without_change.waits)
     _print_reasons(console, "pods that trigger no scale-up", outcome.waiting)
     _print_reasons(console, "nodes that are not removed", outcome.staying)
+
+
+def print_pod_autoscalers(console: Console, run: RunOutcome) -> None:
+    """Print the HorizontalPodAutoscalers that scaled a workload, most changes first."""
+    acted = [one for one in run.pod_autoscalers if one.changes]
+    if not acted:
+        return
+    count = sum(len(one.changes) for one in acted)
+    print_line(console, "")
+    workloads = "1 workload" if len(acted) == 1 else f"{len(acted):,} workloads"
+    times = "once" if count == 1 else f"{count:,} times"
+    print_line(console, f"replicas by HorizontalPodAutoscaler: {workloads} scaled {times}", "bold")
+    acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
+    for one in acted[:_SHOWN_MAX]:
+        print_line(console, _autoscaler_line(one, run.started_at))
+    if len(acted) > _SHOWN_MAX:
+        print_line(console, f"- … and {len(acted) - _SHOWN_MAX:,} more workloads")
+
+
+def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:
+    line = f"- {one.autoscaler}: {one.target} {one.replicas_before:,} → {one.replicas or 0:,}"
+    line += f", between {one.lowest:,} and {one.highest:,} (limits {one.minimum:,} and "
+    last = for_readers(one.changes[-1].at - start)
+    return f"{line}{one.maximum:,}), {len(one.changes):,} changes, the last after {last}"
 
 
 def _totals(outcome: AutoscalingOutcome) -> str:

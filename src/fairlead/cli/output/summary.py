@@ -8,7 +8,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.cli.output.autoscaling_summary import print_autoscaling
+from fairlead.cli.output.autoscaling_summary import print_autoscaling, print_pod_autoscalers
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
@@ -55,6 +55,7 @@ def print_simulation(
     print_recurrences(console, outcome.recurrences, start)
     print_waiting_groups(console, outcome.jobs, start)
     print_queues(console, outcome.jobs)
+    print_pod_autoscalers(console, outcome)
     print_autoscaling(console, outcome)
     print_allocation(console, _rows_of(outcome))
     _print_notes(console, outcome)

@@ -43,6 +43,8 @@ from fairlead.whatif.change.object_edit import (
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.change.vertical_pod_autoscaler import OPTION as APPLY_VPA
+from fairlead.whatif.change.vertical_pod_autoscaler import recommended_edits
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -67,6 +69,7 @@ class ClusterChange:
     `server_side` applies as `kubectl apply --server-side`, `force_conflicts` against conflicts too.
     `add_nodes` nodes are created like the node `like`, or of the type `instance_type`.
 
+    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend.
     With `max_unavailable` the drain is rolling: at most that many nodes are drained at a time, and
     they return to service. `lasts` is the time for which drained and failed nodes stay down, as a
     duration. `reschedule` (`all` or a label selector) makes running pods pending before both runs.
@@ -79,6 +82,7 @@ class ClusterChange:
     priority_class: tuple[str, ...] = ()
     set: tuple[str, ...] = ()
     set_resources: tuple[str, ...] = ()
+    apply_vpa: bool = False
     scale: tuple[str, ...] = ()
     add_nodes: int | None = None
     like: str = ""
@@ -108,6 +112,7 @@ class ClusterChange:
             "--force-conflicts": _given(self.force_conflicts),
             "--priority-class": self.priority_class,
             "--set": self.set,
+            "--apply-vpa": _given(self.apply_vpa),
             "--set-resources": self.set_resources,
             "--scale": self.scale,
             "--add-nodes": () if self.add_nodes is None else (self.add_nodes,),
@@ -301,6 +306,8 @@ def _edit(collected: _Steps) -> None:
         actions = (commands.delete(before.ref), commands.create(after))
         collected.add(before.title, PRIORITY, *actions)
         collected.notes.append(priority_note(before, after.value["value"], inventory))
+    if change.apply_vpa:
+        _apply_recommendations(collected)
     for option, texts, edited in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
@@ -310,6 +317,14 @@ def _edit(collected: _Steps) -> None:
             collected.notes += notes
             changed = _change_to(collected, target, content, option)
             refuse_absent_classes([changed], inventory)
+            refuse_excess([changed])
+
+
+def _apply_recommendations(collected: _Steps) -> None:
+    for edit in recommended_edits(collected.inventory, collected.change.namespace):
+        collected.notes.append(edit.note)
+        if edit.target is not None:
+            changed = _change_to(collected, edit.target, edit.content, APPLY_VPA)
             refuse_excess([changed])
 
 

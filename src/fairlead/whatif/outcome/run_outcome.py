@@ -16,6 +16,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
+from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
@@ -235,8 +236,8 @@ class RunOutcome:
     no node failed; `drains` are the rolling drains. `workloads` are those whose pods changed, of
     `workloads_total`. `budgets` are those that cover displaced pods or pods whose eviction was
     refused. `touched` has the keys of all pods that changed since the cluster was loaded; None if
-    unknown. `autoscaling` is None if no autoscaler acted. `waits` are the pods' waits for a node,
-    oldest first. `cluster_history` is None if there was too much of it to keep. `notes` are
+    unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a
+    node, oldest first. `cluster_history` is None if there was too much of it to keep. `notes` are
     sentences about rules that did not apply and defaults that were filled in.
     """
 
@@ -267,6 +268,7 @@ class RunOutcome:
     rest: Rest = AT_REST
     autoscaling: AutoscalingOutcome | None = None
     waits: tuple[PodWait, ...] = ()
+    pod_autoscalers: tuple[PodAutoscalerOutcome, ...] = ()
     cluster_history: ClusterHistory | None = None
 
     @property

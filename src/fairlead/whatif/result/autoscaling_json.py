@@ -1,4 +1,4 @@
-"""The autoscaler's part of a result's JSON, and how long pods waited for a node."""
+"""The autoscalers' parts of a result's JSON, and how long pods waited for a node."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fairlead.whatif.outcome.node_group import (
     AutoscalingOutcome,
     GroupOutcome,
 )
+from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.waiting_time import (
     PodWait,
     WaitingTimes,
@@ -64,6 +65,34 @@ def waiting_times_json(waits: Iterable[PodWait]) -> Json:
 def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
     """Return the distribution of `waits`."""
     return _waiting(waiting_times(waits))
+
+
+def pod_autoscalers_json(outcomes: Iterable[PodAutoscalerOutcome], start: Instant) -> list[Json]:
+    """Return what each HorizontalPodAutoscaler did."""
+    return [
+        {
+            "autoscaler": one.autoscaler,
+            "target": one.target,
+            "min": one.minimum,
+            "max": one.maximum,
+            "replicas_before": one.replicas_before,
+            "replicas": one.replicas,
+            "lowest": one.lowest,
+            "highest": one.highest,
+            "inactive_reason": one.inactive_reason or None,
+            "inactive_message": one.inactive_message or None,
+            "changes": [
+                {
+                    "at_s": _seconds(change.at - start),
+                    "from": change.before,
+                    "to": change.after,
+                    "reason": change.reason,
+                }
+                for change in one.changes
+            ],
+        }
+        for one in outcomes
+    ]
 
 
 def _waiting(found: WaitingTimes) -> Json:

@@ -21,6 +21,7 @@ from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Pree
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.autoscaling_json import (
     autoscaling_json,
+    pod_autoscalers_json,
     waiting_times_json,
     waiting_totals_json,
 )
@@ -78,6 +79,7 @@ def whatif_result(
             "without": waiting_totals_json(without.waits),
         },
         **autoscaling_json(changed.autoscaling, start, without.autoscaling),
+        "pod_autoscalers": pod_autoscalers_json(changed.pod_autoscalers, start),
         "drains": drains_json(changed),
         "allocation": _allocation_of_both(without, changed),
         "rest": _rest(without.rest),
@@ -110,6 +112,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "outage": outage_json(outcome.outage, start),
         "waiting_times": waiting_times_json(outcome.waits),
         **autoscaling_json(outcome.autoscaling, start),
+        "pod_autoscalers": pod_autoscalers_json(outcome.pod_autoscalers, start),
         "drains": drains_json(outcome),
         "allocation": [
             {

@@ -12,6 +12,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import (
     SINGLE_PODS,
@@ -41,7 +42,7 @@ class Experiment:
     If `duration` is None, the run ends when the cluster has settled (nothing has changed for
     `quiet`), at most `horizon` after the last step. Steps and outcome are counted from
     `steps_begin`, a delay after `start`; if it is None, the outcome is counted from when the
-    cluster is at rest. `notes` are added to the outcome.
+    cluster is at rest. `loads` are the loads of workloads. `notes` are added to the outcome.
     """
 
     title: str
@@ -61,6 +62,7 @@ class Experiment:
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
     karpenter: KarpenterConfig | None = None
+    loads: WorkloadLoads = field(default_factory=dict)
     runs_cron_jobs: bool = False
     notes: tuple[str, ...] = ()
 

@@ -33,6 +33,8 @@ from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsL
 from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
@@ -56,6 +58,7 @@ from fairlead.whatif.run.allocation import (
 )
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.outage_outcome import outage_outcome
+from fairlead.whatif.run.pod_autoscaler import pod_autoscaler_outcomes, unloaded_note
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 from fairlead.whatif.run.recorders.job_recorder import (
@@ -195,6 +198,7 @@ class ExperimentRun:
             # The CronJob controller reads the status of Jobs.
             workloads=WorkloadsConfig(serves_clients=experiment.runs_cron_jobs),
             batch=experiment.batch,
+            pod_autoscaler=HorizontalPodAutoscalerConfig(loads=experiment.loads),
             karpenter=experiment.karpenter,
             autoscaler=experiment.autoscaler,
         )
@@ -204,6 +208,7 @@ class ExperimentRun:
         self._cluster = engine.cluster
         self._recorder.requests_of = RequestsByShape(engine.cluster).of
         self._scheduler = engine.find(Scheduler)
+        self._pod_autoscalers = engine.find(HorizontalPodAutoscalers)
         self._batch = None if experiment.batch is None else _batch_of(engine)
         self._karpenter = None if experiment.karpenter is None else _karpenter_of(engine)
         self._autoscaler = None if experiment.autoscaler is None else _autoscaler_of(engine)
@@ -318,7 +323,7 @@ class ExperimentRun:
         world = self._world
         if self._batch is not None and self._batch.next_deadline() is not None:
             return False
-        if self._recorder.outage.is_waiting():
+        if self._recorder.outage.is_waiting() or self._pod_autoscalers.is_waiting():
             return False
         if self._karpenter is not None and self._karpenter.is_waiting():
             return False
@@ -401,6 +406,7 @@ class ExperimentRun:
             rest=rest,
             autoscaling=self._autoscaling(since, until),
             waits=tuple(recorder.waits(since)),
+            pod_autoscalers=pod_autoscaler_outcomes(self._pod_autoscalers, since),
             cluster_history=recorder.cluster_history(since),
         )
 
@@ -449,6 +455,7 @@ class ExperimentRun:
         """Return notes about missing objects; only a dump of a server can lack kinds."""
         if self._batch is not None:
             yield from missing_queue_notes(self._batch)
+        yield from unloaded_note(self._pod_autoscalers)
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in self._experiment.initial)
         if unchecked.plugins and is_dump:

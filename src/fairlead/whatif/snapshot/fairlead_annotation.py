@@ -1,7 +1,8 @@
 """Validates `fairlead.dev/` annotations, which control simulated kubelets.
 
 A Node's annotations describe how its kubelet misbehaves and what the system uses; annotations of a
-Pod or pod template set how long it takes to start, run and stop, and its resource usage.
+Pod or pod template set how long it takes to start, run and stop, and its resource usage; one of a
+workload states its load.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.objects import ObjectMeta, Pod
 from fairlead.api.pods.usage import usage_problem
 from fairlead.engine.kubelet.annotation import annotation_problems
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LOAD, parse_load
 
 OURS: Final = "fairlead.dev/"
 FIELD: Final = f"metadata.annotations[{KUBELET}]"
@@ -31,11 +33,14 @@ def node_annotation_problem(value: Any) -> str:
 
 
 def pod_annotation_problem(value: Any) -> str:
-    """Return the first problem with annotations of a Pod or pod template, with its path.
-
-    Else "".
-    """
+    """Return the first problem with annotations of a Pod or workload, with its path; else ""."""
     template = _below(_below(value, "spec"), "template")
+    load = _below(_below(_below(value, "metadata"), "annotations"), LOAD)
+    if isinstance(load, str):
+        try:
+            parse_load(load)
+        except ValueError as cause:
+            return f"metadata.annotations[{LOAD}]: {cause}"
     for path, pod in (("", value), ("spec.template.", template)):
         for problem in _pod_problems(pod):
             return f"{path}{problem}"

@@ -59,6 +59,7 @@ podgroups.scheduling.x-k8s.io: gangs are scheduled pod by pod
 nodepools.karpenter.sh: Karpenter's nodes are not added or removed
 nodeclaims.karpenter.sh: Karpenter's nodes are not added or removed
 nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted
+verticalpodautoscalers.autoscaling.k8s.io: recommended requests are unknown
 """
 
 
@@ -81,15 +82,22 @@ class LiveResource:
 
 
 # Kinds that the API server serves only if they are defined.
-_KARPENTER: Final = (
+_CUSTOM: Final = (
     Kind("karpenter.sh", "v1", "NodePool", "nodepools", is_custom=True),
     Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims", is_custom=True),
     Kind("karpenter.sh", "v1alpha1", "NodeOverlay", "nodeoverlays", is_custom=True),
+    Kind(
+        "autoscaling.k8s.io",
+        "v1",
+        "VerticalPodAutoscaler",
+        "verticalpodautoscalers",
+        is_custom=True,
+    ),
 )
 
 
 def _resources(text: str) -> tuple[LiveResource, ...]:
-    by_name = {kind.resource: kind for kind in (*reversed(KINDS), *_KARPENTER)}
+    by_name = {kind.resource: kind for kind in (*reversed(KINDS), *_CUSTOM)}
     rows = (line.partition(": ") for line in text.strip().splitlines())
     return tuple(LiveResource(by_name[name], consequence) for name, _, consequence in rows)
 

@@ -24,8 +24,9 @@ from fairlead.api.objects import (
     ReplicaSet,
     StatefulSet,
 )
+from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.kind import NODE, Kind, kind_of
+from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, NODE, Kind, kind_of
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec, template_view
@@ -55,6 +56,9 @@ _FORMER_API_VERSIONS: Final = {
     "scheduling.k8s.io/v1beta1": "scheduling.k8s.io/v1",
 }
 _VERSIONS: Final = {(version.rpartition("/")[0], kind): version for version, kind in VIEWS}
+_AUTOSCALING_V1: Final = "autoscaling/v1"
+_AUTOSCALING_BETA: Final = "autoscaling/v2beta"
+_AUTOSCALING_V2BETA2: Final = "autoscaling/v2beta2"
 _RENAMED: Final = frozenset(
     {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget", "PriorityClass"}
 )
@@ -332,8 +336,21 @@ def _clean(source: str, value: Json) -> Json:
                 field=f"metadata.{field}",
             )
     clean = _storable(source, f"{kind} {display_name(value)}", value)
+    if kind == HORIZONTAL_POD_AUTOSCALER.kind:
+        clean = _current_autoscaler(clean)
     clean["apiVersion"] = _current_api_version(source, clean)
     return clean
+
+
+def _current_autoscaler(value: Json) -> Json:
+    """Return a HorizontalPodAutoscaler of v1 or v2beta2 as one of v2, if its form allows that."""
+    if value["apiVersion"] == _AUTOSCALING_V2BETA2:  # which has the fields of v2
+        return {**value, "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}
+    notes = value["metadata"].get("annotations", {})
+    parts = (value.get("spec", {}), value.get("status", {}), notes)
+    if value["apiVersion"] != _AUTOSCALING_V1 or not all(isinstance(one, dict) for one in parts):
+        return value
+    return {**new_autoscaler(value), "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}
 
 
 def _current_api_version(source: str, value: Json) -> str:
@@ -341,6 +358,8 @@ def _current_api_version(source: str, value: Json) -> str:
     version, kind = value["apiVersion"], value["kind"]
     if kind in _RENAMED:
         version = _FORMER_API_VERSIONS.get(version, version)
+    if kind == HORIZONTAL_POD_AUTOSCALER.kind and version.startswith(_AUTOSCALING_BETA):
+        return str(version)  # stored, but not read
     known = _VERSIONS.get((version.rpartition("/")[0], kind), version)
     if version != known:
         problem = f"{version} is not supported; expected {known}"

@@ -74,6 +74,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
         "notes",
         "queues",
         "waiting_groups",
+        "pod_autoscalers",
         "drains",
     ]
     assert result["outage"] is None

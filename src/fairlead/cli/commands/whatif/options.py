@@ -63,6 +63,13 @@ class ChangeOptions:
             "deploy/web:app=cpu=2; limits: deploy/web=limits.cpu=4.",
         ),
     ] = ()
+    apply_vpa: Annotated[
+        bool,
+        Parameter(
+            help="Set the requests that the snapshot's VerticalPodAutoscalers recommend.",
+            negative=(),
+        ),
+    ] = False
     scale: Annotated[
         Names, repeatable("KIND/NAME=N", "Scale a workload: deploy/web=20, sts/store/db=3.")
     ] = ()
@@ -208,6 +215,14 @@ class RunOptions:
             "the snapshot has."
         ),
     ] = "off"
+    load: Annotated[
+        str | None,
+        named(
+            "FILE",
+            "Load of workloads for HorizontalPodAutoscalers, as in a scenario or as CSV, with and "
+            "without the change.",
+        ),
+    ] = None
     node_groups: Annotated[
         str,
         named("FILE", "Cluster Autoscaler's node groups (default: groups found by node labels)."),

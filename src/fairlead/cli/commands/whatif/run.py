@@ -124,6 +124,7 @@ def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
         karpenter=_karpenter(options, request.change),
         provider=provision_times(options.provision_time),
         instance_types=options.instance_types,
+        load=options.load,
         startup=field_duration("--startup-time", "", options.startup_time or None),
     )
 

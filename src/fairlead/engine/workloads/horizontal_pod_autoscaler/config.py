@@ -5,12 +5,11 @@ upstream: pkg/controller/podautoscaler/config/v1alpha1/defaults.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, seconds
-from fairlead.engine.workloads.horizontal_pod_autoscaler.load import ScaleTargetKey, WorkloadLoad
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 
 SYNC_PERIOD_DEFAULT: Final = seconds(15)
 DOWNSCALE_STABILIZATION_DEFAULT: Final = seconds(5 * 60)
@@ -35,5 +34,5 @@ class HorizontalPodAutoscalerConfig:
     cpu_initialization_period: DurationNs = CPU_INITIALIZATION_PERIOD_DEFAULT
     initial_readiness_delay: DurationNs = INITIAL_READINESS_DELAY_DEFAULT
     tolerance: float = TOLERANCE_DEFAULT
-    loads: Mapping[ScaleTargetKey, WorkloadLoad] = field(default_factory=dict)
+    loads: WorkloadLoads = field(default_factory=dict)
     refreshes_status: bool = False

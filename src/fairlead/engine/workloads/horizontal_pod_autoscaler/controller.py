@@ -36,6 +36,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import (
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
     ScalableWorkload,
+    ScaleError,
     ScaleTargets,
     is_scale_target,
 )
@@ -90,6 +91,14 @@ class HorizontalPodAutoscalers:
         """All autoscalers, by namespace."""
         for namespace in self._namespaces.values():
             yield from namespace.autoscalers.values()
+
+    def replicas_of(self, one: Autoscaler) -> int | None:
+        """Return the number of replicas of the autoscaler's target, None without a scale."""
+        try:
+            namespace = one.view.metadata.namespace
+            return self._targets.find(one.view.spec.scale_target_ref, namespace).replicas
+        except ScaleError:
+            return None
 
     def is_waiting(self) -> bool:
         """Return whether a sync is due that can change something."""

@@ -84,6 +84,7 @@ class LoadCurve:
 
 
 WorkloadLoad = Mapping[str, LoadCurve]  # by resource: cpu, memory
+WorkloadLoads = Mapping[ScaleTargetKey, WorkloadLoad]
 NO_LOAD: Final[WorkloadLoad] = {}
 
 

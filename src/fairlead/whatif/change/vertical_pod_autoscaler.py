@@ -1,0 +1,197 @@
+"""--apply-vpa: requests as VerticalPodAutoscalers recommend them in their status.
+
+The recommended target of each container becomes its request in the pod template of the VPA's
+workload, and a rollout follows, as with --set-resources. Limits keep their ratio to the requests,
+unless `controlledValues` is RequestsOnly; then a request is at most its limit. Containers with mode
+Off are left alone. The VPA's update mode does not matter, because the option asks for the change.
+
+upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
+capping.go
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.objects import CrossVersionObjectReference, QuantityText, ResourceList
+from fairlead.api.quantity import Quantity, QuantityError, canonical, parse_quantity, round_up
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+    Kind,
+)
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+OPTION: Final = "--apply-vpa"
+VERTICAL_POD_AUTOSCALER: Final = Kind(
+    "autoscaling.k8s.io", "v1", "VerticalPodAutoscaler", "verticalpodautoscalers", is_custom=True
+)
+_TEMPLATED: Final = {
+    one.kind: one
+    for one in (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+}
+_ALL_CONTAINERS: Final = "*"
+# Upstream scales cpu in thousandths and everything else in whole units.
+_UNITS: Final = {"cpu": 1_000_000}
+_WHOLE: Final = 1_000_000_000
+
+
+class _Policy(msgspec.Struct, rename="camel"):
+    container_name: str = _ALL_CONTAINERS
+    mode: str = "Auto"
+    controlled_values: str = "RequestsAndLimits"
+
+
+class _Recommendation(msgspec.Struct, rename="camel"):
+    container_name: str
+    target: ResourceList = {}
+
+
+class _ResourcePolicy(msgspec.Struct, rename="camel"):
+    container_policies: list[_Policy] = []
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    target_ref: CrossVersionObjectReference | None = None
+    resource_policy: _ResourcePolicy | None = None
+
+
+class _Recommendations(msgspec.Struct, rename="camel"):
+    container_recommendations: list[_Recommendation] = []
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    recommendation: _Recommendations | None = None
+
+
+class _Form(msgspec.Struct):
+    """The fields of a VerticalPodAutoscaler that matter here."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    @property
+    def recommendations(self) -> list[_Recommendation]:
+        """The recommendation of each container."""
+        found = self.status.recommendation
+        return [] if found is None else found.container_recommendations
+
+    def policy(self, container: str) -> _Policy:
+        """Return the policy of a container, by its name or for all."""
+        policy = self.spec.resource_policy
+        stated = [] if policy is None else policy.container_policies
+        by_name = {one.container_name: one for one in stated}
+        return by_name.get(container) or by_name.get(_ALL_CONTAINERS) or _Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendedEdit:
+    """A workload and its content with recommended requests; None for a VPA without effect."""
+
+    target: Manifest | None
+    content: Json
+    note: str
+
+
+def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[RecommendedEdit]:
+    """Yield the edits that the VPAs of `namespace` ("" for all) recommend, in order of the dump.
+
+    Each is computed from the workload as it is in `inventory` then. Raises InputError if there is
+    no recommendation, and for a malformed one.
+    """
+    vpas = inventory.of_kind(VERTICAL_POD_AUTOSCALER)
+    read = [(one, _form(one)) for one in vpas if namespace in ("", one.ref.namespace)]
+    if not any(form.recommendations for _, form in read):
+        where = f"namespace {namespace}" if namespace else "the snapshot"
+        raise InputError(OPTION, f"{where} has no VerticalPodAutoscaler with a recommendation")
+    for manifest, form in read:
+        yield _edit(manifest, form, inventory)
+
+
+def _form(manifest: Manifest) -> _Form:
+    try:
+        return msgspec.convert(manifest.value, _Form)
+    except msgspec.ValidationError as cause:
+        problem, _, path = str(cause).partition(" - at `$")
+        shown = problem[0].lower() + problem[1:].replace("`", "")
+        raise manifest.refuse(shown, field=path.rstrip("`").removeprefix(".")) from None
+
+
+def _edit(vpa: Manifest, form: _Form, inventory: Inventory) -> RecommendedEdit:
+    if not form.recommendations:
+        return RecommendedEdit(None, {}, f"{vpa.title} has no recommendation yet.")
+    reference = form.spec.target_ref
+    kind = None if reference is None else _TEMPLATED.get(reference.kind)
+    if reference is None or kind is None:
+        stated = "no target" if reference is None else f"a {reference.kind} as its target"
+        return RecommendedEdit(None, {}, f"{vpa.title} has {stated}, so it is not applied.")
+    target = inventory.get(kind, vpa.ref.namespace, reference.name)
+    if target is None:
+        missing = f"{kind.kind} {vpa.ref.namespace}/{reference.name}"
+        return RecommendedEdit(None, {}, f"{vpa.title}: there is no {missing}, so nothing changes.")
+    target.require_right_types()
+    content = copy.deepcopy(target.value)
+    changes = list(_changes(vpa, form, content))
+    if not changes:
+        return RecommendedEdit(None, {}, f"{vpa.title} recommends what {target.title} requests.")
+    return RecommendedEdit(target, content, f"{target.title}: {'; '.join(changes)}.")
+
+
+def _changes(vpa: Manifest, form: _Form, content: Json) -> Iterator[str]:
+    """Set the recommended amounts in `content`, and yield what changes."""
+    recommended = {one.container_name: one.target for one in form.recommendations}
+    spec = content.get("spec", {}).get("template", {}).get("spec", {})
+    for container in spec.get("containers", []):
+        name = container.get("name", "")
+        policy = form.policy(name)
+        if name not in recommended or policy.mode == "Off":
+            continue
+        resources = container.setdefault("resources", {})
+        for resource, amount in recommended[name].items():
+            try:
+                change = _set(resources, resource, amount, policy)
+            except QuantityError as cause:
+                where = "status.recommendation.containerRecommendations"
+                raise vpa.refuse(str(cause), field=f"{where}.{name}.target.{resource}") from None
+            if change:
+                yield f"container {name} {change}"
+
+
+def _set(resources: Json, resource: str, amount: QuantityText, policy: _Policy) -> str:
+    """Set a request and, unless the policy forbids it, its limit; return what changed."""
+    requests, limits = resources.setdefault("requests", {}), resources.get("limits") or {}
+    before, limit = requests.get(resource), limits.get(resource)
+    target = parse_quantity(amount)
+    if limit is not None and policy.controlled_values == "RequestsOnly":
+        target = min(target, parse_quantity(limit))
+    elif limit is not None:
+        limits[resource] = canonical(_scaled_limit(resource, limit, before, target))
+    if before is not None and parse_quantity(before) == target:
+        return ""
+    requests[resource] = canonical(target)
+    return f"requests {resource} {requests[resource]} instead of {before or 'nothing'}"
+
+
+def _scaled_limit(
+    resource: str, limit: QuantityText, request: QuantityText | None, target: Quantity
+) -> Quantity:
+    """Return the limit that has the same ratio to `target` as `limit` has to `request`."""
+    stated = parse_quantity(limit)
+    known = stated if request is None else parse_quantity(request)
+    if not known.nano or known == stated:
+        return target
+    unit = _UNITS.get(resource, _WHOLE)
+    parts = (round_up(one.nano, unit) for one in (stated, target, known))
+    numerator, factor, denominator = parts
+    return Quantity(nano=numerator * factor // denominator * unit, format=target.format)

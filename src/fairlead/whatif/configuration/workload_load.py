@@ -1,0 +1,351 @@
+"""Load of workloads: the field `load` of a scenario, and the file of --load.
+
+    - workload: deploy/shop/web          # or those that a selector matches: deploy/shop/tier=web
+      cpu: 4                             # cores in all; the ready pods share them
+      memory: 8Gi
+    - workload: deploy/shop/api
+      cpu: {steps: {0s: 2, 1h: 8, 90m: 2}}         # from that time on
+    - workload: deploy/shop/search
+      cpu: {ramp: {0s: 2, 1h: 8, 2h: 2}, repeat: 2h}      # linear between the times
+    - workload: deploy/shop/cart
+      cpu: {daily: {low: 2, high: 8, peak: 14h}}   # a cosine, lowest 12 hours before its peak
+    - csv: load.csv                      # time,workload,cpu,memory; an amount holds until the next
+
+Times count from the start of the run. In a CSV file they may be RFC 3339 timestamps instead; the
+first one of the file is the start. A --load file that ends with .csv is such a table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from math import cos, pi
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.kind import (
+    DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import (
+    RESOURCES,
+    LoadCurve,
+    ScaleTargetKey,
+    WorkloadLoads,
+    parse_amount,
+)
+from fairlead.whatif.input.document import Document, decode_text, read_bytes, read_one
+from fairlead.whatif.input.duration import read_duration
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+OPTION: Final = "--load"
+DAY: Final = seconds(86_400)
+_SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+_COLUMNS: Final = ("time", "workload", *RESOURCES)
+# A daily curve is linear for five minutes at a time.
+_DAILY_PARTS: Final = 288
+
+Amount = str | int | float
+Duration = str | int | float
+Points = list[tuple[DurationNs, int]]
+
+
+class DailyForm(StrictForm, frozen=True, kw_only=True):
+    """A cosine over 24 hours from `low` to `high`; `peak` is the time of day of `high`."""
+
+    low: Amount
+    high: Amount
+    peak: Duration = "12h"
+
+
+class ShapeForm(StrictForm, frozen=True, kw_only=True):
+    """A load that changes; exactly one of `steps`, `ramp` and `daily` is given.
+
+    `repeat` is the time after which steps or a ramp begin again.
+    """
+
+    steps: dict[str | int | float, Amount] | None = None
+    ramp: dict[str | int | float, Amount] | None = None
+    daily: DailyForm | None = None
+    repeat: Duration | None = None
+
+
+class LoadForm(StrictForm, frozen=True, kw_only=True):
+    """The load of a workload, or a CSV file with the load of several."""
+
+    workload: str | None = None
+    csv: str | None = None
+    cpu: str | int | float | ShapeForm | None = None
+    memory: str | int | float | ShapeForm | None = None
+
+
+class LoadFile(StrictForm, frozen=True, kw_only=True):
+    """The file of --load, if it is no CSV table."""
+
+    load: list[LoadForm]
+
+
+def loads_of(
+    source: str, folder: Path, forms: Iterable[LoadForm], inventory: Inventory, start: Instant
+) -> WorkloadLoads:
+    """Return the load of each workload; the curves begin at `start`.
+
+    `source` is the file with the forms; files in it are relative to `folder`. Raises InputError.
+    """
+    collected = _Collection(inventory, start)
+    for number, form in enumerate(forms):
+        where = f"load[{number}]"
+        if (form.workload is None) == (form.csv is None):
+            raise InputError(source, "needs either workload or csv", field=where)
+        stated = {"cpu": form.cpu, "memory": form.memory}
+        given = {name: shape for name, shape in stated.items() if shape is not None}
+        if form.csv is not None:
+            if given:
+                problem = "cannot be combined with cpu or memory"
+                raise InputError(source, problem, field=f"{where}.csv")
+            collected.add_table(str(folder / form.csv))
+            continue
+        if not given:
+            raise InputError(source, "needs cpu or memory", field=where)
+        for name, shape in given.items():
+            curve = _Shape(source, f"{where}.{name}", name).curve(shape, start)
+            collected.add(f"{source}: {where}.workload", form.workload or "", name, curve)
+    return collected.loads
+
+
+def read_loads(path: str, inventory: Inventory, start: Instant) -> WorkloadLoads:
+    """Return the loads in the file of --load: a CSV table or `load: […]`. Raises InputError."""
+    if path.endswith(".csv"):
+        collected = _Collection(inventory, start)
+        collected.add_table(path)
+        return collected.loads
+    found = decode_strictly(_as_file(read_one(path)), LoadFile)
+    return loads_of(path, Path(path).parent, found.load, inventory, start)
+
+
+def _as_file(document: Document) -> Document:
+    """Return a bare list as the field `load`."""
+    if isinstance(document.value, list):
+        return Document(document.source, {"load": document.value})
+    return document
+
+
+@dataclass(slots=True)
+class _Collection:
+    """The loads so far; each resource of a workload is stated once."""
+
+    inventory: Inventory
+    start: Instant
+    loads: dict[ScaleTargetKey, dict[str, LoadCurve]] = field(default_factory=dict)
+
+    def add(self, where: str, workloads: str, resource: str, curve: LoadCurve) -> None:
+        """Add the load of all `workloads`, a name or a selector. Raises InputError."""
+        for found in self._workloads(where, workloads):
+            ref = found.ref
+            load = self.loads.setdefault((ref.kind, ref.namespace, ref.name), {})
+            if resource in load:
+                raise InputError(where, f"the {resource} load of {found.title} is stated twice")
+            load[resource] = curve
+
+    def add_table(self, path: str) -> None:
+        """Add the loads of a CSV file. Raises InputError."""
+        for (workload, resource), (line, points) in _Table(path).curves().items():
+            curve = LoadCurve(tuple(_held(points)), self.start)
+            self.add(f"{path}: line {line}: workload", workload, resource, curve)
+
+    def _workloads(self, where: str, text: str) -> Iterator[Manifest]:
+        for found in self.inventory.select(where, text):
+            if found.kind not in _SCALABLE:
+                known = ", ".join(kind.kind for kind in _SCALABLE)
+                raise InputError(where, f"a {found.kind.kind} cannot have a load; only {known}")
+            yield found
+
+
+# --- shapes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Reads the shape of one resource; errors name `source` and the field."""
+
+    source: str
+    where: str
+    resource: str
+
+    def curve(self, shape: Amount | ShapeForm, start: Instant) -> LoadCurve:
+        """Return the curve from `start` on. Raises InputError."""
+        if not isinstance(shape, ShapeForm):
+            return LoadCurve(((0, self._amount(self.where, shape)),), start)
+        given = [name for name in ("steps", "ramp", "daily") if getattr(shape, name) is not None]
+        if len(given) != 1:
+            what = " and ".join(given) or "none of them"
+            problem = f"has {what}; expected exactly one of steps, ramp and daily"
+            raise InputError(self.source, problem, field=self.where)
+        if shape.daily is not None:
+            if shape.repeat is not None:
+                self._refuse("repeat", "cannot be combined with daily")
+            return LoadCurve(tuple(self._daily(shape.daily)), start, DAY)
+        kind, held = given[0], shape.steps is not None
+        points = self._points(kind, shape.steps or shape.ramp or {})
+        period = field_duration(self.source, f"{self.where}.repeat", shape.repeat)
+        if period is not None and period <= points[-1][0]:
+            self._refuse("repeat", f"must be later than the last time of {kind}")
+        return LoadCurve(tuple(_held(points) if held else points), start, period)
+
+    def _points(self, kind: str, stated: Mapping[str | int | float, Amount]) -> Points:
+        points: dict[DurationNs, int] = {}
+        for time, amount in stated.items():
+            path = f"{self.where}.{kind}.{time}"
+            at = field_duration(self.source, path, _seconds_or_text(str(time)))
+            assert at is not None
+            if at in points:
+                raise InputError(self.source, "is the same time as another one", field=path)
+            points[at] = self._amount(path, amount)
+        if 0 not in points:
+            self._refuse(kind, "needs an amount at 0s")
+        return sorted(points.items())
+
+    def _daily(self, form: DailyForm) -> Points:
+        low = self._amount(f"{self.where}.daily.low", form.low)
+        high = self._amount(f"{self.where}.daily.high", form.high)
+        peak = field_duration(self.source, f"{self.where}.daily.peak", form.peak) or 0
+        if high < low:
+            self._refuse("daily.high", "is less than low")
+        if peak > DAY:
+            self._refuse("daily.peak", "is more than 24h")
+        return [
+            (at, low + round((high - low) * (1 + cos(2 * pi * (at - peak) / DAY)) / 2))
+            for at in (DAY * part // _DAILY_PARTS for part in range(_DAILY_PARTS + 1))
+        ]
+
+    def _amount(self, path: str, stated: Amount) -> int:
+        try:
+            return parse_amount(self.resource, str(stated))
+        except ValueError as cause:
+            raise InputError(self.source, str(cause), field=path) from None
+
+    def _refuse(self, name: str, problem: str) -> None:
+        raise InputError(self.source, problem, field=f"{self.where}.{name}")
+
+
+def _seconds_or_text(text: str) -> str | float:
+    """Return a number of seconds as a number, other durations as they are."""
+    return float(text) if text.replace(".", "", 1).isdecimal() else text
+
+
+def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
+    """Yield the points of a curve that keeps each amount until the next time."""
+    before: int | None = None
+    for time, amount in points:
+        if before is not None:
+            yield time, before
+        yield time, amount
+        before = amount
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+Curves = dict[tuple[str, str], tuple[int, Points]]  # by workload and resource: first line, points
+
+
+@dataclass(slots=True)
+class _Table:
+    """Reads the CSV file `path`; errors name the line and the column."""
+
+    path: str
+    _first: Instant | None = None
+
+    def curves(self) -> Curves:
+        """Return the points of each workload and resource, in order of time. Raises InputError."""
+        text = decode_text(self.path, read_bytes(Path(self.path)))
+        rows = csv.DictReader(io.StringIO(text))
+        self._check_header(tuple(rows.fieldnames or ()))
+        found: Curves = {}
+        for row in rows:
+            self._add(found, rows.line_num, row)
+        if not found:
+            raise InputError(self.path, "contains no load")
+        return found
+
+    def _check_header(self, header: tuple[str, ...]) -> None:
+        for name in header:
+            if name not in _COLUMNS:
+                known = ", ".join(_COLUMNS)
+                raise InputError(self.path, f"has an unknown column {name!r}; known: {known}")
+        for name in _COLUMNS[:2]:
+            if name not in header:
+                raise InputError(self.path, f"has no column {name!r}")
+
+    def _add(self, found: Curves, line: int, row: Mapping[str | Any, Any]) -> None:
+        cells = {name: (row.get(name) or "").strip() for name in _COLUMNS}
+        if None in row:
+            raise self._refusal(line, "", "has more cells than the header")
+        at = self._time(line, cells["time"])
+        if not cells["workload"]:
+            raise self._refusal(line, "workload", "is empty")
+        for resource in RESOURCES:
+            if not cells[resource]:
+                continue
+            parse = partial(parse_amount, resource)
+            amount = self._read(line, resource, cells[resource], parse)
+            _, points = found.setdefault((cells["workload"], resource), (line, []))
+            if points and at <= points[-1][0]:
+                problem = f"{cells['time']!r} is not later than the row before of this workload"
+                raise self._refusal(line, "time", problem)
+            points.append((at, amount))
+
+    def _time(self, line: int, text: str) -> DurationNs:
+        """Return the time since the start; the first timestamp of the file is the start."""
+        if "T" not in text:
+            return self._read(line, "time", _seconds_or_text(text), read_duration)
+        at = self._read(line, "time", text, parse_timestamp)
+        if self._first is None:
+            self._first = at
+        if at < self._first:
+            raise self._refusal(line, "time", f"{text!r} is before the first timestamp")
+        return at - self._first
+
+    def _read(self, line: int, column: str, stated: Any, parse: Callable[[Any], int]) -> int:
+        try:
+            return parse(stated)
+        except ValueError as cause:
+            raise self._refusal(line, column, str(cause)) from None
+
+    def _refusal(self, line: int, column: str, problem: str) -> InputError:
+        where = f"line {line}: {column}: " if column else f"line {line}: "
+        return InputError(self.path, f"{where}{problem}")
+
+
+# --- notes ---------------------------------------------------------------------------------------
+
+
+def unread_loads(loads: WorkloadLoads, inventory: Inventory) -> Iterator[str]:
+    """Yield a note about loads that no autoscaler reads."""
+    scaled = set(_scaled(inventory))
+    idle = [key for key in loads if key not in scaled]
+    if idle:
+        kind, namespace, name = idle[0]
+        more = f" and {len(idle) - 1:,} more" if len(idle) > 1 else ""
+        yield (
+            f"No HorizontalPodAutoscaler scales {kind} {namespace}/{name}{more}, so the load has "
+            "no effect there."
+        )
+
+
+def _scaled(inventory: Inventory) -> Iterator[ScaleTargetKey]:
+    for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
+        spec = one.value.get("spec")
+        target = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
+        if isinstance(target, dict):
+            yield (str(target.get("kind")), one.ref.namespace, str(target.get("name")))

@@ -1,0 +1,54 @@
+"""What HorizontalPodAutoscalers did in a run: changes of replicas, and why nothing was done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.engine.core.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaChange:
+    """A change of a workload's number of replicas, and the autoscaler's reason."""
+
+    at: Instant
+    before: int
+    after: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodAutoscalerOutcome:
+    """An autoscaler (`namespace/name`), its target (`Deployment web`) and limits, and its changes.
+
+    `replicas` is the number at the end, None if the target has no scale. `inactive_reason` and
+    `inactive_message` are those of ScalingActive=False or AbleToScale=False, "" otherwise.
+    """
+
+    autoscaler: str
+    target: str
+    minimum: int
+    maximum: int
+    replicas: int | None
+    changes: tuple[ReplicaChange, ...]
+    inactive_reason: str = ""
+    inactive_message: str = ""
+
+    @property
+    def replicas_before(self) -> int | None:
+        """The number of replicas at the start."""
+        return self.changes[0].before if self.changes else self.replicas
+
+    @property
+    def lowest(self) -> int | None:
+        """The lowest number of replicas during the run."""
+        return min(self._numbers(), default=None)
+
+    @property
+    def highest(self) -> int | None:
+        """The highest number of replicas during the run."""
+        return max(self._numbers(), default=None)
+
+    def _numbers(self) -> list[int]:
+        stated = (self.replicas_before, *(one.after for one in self.changes))
+        return [one for one in stated if one is not None]

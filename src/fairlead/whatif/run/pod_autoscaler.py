@@ -1,0 +1,76 @@
+"""What HorizontalPodAutoscalers did in a run, as values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import Autoscaler
+from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
+from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import NO_METRICS
+from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome, ReplicaChange
+
+_CONDITIONS: Final = ("AbleToScale", "ScalingActive")
+
+
+def pod_autoscaler_outcomes(
+    controller: HorizontalPodAutoscalers, since: Instant
+) -> tuple[PodAutoscalerOutcome, ...]:
+    """Return what each autoscaler did from `since` on, ordered by namespace and name."""
+    changes: dict[tuple[str, str], list[ReplicaChange]] = defaultdict(list)
+    for one in controller.history:
+        if one.at >= since:
+            key = one.autoscaler.namespace, one.autoscaler.name
+            changes[key].append(ReplicaChange(one.at, one.before, one.after, one.why))
+    found = [
+        _outcome(one, controller.replicas_of(one), tuple(changes[_key(one)]))
+        for one in controller.autoscalers
+    ]
+    return tuple(sorted(found, key=lambda one: one.autoscaler))
+
+
+def unloaded_note(controller: HorizontalPodAutoscalers) -> Iterator[str]:
+    """Yield a note if autoscalers do nothing because no load is stated."""
+    idle = sorted(
+        one.view.key
+        for one in controller.autoscalers
+        if any(NO_METRICS in entry.get("message", "") for entry in _inactive(one))
+    )
+    if idle:
+        which = f"{idle[0]} has" if len(idle) == 1 else f"{idle[0]} and {len(idle) - 1:,} more have"
+        yield (
+            f"HorizontalPodAutoscaler {which} no stated load, so the number of replicas only stays "
+            "within its limits (ScalingActive=False, FailedGetResourceMetric)."
+        )
+
+
+def _key(one: Autoscaler) -> tuple[str, str]:
+    return one.view.metadata.namespace, one.view.metadata.name
+
+
+def _inactive(one: Autoscaler) -> list[dict[str, str]]:
+    conditions = one.view.status.get("conditions") or ()
+    return [
+        entry
+        for entry in conditions
+        if entry.get("type") in _CONDITIONS and entry.get("status") == "False"
+    ]
+
+
+def _outcome(
+    one: Autoscaler, replicas: int | None, changes: tuple[ReplicaChange, ...]
+) -> PodAutoscalerOutcome:
+    spec = one.view.spec
+    problem = next(iter(_inactive(one)), {})
+    return PodAutoscalerOutcome(
+        autoscaler=one.view.key,
+        target=f"{spec.scale_target_ref.kind} {spec.scale_target_ref.name}",
+        minimum=spec.min_replicas,
+        maximum=spec.max_replicas,
+        replicas=replicas,
+        changes=changes,
+        inactive_reason=problem.get("reason", ""),
+        inactive_message=problem.get("message", ""),
+    )

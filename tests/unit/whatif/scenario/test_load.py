@@ -1,0 +1,186 @@
+"""`load` of a scenario, and --load of a what-if: HorizontalPodAutoscalers follow it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.result.result_json import simulation_result
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+WEB = ("Deployment", "default", "web")
+
+
+def autoscaler(name="web", **spec):
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 10, **spec},
+    }
+
+
+@pytest.fixture
+def read(tmp_path, make):
+    """The experiment of a scenario with two workloads and this load."""
+
+    def read_load(load, duration="10m", files=None):
+        for name, content in (files or {}).items():
+            (tmp_path / name).write_text(content)
+        workloads = [make.workload(name=name, replicas=2) for name in ("web", "api")]
+        scenario = {
+            "cluster": {"generated": {"nodes": 4, "allocatable": {"cpu": "8"}}},
+            "objects": [*workloads, autoscaler()],
+            "load": load,
+            "duration": duration,
+        }
+        path = tmp_path / "s.yaml"
+        path.write_text(yaml.safe_dump(scenario))
+        return experiment_of(str(path), read_scenario(str(path)))
+
+    return read_load
+
+
+def amounts(experiment, *times_s, resource="cpu", workload=WEB):
+    curve = experiment.loads[workload][resource]
+    return [curve.at(experiment.start + seconds(at)) for at in times_s]
+
+
+def test_amounts_are_cores_and_bytes(read):
+    found = read([{"workload": "deploy/default/web", "cpu": 1.5, "memory": "2Gi"}])
+    assert amounts(found, 0, 1e6) == [1500, 1500]
+    assert amounts(found, 0, resource="memory") == [2 << 30]
+
+
+@pytest.mark.parametrize(
+    ("shape", "times_s", "expected"),
+    [
+        ({"steps": {"0s": 1, "1m": 3, "2m": 2}}, (0, 59, 60, 500), [1000, 1000, 3000, 2000]),
+        ({"ramp": {0: 1, 60: 3}}, (0, 30, 60, 500), [1000, 2000, 3000, 3000]),
+        ({"ramp": {0: 1, 60: 3}, "repeat": "2m"}, (30, 90, 150), [2000, 3000, 2000]),
+        ({"daily": {"low": 1, "high": 3, "peak": "14h"}}, (7200, 50400, 136800),
+         [1000, 3000, 3000]),
+        ({"daily": {"low": 1, "high": 3}}, (0, 21600, 43200), [1000, 2000, 3000]),
+    ],
+)  # fmt: skip
+def test_a_load_has_a_shape(read, shape, times_s, expected):
+    found = read([{"workload": "deploy/default/web", "cpu": shape}])
+    assert amounts(found, *times_s) == expected
+
+
+@pytest.mark.parametrize("times", [("0s", "1m"), ("2026-05-01T10:00:00Z", "2026-05-01T10:01:00Z")])
+def test_a_table_has_the_load_of_several_workloads(read, times):
+    first, second = times
+    table = (
+        "time,workload,cpu,memory\n"
+        f"{first},deploy/default/web,1,1Gi\n{first},deploy/default/api,500m,\n"
+        f"{second},deploy/default/web,3,\n"
+    )
+    found = read([{"csv": "load.csv"}], files={"load.csv": table})
+    assert amounts(found, 0, 59, 60) == [1000, 1000, 3000]
+    assert amounts(found, 500, resource="memory") == [1 << 30]
+    assert amounts(found, 0, workload=("Deployment", "default", "api")) == [500]
+
+
+def test_a_workload_follows_its_load(read):
+    """One core a pod at 80 %: 6 cores need 8 pods. The note is about the workload without."""
+    load = [
+        {"workload": "deploy/default/web", "cpu": {"steps": {"0s": "1.6", "3m": 6}}},
+        {"workload": "deploy/default/api", "cpu": 1},
+    ]
+    experiment = read(load)
+    outcome = run_experiment(experiment).outcome
+    (found,) = outcome.pod_autoscalers
+    assert (found.replicas_before, found.replicas, found.lowest, found.highest) == (2, 8, 2, 8)
+    assert [one.after for one in found.changes] == [4, 8]
+    assert found.inactive_reason == ""
+    written = simulation_result(experiment, outcome)["pod_autoscalers"]
+    above = "cpu resource utilization (percentage of request) above target"
+    assert written[0]["changes"][0] == {"at_s": 180.0, "from": 2, "to": 4, "reason": above}
+    assert any("scales Deployment default/api, so the load has no" in one for one in outcome.notes)
+
+
+def test_a_run_ends_when_the_load_stays(read):
+    """A load that still changes is not a cluster at rest."""
+    steps = {"steps": {"0s": "1.6", "30m": 6}}
+    found = read([{"workload": "deploy/default/web", "cpu": steps}], duration=None)
+    outcome = run_experiment(found).outcome
+    assert outcome.settled
+    assert outcome.pod_autoscalers[0].replicas == 8
+
+
+def test_an_autoscaler_without_load_says_so(read):
+    outcome = run_experiment(read([])).outcome
+    assert outcome.pod_autoscalers[0].inactive_reason == "FailedGetResourceMetric"
+    assert any("default/web has no stated load" in one for one in outcome.notes)
+
+
+def test_a_what_if_takes_a_load_too(snapshot, make, tmp_path):
+    """With the load, a lower limit leaves the workload with fewer replicas."""
+    path = tmp_path / "load.json"
+    path.write_text(json.dumps([{"workload": "deploy/default/web", "cpu": 6}]))
+    objects = [make.node("a", cpu="16"), make.workload(replicas=2), autoscaler()]
+    change = ClusterChange(set=("hpa/default/web:spec.maxReplicas=5",))
+    answer = what_if(snapshot(*objects), change, Conditions(load=str(path)))
+    assert [run.pod_autoscalers[0].replicas for run in (answer.without, answer.changed)] == [8, 5]
+
+
+BAD_LOADS = [
+    ([{"cpu": 1}], "load[0]: needs either workload or csv"),
+    ([{"workload": "deploy/web"}], "load[0]: needs cpu or memory"),
+    ([{"workload": "deploy/web", "gpu": 1}], "load[0].gpu: unknown field"),
+    ([{"workload": "deploy/wbe", "cpu": 1}], "load[0].workload: there is no Deployment wbe"),
+    ([{"workload": "hpa/web", "cpu": 1}], "a HorizontalPodAutoscaler cannot have a load; only"),
+    ([{"workload": "deploy/web", "cpu": "much"}], "load[0].cpu: 'much'"),
+    ([{"workload": "deploy/web", "cpu": -1}], "load[0].cpu: '-1' is negative"),
+    ([{"workload": "deploy/web", "cpu": {}}], "load[0].cpu: has none of them; expected exactly"),
+    ([{"workload": "deploy/web", "cpu": {"steps": {"1m": 2}}}], "cpu.steps: needs an amount at 0s"),
+    ([{"workload": "deploy/web", "cpu": {"steps": {"soon": 2}}}], "cpu.steps.soon: 'soon'"),
+    ([{"workload": "deploy/web", "cpu": {"ramp": {"0s": 1, "1m": 2, "60s": 3}}}],
+     "cpu.ramp.60s: is the same time as another one"),
+    ([{"workload": "deploy/web", "cpu": {"ramp": {"0s": 1, "1h": 2}, "repeat": "1h"}}],
+     "cpu.repeat: must be later than the last time of ramp"),
+    ([{"workload": "deploy/web", "cpu": {"daily": {"low": 3, "high": 1}}}],
+     "cpu.daily.high: is less than low"),
+    ([{"workload": "deploy/web", "cpu": 1}, {"workload": "deploy/web", "cpu": 1}],
+     "load[1].workload: the cpu load of Deployment default/web is stated twice"),
+    ([{"csv": "load.csv", "cpu": 1}], "load[0].csv: cannot be combined with cpu or memory"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("load", "message"), BAD_LOADS, ids=[one[1] for one in BAD_LOADS])
+def test_a_bad_load_is_refused(read, load, message):
+    with pytest.raises(InputError) as refused:
+        read(load)
+    assert message in str(refused.value)
+
+
+BAD_TABLES = [
+    ("time,workload,cores\n", "has an unknown column 'cores'; known: time, workload, cpu, memory"),
+    ("time,cpu\n0s,1\n", "has no column 'workload'"),
+    ("time,workload,cpu\n", "contains no load"),
+    ("time,workload,cpu\n0s,deploy/web,x\n", "line 2: cpu: 'x'"),
+    ("time,workload,cpu\nnow,deploy/web,1\n", "line 2: time: 'now'"),
+    ("time,workload,cpu\n0s,,1\n", "line 2: workload: is empty"),
+    ("time,workload,cpu\n0s,deploy/web,1,2\n", "line 2: has more cells than the header"),
+    ("time,workload,cpu\n0s,deploy/wbe,1\n", "line 2: workload: there is no Deployment wbe"),
+    ("time,workload,cpu\n9s,deploy/web,1\n9s,deploy/web,2\n",
+     "line 3: time: '9s' is not later than the row before of this workload"),
+    ("time,workload,cpu\n2026-01-02T00:00:00Z,deploy/web,1\n2026-01-01T00:00:00Z,deploy/web,2\n",
+     "line 3: time: '2026-01-01T00:00:00Z' is before the first timestamp"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "message"), BAD_TABLES, ids=[one[1] for one in BAD_TABLES])
+def test_a_bad_table_is_refused_by_its_line(read, table, message):
+    with pytest.raises(InputError) as refused:
+        read([{"csv": "load.csv"}], files={"load.csv": table})
+    assert f"load.csv: {message}" in str(refused.value)
