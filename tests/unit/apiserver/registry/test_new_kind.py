@@ -1,42 +1,190 @@
-"""A kind without rules of its own needs a row in the table of kinds, and no strategy."""
+"""The walk-through "Add an API kind" of CONTRIBUTING.md, executed for a made-up kind."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.served_kinds import BUILT_IN, ServedKinds
+from fairlead.apiserver.registry.served_kinds import BUILT_IN
 from fairlead.apiserver.registry.strategies.scheduling import BATCH_STRATEGIES
-from fairlead.apiserver.registry.strategies.table import STRATEGIES, strategy_of
-from fairlead.apiserver.registry.strategy import DEFAULT
+from fairlead.apiserver.registry.strategies.table import STRATEGIES
 
-GADGET = Kind("example.k8s.io", "v1", "Gadget", "gadgets", has_generation=True)
-MANIFEST = {
-    "apiVersion": "example.k8s.io/v1",
-    "kind": "Gadget",
-    "metadata": {"name": "a", "namespace": "d"},
-    "spec": {"size": 1},
-}
+ROOT = Path(__file__).parents[4]
+TYPE = "io.k8s.api.example.v1"
+META = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1"
+GROUP_VERSION_KIND = "x-kubernetes-group-version-kind"
+# As `kubectl get --raw` prints it, with the fields in the order of the Go type.
+DOCUMENT = {
+    "components": {
+        "schemas": {
+            f"{TYPE}.Gadget": {
+                "description": "Gadget is a made-up kind.",
+                "type": "object",
+                "properties": {
+                    "apiVersion": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "metadata": {"default": {}, "allOf": [{"$ref": f"{META}.ObjectMeta"}]},
+                    "spec": {
+                        "default": {},
+                        "allOf": [{"$ref": f"#/components/schemas/{TYPE}.GadgetSpec"}],
+                    },
+                },
+                GROUP_VERSION_KIND: [
+                    {"group": "example.k8s.io", "kind": "Gadget", "version": "v1"}
+                ],
+            },
+            f"{TYPE}.GadgetList": {
+                "type": "object",
+                "required": ["items"],
+                "properties": {
+                    "apiVersion": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "metadata": {"default": {}, "allOf": [{"$ref": f"{META}.ListMeta"}]},
+                    "items": {
+                        "type": "array",
+                        "items": {"$ref": f"#/components/schemas/{TYPE}.Gadget"},
+                    },
+                },
+                GROUP_VERSION_KIND: [
+                    {"group": "example.k8s.io", "kind": "GadgetList", "version": "v1"}
+                ],
+            },
+            f"{TYPE}.GadgetSpec": {
+                "description": "GadgetSpec is what users want.",
+                "type": "object",
+                "required": ["size"],
+                "properties": {
+                    "size": {"description": "Size in inches.", "type": "integer",
+                             "format": "int32", "default": 0},
+                    "wheels": {
+                        "type": "array",
+                        "items": {"$ref": f"#/components/schemas/{TYPE}.Wheel"},
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["name"],
+                        "x-kubernetes-patch-merge-key": "name",
+                        "x-kubernetes-patch-strategy": "merge",
+                    },
+                    "isLoud": {"type": "boolean", "x-go-zero": "drop"},
+                },
+            },
+            f"{TYPE}.Wheel": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {
+                    "name": {"type": "string", "default": ""},
+                    "radius": {"type": "integer", "format": "int32", "x-protobuf-number": 7},
+                },
+            },
+        }
+    }
+}  # fmt: skip
+# Asks a server that runs from the changed source; prints the answers.
+QUESTIONS = """
+import json
+from fairlead.apiserver.protobuf.decoder import decode, numbers
+from tests.unit.apiserver.endpoints.conftest import Api
+
+GADGETS = "/apis/example.k8s.io/v1/namespaces/default/gadgets"
+STRATEGIC = "application/strategic-merge-patch+json"
+api = Api()
+spec = {"size": 3, "isLoud": False, "wheels": [{"name": "left"}]}
+made = api.post(GADGETS, {"metadata": {"name": "a"}, "spec": spec})
+print(json.dumps({
+    "created": (made.status, made.json["spec"], made.json["metadata"]["generation"]),
+    "refused": api.post(GADGETS, {"metadata": {"name": "b"}, "spec": {"size": "x"}}).message,
+    "patched": api.patch(
+        f"{GADGETS}/a", {"spec": {"wheels": [{"name": "right"}]}}, STRATEGIC
+    ).json["spec"]["wheels"],
+    "fields": api.get(f"{GADGETS}/a").json["metadata"]["managedFields"][0]["fieldsV1"],
+    "discovered": [one["name"] for one in api.get("/apis/example.k8s.io/v1").json["resources"]],
+    "described": api.get("/openapi/v3/apis/example.k8s.io/v1").json["components"]["schemas"]
+        ["io.k8s.api.example.v1.GadgetSpec"]["properties"]["size"],
+    "numbers": numbers()["io.k8s.api.example.v1.Wheel"],
+    "deleted": api.delete(f"{GADGETS}/a").status,
+    "listed": api.get(GADGETS).json["items"],
+}))
+"""
 
 
-def test_a_kind_without_rules_is_served_like_any_other(new_store, now):
-    assert strategy_of(GADGET) is DEFAULT
-    served = ServedKinds((*BUILT_IN, GADGET))
-    assert served.find("example.k8s.io", "v1", "gadgets") is GADGET
-    store = new_store(registry=API_SERVER)
-    old = store.create(MANIFEST, now, kind=GADGET)
-    assert old["metadata"]["generation"] == 1
-    new = store.update(GADGET, old, {**old, "spec": {"size": 2}})
-    assert new["metadata"]["generation"] == 2
-    assert store.update(GADGET, new, new) is new
-    with pytest.raises(ApiError, match="the object has been modified"):
-        store.update(GADGET, new, old)
-    with pytest.raises(ApiError, match="already exists"):
-        store.create(MANIFEST, now, kind=GADGET)
-    store.delete(GADGET, "d", "a", now)
-    assert store.list(GADGET) == []
+def walk_through(root):
+    """Do in a copy of the source what CONTRIBUTING.md says."""
+    table = root / "src/fairlead/apiserver/kind_table.py"
+    text = table.read_text()
+    text = text.replace('STORED: Final = """\n', 'STORED: Final = """\nGADGET\n', 1)
+    text = text.replace("GADGET", "example.k8s.io/v1 Gadget gadgets gd ng - -")
+    text = re.sub(r'"""\n$', 'example.k8s.io/v1 15000 15\n"""\n', text)
+    table.write_text(text)
+    documents = root / "src/fairlead/apiserver/schema/data/openapi"
+    (documents / "example.k8s.io_v1.json").write_text(json.dumps(DOCUMENT))
+    run(root, str(root / "tools/api_table.py"), str(root / "COMPATIBILITY.md"))
+
+
+def run(root, *arguments):
+    """What Python prints that runs the source in `root`."""
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{ROOT}"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command, env=environment, cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def contents(root):
+    """Every file of a copy but compiled ones."""
+    paths = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """A copy of the source with one more kind, and the files that this took."""
+    root = tmp_path_factory.mktemp("source")
+    for folder in ("src/fairlead", "tools"):
+        shutil.copytree(ROOT / folder, root / folder)
+    shutil.copy(ROOT / "COMPATIBILITY.md", root)
+    before = contents(root)
+    walk_through(root)
+    after = contents(root)
+    return root, sorted(name for name in after if after[name] != before.get(name))
+
+
+def test_a_new_kind_touches_three_files(changed):
+    root, files = changed
+    assert files == [
+        "COMPATIBILITY.md",
+        "src/fairlead/apiserver/kind_table.py",
+        "src/fairlead/apiserver/schema/data/openapi/example.k8s.io_v1.json",
+    ]
+    assert "| example.k8s.io/v1 Gadget | supported | all verbs;" in (
+        root / "COMPATIBILITY.md"
+    ).read_text()  # fmt: skip
+
+
+def test_a_new_kind_is_served_like_any_other(changed):
+    root, _ = changed
+    found = json.loads(run(root, "-c", QUESTIONS))
+    assert found["created"] == [201, {"size": 3, "wheels": [{"name": "left"}]}, 1]
+    assert found["refused"] == (
+        'Gadget in version "v1" cannot be handled as a Gadget: json: cannot unmarshal string '
+        "into Go struct field GadgetSpec.spec.size of type int32"
+    )
+    assert found["patched"] == [{"name": "right"}, {"name": "left"}]
+    assert 'k:{"name":"left"}' in found["fields"]["f:spec"]["f:wheels"]
+    assert found["discovered"] == ["gadgets"]
+    assert found["described"] == {
+        "description": "Size in inches.", "default": 0, "type": "integer", "format": "int32",
+    }  # fmt: skip
+    assert found["numbers"] == {"1": "name", "7": "radius"}
+    assert found["deleted"] == 200
+    assert found["listed"] == []
 
 
 def test_every_strategy_is_of_a_kind_in_the_table():
