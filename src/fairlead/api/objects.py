@@ -8,6 +8,8 @@ stay RFC 3339 text (`fairlead.api.timestamp`).
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from fairlead.api.json import Json
@@ -1413,10 +1415,12 @@ class Queue(_Object, frozen=True):
 
 
 class Unstructured(_Object, frozen=True):
-    """An object of any other kind: stored, but without a typed view."""
+    """An object of any other kind: without a typed view; `spec` and `status` are JSON, or None."""
 
     api_version: str = ""
     kind: str = ""
+    spec: Any = None
+    status: Any = None
 
 
 ApiObject = (

@@ -77,7 +77,7 @@ flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - gs - -
 flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - gs - -
 """  # noqa: E501
 
-# Kinds that batch schedulers read.
+# Kinds that batch schedulers and Karpenter read, and the NodeClass of the simulated provider.
 CUSTOM: Final = """
 scheduling.volcano.sh/v1beta1 PodGroup podgroups pg ngsc - -
 scheduling.incubator.k8s.io/v1alpha1 PodGroup podgroups pg ngsc - -
@@ -88,6 +88,10 @@ scheduling.k8s.io/v1alpha2 Workload workloads - ngc - -
 scheduling.volcano.sh/v1beta1 Queue queues q gsc - -
 scheduling.incubator.k8s.io/v1alpha1 Queue queues q gsc - -
 scheduling.sigs.dev/v1alpha2 Queue queues q gsc - -
+karpenter.sh/v1 NodePool nodepools - gsc karpenter -
+karpenter.sh/v1 NodeClaim nodeclaims - gsc karpenter -
+karpenter.sh/v1alpha1 NodeOverlay nodeoverlays - gsc karpenter -
+fairlead.dev/v1 NodeClass nodeclasses - gsc karpenter -
 """
 
 # Kinds that a metrics server serves.

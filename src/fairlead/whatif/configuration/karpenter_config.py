@@ -61,7 +61,7 @@ def karpenter_config(
     zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
     notes: list[str] = []
     if files.instance_types is None:
-        types = _types_of(nodes)
+        types = types_of_nodes(nodes)
         if not types:
             problem = "no node has an instance type; give some with --instance-types"
             raise InputError(source, problem)
@@ -116,7 +116,7 @@ def _check_pool(source: str, pool: NodePool) -> None:
             raise InputError(source, str(cause), object_name=name, field=field) from None
 
 
-def _types_of(nodes: Iterable[Node]) -> list[StatedType]:
+def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
     """Return the instance types of nodes; a type has the size of its first node."""
     seen: dict[str, list[Node]] = {}
     for node in nodes:

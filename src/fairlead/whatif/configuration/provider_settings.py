@@ -125,7 +125,9 @@ def with_provider(found: Autoscaling, settings: ProviderSettings) -> Autoscaling
         raise InputError(source, "needs an autoscaler", field=name)
     kinds = dict(_machine_kinds(found))
     groups = {group for group, _ in kinds.values()}
-    for group in settings.provision_times:
+    # The NodePools of a served cluster come and go.
+    is_open = found.karpenter is not None and found.karpenter.serves_resources
+    for group in () if is_open else settings.provision_times:
         _check_group(settings.source, settings.path, group, groups)
     for stated in settings.outages:
         if stated.outage.group:

@@ -40,6 +40,11 @@ from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
+from fairlead.worlds.local.bootstrap.karpenter_definitions import (
+    DEFAULT_POOL,
+    NODE_CLASS,
+    karpenter_kinds,
+)
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.control_plane import OBSERVED, ControlPlane
@@ -155,6 +160,8 @@ class LocalCluster:
             self._load(now)
             if journal is not None:
                 journal.begin(self.store.storage)
+        if options.engine.karpenter is not None:
+            self._load_karpenter(now)
         # 4. The engine and the controllers, which act on all of it.
         config = config_in(options.release, options.engine)
         config = replace(config, kubelet=replace(config.kubelet, job_duration=options.job_duration))
@@ -209,6 +216,13 @@ class LocalCluster:
         self._create_missing(standing, now)
         self.server.run_post_start_hooks(now)
         self._create_missing((DEFAULT_QUEUE,), now)
+
+    def _load_karpenter(self, now: Instant) -> None:
+        """Create Karpenter's definitions and a NodeClass, and a NodePool if there is none."""
+        self._create_missing(karpenter_kinds(), now)
+        self.server.run_post_start_hooks(now)
+        has_pools = bool(self.store.list(kind_of(DEFAULT_POOL)))
+        self._create_missing((NODE_CLASS, *(() if has_pools else (DEFAULT_POOL,))), now)
 
     def _create_missing(self, manifests: Iterable[Json], now: Instant) -> None:
         """Create those of `manifests` that `LocalOptions.objects` did not contain."""

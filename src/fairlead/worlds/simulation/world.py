@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -25,7 +25,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
-from fairlead.apiserver.kind import NODE, Kind
+from fairlead.apiserver.kind import CONFIG_MAP, NODE, Kind
 from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.store import Store
@@ -211,8 +211,14 @@ class SimulatedWorld:
             self._changes.clear()
 
 
+# Cluster Autoscaler's status, which follows what happened.
+_LAST_UPDATED: Final = "cluster-autoscaler.kubernetes.io/last-updated"
+
+
 def _is_heartbeat(change: StoredChange) -> bool:
-    """Return whether a kubelet posted the same conditions that the node had already."""
+    """Return whether a kubelet posted its node's conditions again, or a component its status."""
+    if change.kind is CONFIG_MAP:
+        return _LAST_UPDATED in (change.object["metadata"].get("annotations") or ())
     if change.kind is not NODE or change.previous is None or change.type is ChangeType.DELETED:
         return False
     return _without_heartbeats(change.object) == _without_heartbeats(change.previous)

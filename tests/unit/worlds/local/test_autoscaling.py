@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from fairlead.cli.commands.up.node_groups import autoscaler_config
 from fairlead.whatif.configuration.autoscaler import AutoscaleOptions
@@ -12,6 +13,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.control_plane import OBSERVED
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+MERGE = "application/merge-patch+json"
 ON = AutoscaleOptions("cluster-autoscaler")
 
 
@@ -49,10 +51,40 @@ def test_nodes_come_for_pending_pods_and_go_when_unneeded(elastic):
     assert {pod["status"]["phase"] for pod in pods} == {"Running"}
     reasons = {event["reason"] for event in elastic.list("event")}
     assert "TriggeredScaleUp" in reasons
-    scale = "application/merge-patch+json"
-    elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, scale)
+    elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, MERGE)
     elastic.pass_time(1800)
     assert len(elastic.list("node", "")) == 2
+
+
+def status_of(cluster):
+    found = cluster.find("configmap", "cluster-autoscaler-status", "kube-system")
+    assert "cluster-autoscaler.kubernetes.io/last-updated" in found["metadata"]["annotations"]
+    return yaml.safe_load(found["data"]["status"])
+
+
+def test_the_status_config_map_shows_groups_as_upstream_writes_it(elastic):
+    elastic.pass_time(30)
+    status = status_of(elastic)
+    assert list(status) == ["time", "autoscalerStatus", "clusterWide", "nodeGroups"]
+    assert status["clusterWide"]["health"]["nodeCounts"] == {
+        "registered": {
+            "total": 2, "ready": 2, "notStarted": 0, "unready": {"total": 0, "resourceUnready": 0},
+        },
+        "longUnregistered": 0,
+        "unregistered": 0,
+    }  # fmt: skip
+    [first, _] = status["nodeGroups"]
+    assert first["name"] == "zone-a"
+    assert first["health"] | {"status": "Healthy", "minSize": 1, "maxSize": 100} == first["health"]
+    assert first["scaleUp"]["status"] == "NoActivity"
+    elastic.ask("POST", DEPLOYMENTS, web(16))
+    elastic.pass_time(30)
+    growing = status_of(elastic)
+    assert growing["clusterWide"]["scaleUp"]["status"] == "InProgress"
+    assert sum(one["health"]["cloudProviderTarget"] for one in growing["nodeGroups"]) == 4
+    elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, MERGE)
+    elastic.pass_time(240)
+    assert status_of(elastic)["clusterWide"]["scaleDown"]["candidates"] == 3
 
 
 def test_without_a_file_each_zone_is_a_group():

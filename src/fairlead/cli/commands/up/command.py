@@ -45,7 +45,16 @@ JOB_HELP: Final = (
 )
 
 AUTOSCALE_HELP: Final = (
-    "Add and remove simulated nodes as Cluster Autoscaler does; auto: if the snapshot has one."
+    "Add and remove simulated nodes as Cluster Autoscaler or Karpenter does; auto: as the one that "
+    "the snapshot has. Karpenter's NodePools and NodeClaims are custom resources."
+)
+TYPES_HELP: Final = (
+    "Instance types for Karpenter, as whatif takes them (default: those of the snapshot's nodes, "
+    "or else types of 2 to 32 cores)."
+)
+PROVISION_HELP: Final = (
+    "Time from the request for a node until it is Ready, plus or minus a quarter, of all node "
+    "groups and NodePools or of one (default: 90s with Cluster Autoscaler, 1m with Karpenter)."
 )
 GROUPS_HELP: Final = (
     "Cluster Autoscaler's node groups (default: groups found by the labels of the snapshot's "
@@ -90,7 +99,7 @@ def up(
     ] = False,
     job_duration: Annotated[str, named("DURATION", JOB_HELP)] = "5s",
     autoscale: Annotated[
-        Literal["off", "auto", "cluster-autoscaler"], Parameter(help=AUTOSCALE_HELP)
+        Literal["off", "auto", "cluster-autoscaler", "karpenter"], Parameter(help=AUTOSCALE_HELP)
     ] = "off",
     node_groups: Annotated[str, named("FILE", GROUPS_HELP)] = "",
     dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
@@ -98,6 +107,8 @@ def up(
         int,
         Parameter(help="Port of the dashboard on 127.0.0.1; 0 picks any.", converter=integer),
     ] = 0,
+    instance_types: Annotated[str | None, named("FILE", TYPES_HELP)] = None,
+    provision_time: Annotated[Names, repeatable("[GROUP=]DURATION", PROVISION_HELP)] = (),
     detach: Annotated[
         bool,
         Parameter(
@@ -161,6 +172,8 @@ def up(
         without=without,
         job_duration=job_duration,
         autoscale=AutoscaleOptions(autoscale, node_groups),
+        instance_types=instance_types,
+        provision_time=provision_time,
         command=command,
         dashboard=dashboard,
         dashboard_port=dashboard_port,

@@ -13,7 +13,12 @@ from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.parameter import Names
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.configuration.autoscaler import NO_AUTOSCALING, OFF, AutoscaleOptions
+from fairlead.whatif.configuration.autoscaler import (
+    KARPENTER,
+    NO_AUTOSCALING,
+    OFF,
+    AutoscaleOptions,
+)
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.decision_log import Logging
@@ -53,6 +58,8 @@ class UpOptions:
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     dashboard: bool = False
     dashboard_port: int = 0
+    instance_types: str | None = None
+    provision_time: Names = ()
 
     def check(self) -> None:
         """Raise InputError for invalid options; nothing is written or opened."""
@@ -71,8 +78,7 @@ class UpOptions:
         self.job_time  # noqa: B018 - raises
         self._check_dashboard()
         self._check_users()
-        if self.autoscale.autoscale == OFF and self.autoscale.node_groups:
-            raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
+        self._check_autoscaler()
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
@@ -83,6 +89,16 @@ class UpOptions:
             raise InputError("--dashboard-port", f"must be from 0 to {PORT_MAX}")
         if self.dashboard_port and not self.dashboard:
             raise InputError("--dashboard-port", "needs --dashboard")
+
+    def _check_autoscaler(self) -> None:
+        """Raise InputError for an option of an autoscaler that does not act."""
+        chosen = self.autoscale.autoscale
+        if chosen in (OFF, KARPENTER) and self.autoscale.node_groups:
+            raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
+        if chosen == OFF and self.instance_types is not None:
+            raise InputError("--instance-types", "needs --autoscale karpenter")
+        if chosen == OFF and self.provision_time:
+            raise InputError("--provision-time", "needs --autoscale")
 
     def _check_users(self) -> None:
         """Raise InputError for a user that is invalid or given twice."""

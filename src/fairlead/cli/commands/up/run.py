@@ -34,11 +34,13 @@ from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.configuration.autoscaler import OFF
+from fairlead.whatif.configuration.autoscaler import OFF, Autoscaling
+from fairlead.whatif.configuration.provider_settings import provision_times, with_provider
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
+from fairlead.worlds.local.bootstrap.nodes import zone_name
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.control_plane import OBSERVED
@@ -55,7 +57,7 @@ from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 
 if TYPE_CHECKING:
     from fairlead.cli.commands.dashboard.dashboard import Dashboard
-    from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+    from fairlead.engine.config import EngineConfig
 
 
 def serve(options: UpOptions) -> int:
@@ -204,7 +206,7 @@ def _cluster(
         logging=options.logging if dashboard is None else dashboard.logging(options.logging),
         limited=options.limited,
         objects=() if snapshot is None else objects_of_cluster(snapshot),
-        engine=replace(OBSERVED, autoscaler=_autoscaler(options, snapshot, clock.now())),
+        engine=_engine(options, snapshot, clock.now()),
     )
     is_new = log is None or log.is_empty
     try:
@@ -223,16 +225,25 @@ def _cluster(
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
 
 
-def _autoscaler(
-    options: UpOptions, snapshot: Snapshot | None, now: Instant
-) -> ClusterAutoscalerConfig | None:
-    """Return Cluster Autoscaler's configuration, None if it does not act. Raises InputError."""
+def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
+    """Return the engine's configuration with the chosen autoscaler. Raises InputError."""
     if options.autoscale.autoscale == OFF:
-        return None
+        return OBSERVED
     # Imported only where it runs: most clusters have no autoscaler.
-    from fairlead.cli.commands.up.node_groups import autoscaler_config
+    from fairlead.cli.commands.up.node_groups import autoscaler_config, is_of_karpenter
 
-    return autoscaler_config(options.autoscale, options.nodes, options.zones, snapshot, now)
+    if is_of_karpenter(options.autoscale, snapshot):
+        from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
+
+        zones = {zone_name(number) for number in range(options.zones)}
+        provider = provision_times(options.provision_time)
+        config = karpenter_setup(options.instance_types, zones, snapshot, provider)
+        return replace(OBSERVED, karpenter=config)
+    if options.instance_types is not None:
+        raise InputError("--instance-types", "needs --autoscale karpenter")
+    found = autoscaler_config(options.autoscale, options.nodes, options.zones, snapshot, now)
+    provider = provision_times(options.provision_time)
+    return replace(OBSERVED, autoscaler=with_provider(Autoscaling(found), provider).config)
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:

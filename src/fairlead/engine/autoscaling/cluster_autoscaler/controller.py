@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.status_config_map import (
+    StatusConfigMap,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHistory
 from fairlead.engine.autoscaling.cluster_autoscaler.object_change import (
     is_read,
@@ -26,7 +29,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
 )
-from fairlead.engine.core.command import Command, EvictPod
+from fairlead.engine.core.command import Command, CreateObject, EvictPod, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.issuer import CLUSTER_AUTOSCALER, Issuer
 from fairlead.engine.core.stimulus import (
@@ -60,6 +63,10 @@ class ClusterAutoscaler:
         pick = TieBreak(seed)
         self.autoscaler = StaticAutoscaler(provider, options, pick=pick.pick)
         self.history = AutoscalerHistory(provider)
+        context = self.autoscaler.context
+        self._status = StatusConfigMap(
+            provider, context.registry, options.namespace, options.status_config_map_name
+        )
         self._start = start
         self._next_loop = start + options.scan_interval
         self._earliest = self._next_loop
@@ -84,6 +91,10 @@ class ClusterAutoscaler:
             case CommandFailed(EvictPod(pod=ref), reason, message):
                 problem = None if reason is FailureReason.NOT_FOUND else message
                 self.autoscaler.actuator.eviction_answered(ref, problem, now)
+            case CommandFailed(CreateObject() | PatchObject() as command, reason, _):
+                if command.target == self._status.ref:
+                    self._status.lost(exists=reason is not FailureReason.NOT_FOUND)
+                return []
             case _:
                 return []
         return self._commands()
@@ -153,6 +164,8 @@ class ClusterAutoscaler:
         has_changed, self._has_changed = self._has_changed, False
         record = self.autoscaler.run_once(now)
         self.history.loop_done(record, self.autoscaler)
+        if self._options.write_status_configmap:
+            self.autoscaler.commands += self._status.written(self._unneeded(), now)
         result = self._result(record)
         is_steady = not has_changed and result == self._last
         self._last = result
@@ -160,6 +173,15 @@ class ClusterAutoscaler:
         if is_steady:
             due = min((at for at in self._times() if at > now), default=now + _RECHECK)
             self._next_loop = max(self._on_grid(due), self._next_loop)
+
+    def _unneeded(self) -> dict[str, list[str]]:
+        """Return the unneeded nodes by group."""
+        found: dict[str, list[str]] = {}
+        for name, one in self.autoscaler.planner.unneeded.by_name.items():
+            group = self.autoscaler.context.group_of(one.removal.node)
+            if group is not None:
+                found.setdefault(group.id, []).append(name)
+        return found
 
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
         """Return the result of a loop; equal results mean that it changed nothing."""

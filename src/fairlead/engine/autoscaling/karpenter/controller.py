@@ -7,8 +7,11 @@
     queue        commands wait for their replacements, then their candidates are deleted
     termination  the nodes of deleted NodeClaims are drained and removed
 
-NodeClaims exist here and not in the API server. Without a change, a loop would have the result of
-the last one, so it does not run, and idle hours cost nothing.
+In a served cluster, NodePools and NodeClaims are custom resources (module served_resources).
+Otherwise NodeClaims exist here and not in the API server.
+
+Without a change, a loop would have the result of the last one, so it does not run, and idle hours
+cost nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from typing import ClassVar, Final
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
-from fairlead.api.objects import ApiObject, Node, Pod, Taint
+from fairlead.api.objects import ApiObject, Node, Pod, Taint, Unstructured
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
-from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
     Offering,
@@ -59,6 +62,10 @@ from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
+from fairlead.engine.autoscaling.karpenter.served_resources import (
+    ServedResources,
+    karpenter_view,
+)
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
 from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
 from fairlead.engine.autoscaling.karpenter.termination import drain_step
@@ -113,6 +120,7 @@ class Karpenter:
         )
         self._machines = Machines(config, self._offerings, seed=seed, start=start)
         self.history = KarpenterHistory()
+        self._served = ServedResources(self.cluster) if config.serves_resources else None
         # when the first and the last new pod arrived
         self._batch: tuple[Instant, Instant] | None = None
         self._retry_at: Instant | None = None
@@ -133,9 +141,11 @@ class Karpenter:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Apply a change of the cluster."""
+        self._out = []
         match stimulus:
             case ObjectsLoaded(objects):
-                for one in objects:
+                # NodePools and NodeClaims first, because Nodes are joined with them.
+                for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
                     self._see(one, now)
             case ObjectChanged(changed):
                 self._see(changed, now)
@@ -144,8 +154,14 @@ class Karpenter:
             case CommandFailed(CreateObject() as command, _, message):
                 self._lose_machine(command.target.name, message, now)
             case _:
-                pass
-        return []
+                return []
+        return self._commands()
+
+    def _commands(self) -> list[Command]:
+        """Return what was decided, and the writes that show it in the API server."""
+        if self._served is not None:
+            self._out += self._served.commands()
+        return self._out
 
     def _lose_machine(self, name: str, message: str, now: Instant) -> None:
         """Remove the machine whose Node was rejected."""
@@ -159,8 +175,44 @@ class Karpenter:
             self._see_pod(obj, now)
         elif isinstance(obj, Node):
             self._see_node(obj, now)
+        elif isinstance(obj, Unstructured):
+            self._see_resource(obj, now)
         else:
             self.cluster.put(obj, now)
+
+    def _see_resource(self, obj: Unstructured, now: Instant) -> None:
+        """Apply a user's change of a custom resource."""
+        if self._served is None:
+            return
+        match karpenter_view(obj):
+            case NodePool() as pool:
+                old = self.cluster.node_pools.get(pool.name)
+                self.cluster.put(pool, now)
+                if old is None or (old.spec, old.metadata.uid) != (pool.spec, pool.metadata.uid):
+                    self._served.pool_changed(pool.name)
+                    self._conditions_at = now
+                    self._change(now)
+            case NodeClaim() as claim:
+                self._see_claim(claim, self._served, now)
+            case NodeOverlay() as overlay:
+                self.cluster.put(overlay, now)
+                self._change(now)
+
+    def _see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
+        """Adopt a NodeClaim of an earlier process; start the deletion that a user requested."""
+        if served.is_removed(claim.name):
+            return
+        served.stored(claim)
+        known = self.cluster.node_claims.get(claim.name)
+        if known is not None:
+            if claim.metadata.deletion_timestamp:
+                self._delete_claim(known, "Deleted", now)
+        elif claim.status.provider_id:
+            self.cluster.put(claim, now)
+            if claim.metadata.deletion_timestamp:
+                self._draining[claim.name] = now
+            elif not claim.status.node_name:
+                self._machines.resume(claim, now)
 
     def _see_pod(self, pod: Pod, now: Instant) -> None:
         old = self.cluster.pods.get(pod.key)
@@ -211,6 +263,9 @@ class Karpenter:
         self._change(now)
 
     def _forget(self, obj: ApiObject, now: Instant) -> None:
+        if isinstance(obj, Unstructured):
+            self._forget_resource(obj, now)
+            return
         self.cluster.remove(obj, now)
         if isinstance(obj, Pod):
             self._pending.discard(obj.key)
@@ -220,6 +275,20 @@ class Karpenter:
             if claim is not None:
                 self._finish(claim, now)
         self._change(now)
+
+    def _forget_resource(self, obj: Unstructured, now: Instant) -> None:
+        if self._served is None:
+            return
+        match karpenter_view(obj):
+            case NodePool() | NodeOverlay() as gone:
+                self.cluster.remove(gone, now)
+                self._served.pool_changed(gone.name)
+                self._change(now)
+            case NodeClaim() as gone:
+                self._served.gone(gone.name)
+                claim = self.cluster.node_claims.get(gone.name)
+                if claim is not None:  # a user removed the finalizer
+                    self._delete_claim(claim, "Deleted", now)
 
     def _change(self, now: Instant) -> None:
         """Record a change, so that the loops run again."""
@@ -290,7 +359,7 @@ class Karpenter:
         for name in sorted(name for name, due in self._draining.items() if due <= now):
             self._drain(name, now)
         self._disrupt(now)
-        return self._out
+        return self._commands()
 
     # --- provisioning ----------------------------------------------------------------------------
 
@@ -319,7 +388,7 @@ class Karpenter:
         again.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:launchNodeClaim
-        launched = self._machines.launch(request, now)
+        launched = self._machines.launch(request, self.cluster.node_claims, now)
         self._offerings.publish()
         if isinstance(launched, str):
             failed = self.history.undelivered
@@ -513,6 +582,10 @@ class Karpenter:
             note = f"Disrupting Node: {command.reason}/{command.decision.capitalize()}"
             ref = _node_ref(one.node.node_name)
             self._record_event(ref, "Normal", "DisruptionTerminating", note)
+            if self._served is not None:
+                ref = ObjectRef("NodeClaim", "", one.claim.name)
+                note = note.replace("Node", "NodeClaim", 1)
+                self._record_event(ref, "Normal", "DisruptionTerminating", note)
         self._queue.add(command, names, now)
         self._queue_at = now
 

@@ -9,7 +9,7 @@ The Node has no startup taints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     INITIALIZED_CONDITION,
     LAUNCHED,
     REGISTERED_CONDITION,
+    FlexibleRequirement,
     NodeClaim,
     NodeClaimSpec,
     NodeClaimStatus,
@@ -72,10 +73,15 @@ class Machines:
         self._due: dict[str, Instant] = {}
 
     def launch(
-        self, request: NodeClaimRequest, now: Instant
+        self, request: NodeClaimRequest, taken: Container[str], now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | str:
-        """Return the launched NodeClaim; the name of one that failed for lack of capacity."""
+        """Return the launched NodeClaim; the name of one that failed for lack of capacity.
+
+        Names in `taken` are not used.
+        """
         name = self._name(request.pool.name)
+        while name in taken:  # at most once for each existing NodeClaim
+            name = self._name(request.pool.name)
         active = [one for one in self._config.outages if one.is_active(now - self._start)]
         for instance_type, offering in request.launches():
             claim = _launched(request, name, instance_type, offering, now)
@@ -103,6 +109,12 @@ class Machines:
     def is_waiting(self) -> bool:
         """Return whether a machine is starting."""
         return bool(self._due)
+
+    def resume(self, claim: NodeClaim, now: Instant) -> None:
+        """Start the machine of a launched NodeClaim without a Node again."""
+        self._count += 1
+        usual = self._config.provision_time_of(claim.node_pool)
+        self._due[claim.name] = now + provision_time(usual, self._seed, self._count)
 
     def forget(self, name: str) -> None:
         """Remove the NodeClaim `name`, which was deleted before its Node appeared."""
@@ -177,6 +189,7 @@ def _launched(
             creation_timestamp=format_timestamp(now),
         ),
         spec=NodeClaimSpec(
+            requirements=tuple(_requirements(request)),
             taints=template.taints,
             startup_taints=template.startup_taints,
             node_class_ref=template.node_class_ref,
@@ -190,6 +203,17 @@ def _launched(
         ),
     )
     return with_condition(claim, LAUNCHED, LAUNCHED, now)
+
+
+def _requirements(request: NodeClaimRequest) -> Iterator[FlexibleRequirement]:
+    for one in sorted(request.stored_requirements, key=lambda one: one.key):
+        bounds = (("Gte", one.gte), ("Lte", one.lte))
+        stated: list[tuple[str, tuple[str, ...]]]
+        stated = [(operator, (str(bound),)) for operator, bound in bounds if bound is not None]
+        for operator, values in stated or [(one.operator, tuple(sorted(one.values)))]:
+            yield FlexibleRequirement(
+                key=one.key, operator=operator, values=values, min_values=one.min_values
+            )
 
 
 def _quantities(amounts: Mapping[str, int]) -> dict[str, str | int | float]:

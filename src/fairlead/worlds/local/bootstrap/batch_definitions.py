@@ -35,7 +35,8 @@ DEFAULT_QUEUE: Final = {
 
 def job_kinds() -> tuple[Json, ...]:
     """Return the CustomResourceDefinitions of the batch schedulers' kinds."""
-    return tuple(_definition(kind) for kind in KINDS if kind.is_custom and kind.group != _ALPHA)
+    served = (one for one in KINDS if one.is_custom and one.kind in _COLUMNS)
+    return tuple(_definition(kind) for kind in served if kind.group != _ALPHA)
 
 
 def _definition(kind: Kind) -> Json:

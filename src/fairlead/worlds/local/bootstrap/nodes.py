@@ -40,8 +40,13 @@ _WELL: Final = (
 def node_manifests(count: int, zones: int, now: Instant) -> Iterator[Json]:
     """`count` nodes, named `node-1` and so on, assigned in turn to `zone-a` and so on."""
     for number in range(1, count + 1):
-        zone = f"zone-{_letters((number - 1) % zones)}"
+        zone = zone_name((number - 1) % zones)
         yield _node(number, zone, now)
+
+
+def zone_name(number: int) -> str:
+    """Return the name of the zone `number`, from 0 on: zone-a, zone-b and so on."""
+    return f"zone-{_letters(number)}"
 
 
 def _letters(number: int) -> str:

@@ -16,6 +16,8 @@ class _Failure:
     duration: DurationNs
     until: Instant
     last: Instant
+    code: str = ""
+    message: str = ""
 
 
 class ExponentialBackoff:
@@ -28,8 +30,8 @@ class ExponentialBackoff:
         self._reset = options.node_group_backoff_reset_timeout
         self._failures: dict[str, _Failure] = {}
 
-    def back_off(self, group: str, now: Instant) -> Instant:
-        """Record a failure; returns when the group may grow again.
+    def back_off(self, group: str, now: Instant, code: str = "", message: str = "") -> Instant:
+        """Record a failure, with the provider's code and message; return when the group may grow.
 
         A failure during a backoff keeps the duration; a later failure doubles it.
         """
@@ -38,13 +40,18 @@ class ExponentialBackoff:
         if known is not None:
             is_over = known.until < now
             duration = min(2 * known.duration, self._maximum) if is_over else known.duration
-        self._failures[group] = _Failure(duration, now + duration, now)
+        self._failures[group] = _Failure(duration, now + duration, now, code, message)
         return now + duration
 
     def is_backed_off(self, group: str, now: Instant) -> bool:
         """Return True if the group may not grow."""
         known = self._failures.get(group)
         return known is not None and known.until >= now
+
+    def error(self, group: str) -> tuple[str, str]:
+        """Return code and message of the group's last failure; "" if there is none."""
+        known = self._failures.get(group)
+        return ("", "") if known is None else (known.code, known.message)
 
     def remove_stale(self, now: Instant) -> None:
         """Drop failures that are older than the reset timeout."""

@@ -128,10 +128,17 @@ class ClusterStateRegistry:
         elif delta > 0:
             request.time, request.expected_by = now, by
 
-    def register_failed_scale_up(self, group: str, now: Instant) -> None:
+    @property
+    def updated_at(self) -> Instant:
+        """When `update_nodes` was called last."""
+        return self._now
+
+    def register_failed_scale_up(
+        self, group: str, now: Instant, code: str = "", message: str = ""
+    ) -> None:
         """Record a failure: back off the group. A group without a known template is ignored."""
         if group in self._known_groups:
-            self.backoff.back_off(group, now)
+            self.backoff.back_off(group, now, code, message)
 
     # --- the loop's update -----------------------------------------------------------------
 
@@ -233,7 +240,8 @@ class ClusterStateRegistry:
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)
-        self.register_failed_scale_up(group.id, now)
+        late = f"Scale-up timed out for node group {group.id} after {waited}"
+        self.register_failed_scale_up(group.id, now, "timeout", late)
         del self.requests[group.id]
         try:
             group.decrease_target_size(-request.increase, now)
@@ -266,7 +274,7 @@ class ClusterStateRegistry:
             )
             self._events.on_status(WARNING, "ScaleUpFailed", message)
             self.register_scale_up(group, -unseen, now)
-            self.register_failed_scale_up(group.id, now)
+            self.register_failed_scale_up(group.id, now, code, shown)
 
     def _update_incorrect_sizes(self, now: Instant) -> None:
         found: dict[str, IncorrectSize] = {}

@@ -45,7 +45,9 @@ def execute_scale_ups(
         except ProviderError as failure:
             message = f"Scale-up failed for group {info.group}: {failure}"
             events.on_status(WARNING, "FailedToScaleUpGroup", message)
-            context.registry.register_failed_scale_up(info.group, now)
+            context.registry.register_failed_scale_up(
+                info.group, now, _CLOUD_PROVIDER_ERROR, str(failure)
+            )
             raise ExecutionError(info.group, str(failure)) from failure
         context.registry.register_scale_up(group, increase, now)
         message = f"Scale-up: group {info.group} size set to {sizes}"

@@ -1,0 +1,71 @@
+"""The Karpenter of `fairlead up --autoscale karpenter`: the instance types that it can create.
+
+NodePools and NodeClaims are custom resources of the cluster. Without a file, the types are those of
+the snapshot's nodes, or else a family of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.api.well_known_label import ZONE
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
+from fairlead.engine.autoscaling.karpenter.labels import ON_DEMAND, SPOT
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.whatif.configuration.autoscaler import Autoscaling
+from fairlead.whatif.configuration.instance_type_file import (
+    StatedType,
+    instance_types,
+    read_instance_types,
+)
+from fairlead.whatif.configuration.karpenter_config import types_of_nodes
+from fairlead.whatif.configuration.provider_settings import ProviderSettings, with_provider
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+_ZONE: Final = "zone-a"
+_SIZES: Final = (2, 4, 8, 16, 32)
+_FAMILIES: Final = (("compute", 2), ("general", 4), ("memory", 8))
+
+
+def karpenter_setup(
+    file: str | None, zones: Iterable[str], snapshot: Snapshot | None, provider: ProviderSettings
+) -> KarpenterConfig:
+    """Return Karpenter's configuration in a cluster with `zones`, or in that of `snapshot`.
+
+    `file` has the instance types, None for the default. Raises InputError.
+    """
+    nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
+    zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]
+    if file is not None:
+        types = read_instance_types(file)
+    else:
+        types = types_of_nodes(nodes) or list(_own_types())
+    config = KarpenterConfig(
+        pools=(),
+        types=instance_types(types, zones),
+        options=KarpenterOptions(node_overlay=True),
+        serves_resources=True,
+    )
+    found = with_provider(Autoscaling(karpenter=config), provider).karpenter
+    assert found is not None
+    return found
+
+
+def _zones(nodes: Iterable[Node]) -> set[str]:
+    return {zone for node in nodes if (zone := node.metadata.labels.get(ZONE))}
+
+
+def _own_types() -> Iterator[StatedType]:
+    """Yield types such as general-4 with 4 cores and 16 GiB, on demand and as spot instances."""
+    for family, ratio in _FAMILIES:
+        for cores in _SIZES:
+            capacity: dict[str, str | int | float] = {
+                "cpu": str(cores),
+                "memory": f"{cores * ratio}Gi",
+                "ephemeral-storage": "100Gi",
+                "pods": "110",
+            }
+            yield StatedType(f"{family}-{cores}", capacity, capacity_types=(ON_DEMAND, SPOT))

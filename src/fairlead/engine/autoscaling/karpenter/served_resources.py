@@ -1,0 +1,277 @@
+"""ServedResources: NodePools and NodeClaims as custom resources of an API server.
+
+    read    NodePools and NodeOverlays, which users own; the deletion of a NodeClaim by a user
+    write   NodeClaims, with the finalizer that keeps a deleted one until its node is drained;
+            the status of NodePools: resources and conditions
+
+Every nodeClassRef is taken as Ready. The hash of a NodePool's template is not upstream's number;
+only whether two hashes are equal has a meaning.
+
+upstream: pkg/controllers/nodepool/{counter,hash,readiness,validation}/controller.go,
+pkg/controllers/nodeclaim/lifecycle/controller.go
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from zlib import crc32
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import DecodeError, as_json, decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import PodCondition, Unstructured
+from fairlead.api.quantity import Format, Quantity, canonical, parse_quantity
+from fairlead.engine.autoscaling.karpenter.apis import (
+    INITIALIZED_CONDITION,
+    LAUNCHED,
+    REGISTERED_CONDITION,
+    NodeClaim,
+    NodeOverlay,
+    NodePool,
+)
+from fairlead.engine.autoscaling.karpenter.labels import (
+    GROUP,
+    NODE_POOL_HASH,
+    NODE_POOL_HASH_VERSION,
+)
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
+
+FINALIZER: Final = "karpenter.sh/termination"
+_API: Final = "karpenter.sh/v1"
+_HASH_VERSION: Final = "v3"
+_VIEWS: Final[dict[str, type[NodePool | NodeClaim | NodeOverlay]]] = {
+    "NodePool": NodePool,
+    "NodeClaim": NodeClaim,
+    "NodeOverlay": NodeOverlay,
+}
+_COUNTED: Final = ("cpu", "ephemeral-storage", "memory", "pods")
+_READY: Final = "Ready"
+_OF_READINESS: Final = (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION)
+_POOL_CONDITIONS: Final = ("ValidationSucceeded", "NodeClassReady", _READY)
+_HEALTHY: Final = "NodeRegistrationHealthy"
+
+
+def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
+    """Return a custom resource of Karpenter as its view; None for any other kind."""
+    view = _VIEWS.get(one.kind)
+    if view is None or not one.api_version.startswith(f"{GROUP}/"):
+        return None
+    parts = {"spec": one.spec, "status": one.status}
+    stated = {name: without_nulls(part) for name, part in parts.items() if part is not None}
+    try:
+        found = decode_as(view, stated)
+    except DecodeError:  # A schema without validation can hold anything; such an object is ignored.
+        return None
+    return _hashed(replace(found, metadata=one.metadata))
+
+
+def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | NodeOverlay:
+    """Return a NodePool with the hash of its template; requirements do not count."""
+    # upstream: pkg/apis/v1/nodepool.go:Hash
+    if not isinstance(one, NodePool):
+        return one
+    template: Any = as_json(one.spec.template)
+    for ignored in ("requirements", "resources"):
+        template.get("spec", {}).pop(ignored, None)
+    text = json.dumps(template, sort_keys=True)
+    hashes = {NODE_POOL_HASH: str(crc32(text.encode())), NODE_POOL_HASH_VERSION: _HASH_VERSION}
+    annotations = {**one.metadata.annotations, **hashes}
+    return replace(one, metadata=replace(one.metadata, annotations=annotations))
+
+
+class ServedResources:
+    """Writes what differs from the last write; `commands` collects the writes since then."""
+
+    def __init__(self, cluster: KarpenterCluster) -> None:
+        """Start without knowing any stored object."""
+        self._cluster = cluster
+        self._claims: dict[str, NodeClaim] = {}
+        self._deleting: set[str] = set()
+        self._removed_names: set[str] = set()
+        self._pools: dict[str, tuple[Json, tuple[Condition, ...]]] = {}
+
+    def is_removed(self, name: str) -> bool:
+        """Return whether the NodeClaim was removed, and the API server is about to delete it."""
+        return name in self._removed_names
+
+    def gone(self, name: str) -> None:
+        """Register that the API server has deleted a NodeClaim."""
+        self._removed_names.discard(name)
+
+    def stored(self, claim: NodeClaim) -> None:
+        """Register a NodeClaim that the API server has."""
+        self._claims.setdefault(claim.name, claim)
+        if claim.metadata.deletion_timestamp:
+            self._deleting.add(claim.name)
+
+    def commands(self) -> Iterator[Command]:
+        """Yield the writes that make the stored objects equal to the state."""
+        for name in [name for name in self._claims if name not in self._cluster.node_claims]:
+            yield from self._removed(name)
+        for name, claim in self._cluster.node_claims.items():
+            if self._claims.get(name) is not claim:
+                yield from self._written(claim)
+        for pool in self._cluster.node_pools.values():
+            yield from self._pool_status(pool)
+
+    # --- NodeClaims --------------------------------------------------------------------------
+
+    def _written(self, claim: NodeClaim) -> Iterator[Command]:
+        old = self._claims.get(claim.name)
+        ref = _ref("NodeClaim", claim.name)
+        if old is None:
+            self._removed_names.discard(claim.name)
+            yield CreateObject(self._manifest(claim))
+        elif old.metadata.labels != claim.metadata.labels:
+            yield PatchObject(ref, {"metadata": {"labels": dict(claim.metadata.labels)}})
+        self._claims[claim.name] = claim
+        if old is None or old.status != claim.status:
+            yield PatchStatus(ref, _status(claim))
+            yield from _transitions(ref, old, claim)
+        if claim.metadata.deletion_timestamp and claim.name not in self._deleting:
+            self._deleting.add(claim.name)
+            yield DeleteObject(ref, why="karpenter")
+
+    def _removed(self, name: str) -> Iterator[Command]:
+        """Delete a NodeClaim whose machine is gone, and remove its finalizer."""
+        del self._claims[name]
+        self._removed_names.add(name)
+        if name not in self._deleting:
+            yield DeleteObject(_ref("NodeClaim", name), why="karpenter")
+        self._deleting.discard(name)
+        yield PatchObject(_ref("NodeClaim", name), {"metadata": {"finalizers": None}})
+
+    def _manifest(self, claim: NodeClaim) -> Json:
+        metadata: Json = {
+            "name": claim.name,
+            "labels": dict(claim.metadata.labels),
+            "annotations": dict(claim.metadata.annotations),
+            "finalizers": [FINALIZER],
+        }
+        pool = self._cluster.node_pools.get(claim.node_pool)
+        if pool is not None and pool.metadata.uid:
+            metadata["ownerReferences"] = [
+                {
+                    "apiVersion": _API,
+                    "kind": "NodePool",
+                    "name": pool.name,
+                    "uid": pool.metadata.uid,
+                    "blockOwnerDeletion": True,
+                }
+            ]
+        spec = {"requirements": [], **as_json(claim.spec), "expireAfter": claim.spec.expire_after}
+        return {"apiVersion": _API, "kind": "NodeClaim", "metadata": metadata, "spec": spec}
+
+    # --- NodePools ---------------------------------------------------------------------------
+
+    def _pool_status(self, pool: NodePool) -> Iterator[Command]:
+        """Write the resources of the pool's nodes and its conditions, if they differ."""
+        claims = [one for one in self._cluster.node_claims.values() if one.node_pool == pool.name]
+        resources = _resources([one for one in claims if not one.metadata.deletion_timestamp])
+        conditions = [Condition(kind, "True", kind, "") for kind in _POOL_CONDITIONS]
+        if any(one.is_true(REGISTERED_CONDITION) for one in claims):
+            conditions.append(Condition(_HEALTHY, "True", _HEALTHY, ""))
+        elif pool.name not in self._pools:
+            conditions.append(Condition(_HEALTHY, "Unknown", "AwaitingReconciliation", ""))
+        status = resources, tuple(conditions)
+        ref = _ref("NodePool", pool.name)
+        if pool.name not in self._pools:
+            names = (NODE_POOL_HASH, NODE_POOL_HASH_VERSION)
+            hashes = {name: pool.metadata.annotations.get(name) for name in names}
+            yield PatchObject(ref, {"metadata": {"annotations": hashes}})
+        if self._pools.get(pool.name) != status:
+            self._pools[pool.name] = status
+            yield PatchStatus(ref, {"resources": resources}, tuple(conditions))
+
+    def pool_changed(self, name: str) -> None:
+        """Write the status and the hash of a NodePool again, because a user changed it."""
+        self._pools.pop(name, None)
+
+
+def _ref(kind: str, name: str) -> ObjectRef:
+    return ObjectRef(kind, "", name)
+
+
+def _resources(claims: list[NodeClaim]) -> Json:
+    """Return the sum of the NodeClaims' capacity as quantities, and their number as `nodes`."""
+    # upstream: pkg/controllers/nodepool/counter/controller.go:BaseResources
+    total = dict.fromkeys(_COUNTED, 0)
+    for claim in claims:
+        for name, text in claim.status.capacity.items():
+            total[name] = total.get(name, 0) + parse_quantity(text).nano
+    return {**_shown(total), "nodes": str(len(claims))}
+
+
+def _shown(nanos: Mapping[str, int]) -> Json:
+    """Return amounts in billionths as quantities; bytes in powers of two."""
+    binary = ("memory", "ephemeral-storage", "hugepages-")
+    return {
+        name: canonical(
+            Quantity(
+                nano=amount,
+                format=Format.BINARY_SI if name.startswith(binary) else Format.DECIMAL_SI,
+            )
+        )
+        for name, amount in nanos.items()
+    }
+
+
+def _status(claim: NodeClaim) -> Json:
+    status = claim.status
+    amounts = {
+        name: _shown({one: parse_quantity(text).nano for one, text in resources.items()})
+        for name, resources in (("capacity", status.capacity), ("allocatable", status.allocatable))
+    }
+    conditions = [as_json(one) for one in _conditions(claim)]
+    return {**as_json(status), **amounts, "conditions": conditions}
+
+
+def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
+    """Yield the NodeClaim's conditions, those that are not known yet, and Ready."""
+    # upstream: operatorpkg status/condition_set.go: Ready depends on the conditions of a launch
+    known = {one.type: one for one in claim.status.conditions}
+    waiting = [kind for kind in _OF_READINESS if kind not in known]
+    created = claim.metadata.creation_timestamp
+    for kind in waiting:
+        yield PodCondition(
+            type=kind,
+            status="Unknown",
+            reason="AwaitingReconciliation",
+            message="object is awaiting reconciliation",
+            last_transition_time=created,
+        )
+    yield from (one for one in claim.status.conditions if one.type != _READY)
+    yield PodCondition(
+        type=_READY,
+        status="Unknown" if waiting else "True",
+        reason="ReconcilingDependents" if waiting else _READY,
+        message=", ".join(f"{kind}=Unknown" for kind in waiting),
+        last_transition_time=created
+        if waiting
+        else max(known[kind].last_transition_time for kind in _OF_READINESS),
+    )
+
+
+def _transitions(ref: ObjectRef, old: NodeClaim | None, claim: NodeClaim) -> Iterator[Command]:
+    """Yield an event for every condition that became True."""
+    # upstream: operatorpkg status/controller.go:reconcile
+    for one in claim.status.conditions:
+        if one.status == "True" and (old is None or not old.is_true(one.type)):
+            note = (
+                f"Status condition transitioned, Type: {one.type}, Status: Unknown -> True, "
+                f"Reason: {one.reason}"
+            )
+            yield RecordEvent(ref, "Normal", one.type, "", note, "karpenter")

@@ -1,0 +1,182 @@
+"""A local cluster with Karpenter: NodePools and NodeClaims are custom resources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
+from fairlead.whatif.configuration.provider_settings import provision_times
+from fairlead.worlds.local.control_plane import OBSERVED
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+POOLS = "/apis/karpenter.sh/v1/nodepools"
+CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+MERGE = "application/merge-patch+json"
+
+
+def web(replicas):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [container]},
+            },
+        },
+    }
+
+
+@pytest.fixture
+def elastic(make_cluster):
+    """Two nodes that Karpenter does not manage, and the default NodePool."""
+    config = karpenter_setup(None, ["zone-a", "zone-b"], None, provision_times(["30s"]))
+    return make_cluster(nodes=2, zones=2, engine=replace(OBSERVED, karpenter=config))
+
+
+def items(cluster, path):
+    return cluster.ask("GET", path)["items"]
+
+
+def settled(cluster, replicas=16):
+    """The names of nodes and NodeClaims, two minutes after a Deployment was created."""
+    cluster.ask("POST", DEPLOYMENTS, web(replicas))
+    cluster.pass_time(120)
+    nodes = {one["metadata"]["name"] for one in cluster.list("node", "")}
+    return nodes, [one["metadata"]["name"] for one in items(cluster, CLAIMS)]
+
+
+def statuses(claim):
+    return {one["type"]: one["status"] for one in claim["status"]["conditions"]}
+
+
+def test_a_nodeclaim_is_launched_then_ready(elastic):
+    elastic.ask("POST", DEPLOYMENTS, web(16))
+    elastic.pass_time(5)
+    [claim] = items(elastic, CLAIMS)
+    assert statuses(claim) | {"Launched": "True", "Ready": "Unknown"} == statuses(claim)
+    assert claim["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "compute-8"
+    assert claim["status"]["capacity"] == {
+        "cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110",
+    }  # fmt: skip
+    elastic.pass_time(60)
+    [claim] = items(elastic, CLAIMS)
+    assert statuses(claim)["Ready"] == "True"
+    assert claim["status"]["nodeName"] in {
+        one["metadata"]["name"] for one in elastic.list("node", "")
+    }
+    assert all(pod["spec"].get("nodeName") for pod in elastic.list("pod"))
+
+
+def test_the_nodepool_has_resources_and_conditions(elastic):
+    settled(elastic)
+    [pool] = items(elastic, POOLS)
+    assert statuses(pool) == {
+        "ValidationSucceeded": "True", "NodeClassReady": "True", "Ready": "True",
+        "NodeRegistrationHealthy": "True",
+    }  # fmt: skip
+    assert pool["status"]["resources"] == {
+        "cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110", "nodes": "1",
+    }  # fmt: skip
+
+
+def test_events_are_in_upstreams_words(elastic):
+    _, [claim] = settled(elastic)
+    elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, MERGE)
+    elastic.pass_time(120)
+    found = {(one["involvedObject"]["kind"], one["reason"], one["message"])
+             for one in elastic.list("event", "default")}  # fmt: skip
+    assert {
+        ("Pod", "Nominated", f"Pod should schedule on: nodeclaim/{claim}"),
+        (
+            "NodeClaim",
+            "Registered",
+            (
+                "Status condition transitioned, Type: Registered, Status: Unknown -> True, "
+                "Reason: Registered"
+            ),
+        ),
+        ("Node", "DisruptionTerminating", "Disrupting Node: Empty/Delete"),
+        ("NodeClaim", "DisruptionTerminating", "Disrupting NodeClaim: Empty/Delete"),
+    } <= found
+
+
+def test_an_unneeded_node_goes_with_its_nodeclaim(elastic):
+    settled(elastic)
+    elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, MERGE)
+    elastic.pass_time(300)
+    assert items(elastic, CLAIMS) == []
+    assert len(elastic.list("node", "")) == 2
+    [pool] = items(elastic, POOLS)
+    assert pool["status"]["resources"]["nodes"] == "0"
+
+
+def test_a_deleted_nodeclaim_is_drained_and_replaced(elastic):
+    _, [claim] = settled(elastic)
+    elastic.ask("DELETE", f"{CLAIMS}/{claim}")
+    elastic.pass_time(240)
+    [other] = [one["metadata"]["name"] for one in items(elastic, CLAIMS)]
+    assert other != claim
+    assert claim not in {one["metadata"]["name"] for one in elastic.list("node", "")}
+    assert all(pod["spec"].get("nodeName") for pod in elastic.list("pod"))
+
+
+def test_nodes_of_a_deleted_nodepool_go(elastic):
+    settled(elastic)
+    elastic.ask("DELETE", f"{POOLS}/default")
+    elastic.pass_time(240)
+    assert items(elastic, CLAIMS) == []
+    assert len(elastic.list("node", "")) == 2
+
+
+def test_a_limit_of_a_nodepool_binds(elastic):
+    elastic.ask("PATCH", f"{POOLS}/default", {"spec": {"limits": {"cpu": "4"}}}, MERGE)
+    settled(elastic, 40)
+    assert [one["status"]["capacity"]["cpu"] for one in items(elastic, CLAIMS)] == ["4"]
+
+
+def test_a_changed_template_makes_nodes_drift(elastic):
+    """The hash of the NodePool's template differs from that of the NodeClaim."""
+    _, [claim] = settled(elastic)
+    labels = {"spec": {"template": {"metadata": {"labels": {"team": "shop"}}}}}
+    elastic.ask("PATCH", f"{POOLS}/default", labels, MERGE)
+    elastic.pass_time(600)
+    [other] = items(elastic, CLAIMS)
+    assert other["metadata"]["name"] != claim
+    assert other["metadata"]["labels"]["team"] == "shop"
+
+
+def test_a_nodepool_with_another_node_class_is_used(elastic):
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "other"},
+        "spec": {
+            "weight": 10,
+            "template": {
+                "spec": {
+                    "requirements": [],
+                    "nodeClassRef": {
+                        "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "x",
+                    },
+                }
+            },
+        },
+    }  # fmt: skip
+    elastic.ask("POST", POOLS, pool)
+    settled(elastic)
+    [claim] = items(elastic, CLAIMS)
+    assert claim["metadata"]["labels"]["karpenter.sh/nodepool"] == "other"
+    assert claim["spec"]["expireAfter"] == "720h"
+
+
+def test_an_invalid_nodepool_is_refused(elastic):
+    answer = elastic.ask(
+        "PATCH", f"{POOLS}/default", {"spec": {"disruption": {"consolidateAfter": "soon"}}}, MERGE
+    )
+    assert answer["code"] == 422
+    assert "spec.disruption.consolidateAfter" in answer["message"]
