@@ -19,7 +19,11 @@ from fairlead.engine.workloads.volumes.controller import Volumes
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     """Return the workload controllers in the order in which they handle stimuli."""
     if not config.serves_clients:
-        return (Workloads(config, simulated_environment()), GarbageCollector(), EndedJobPods())
+        return (
+            Workloads(config, simulated_environment()),
+            GarbageCollector(config=config),
+            EndedJobPods(),
+        )
     # A simulation has none of these, and importing them takes a tenth of a small answer.
     from fairlead.engine.workloads.cron_job.controller import CronJobs  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints  # noqa: PLC0415
@@ -35,7 +39,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     return (
         Adoption(),  # first, so that adopted pods are not created again
         Workloads(config, served_environment()),
-        GarbageCollector(looks_up_owners=True),
+        GarbageCollector(looks_up_owners=True, config=config),
         CronJobs(),
         JobOrphans(),
         TtlAfterFinished(),

@@ -304,11 +304,13 @@ class Workloads:
                 return self._pod_sets.not_created(command.target, reason, message, now)
             case CreateObject() as command if command.target.kind == "ReplicaSet":
                 return self._rollouts.not_created(command.target, reason, message, now)
-            case CreateObject(manifest) as command if (
-                command.target.kind == CONTROLLER_REVISION
-                and reason is FailureReason.ALREADY_EXISTS
-            ):
-                self._pod_sets.mark_changed(self._histories.not_created(manifest))
+            case CreateObject(manifest) as command if command.target.kind == CONTROLLER_REVISION:
+                is_taken = reason is FailureReason.ALREADY_EXISTS
+                key, failures = self._histories.not_created(manifest, is_taken=is_taken)
+                if failures:
+                    self._pod_sets.wake(key, now + self._config.retry_after(failures))
+                else:
+                    self._pod_sets.mark_changed(key)
             case DeleteObject(target):
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):

@@ -15,6 +15,8 @@ If `looks_up_owners` is set, an owner that was never observed is looked up, and 
 collected if it does not exist. Differs from upstream: without it, as in a simulation, such an owner
 is not taken for deleted, because a dump seldom contains all owners.
 
+A refused write is retried with exponential backoff: its object is examined again.
+
 upstream: pkg/controller/garbagecollector/garbagecollector.go: isDangling, attemptToDeleteItem,
 processDeletingDependentsItem, attemptToOrphanWorker; graph_builder.go:
 addUnblockedOwnersToDeleteQueue; patch.go:unblockOwnerReferencesStrategicMergePatch
@@ -32,12 +34,17 @@ from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, Ob
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
     OwnersLookedUp,
     Stimulus,
 )
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.identity import owner_key
 
 AT_ONCE: Final[Instant] = 0
@@ -52,7 +59,8 @@ Owners = tuple[OwnerReference, ...]
 class _Dependent:
     """An object that names owners; `is_going` if its deletion was requested or has begun.
 
-    `keys` identify the owners: by uid, or by kind, namespace and name if the uid is unknown.
+    `is_ending` is set once the deletion has begun. `keys` identify the owners: by uid, or by kind,
+    namespace and name if the uid is unknown.
     """
 
     ref: ObjectRef
@@ -60,6 +68,7 @@ class _Dependent:
     keys: tuple[str, ...] = ()
     finalizers: tuple[str, ...] = ()
     is_going: bool = False
+    is_ending: bool = False
 
 
 @dataclass(slots=True)
@@ -73,6 +82,7 @@ class GarbageCollector:
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
 
     looks_up_owners: bool = False
+    config: WorkloadsConfig = field(default_factory=WorkloadsConfig)
     _postponed: list[Command] = field(default_factory=list)
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)  # by uids
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
@@ -81,27 +91,81 @@ class GarbageCollector:
     _gone: dict[str, None] = field(default_factory=dict)
     _present: dict[str, str] = field(default_factory=dict)  # namespaces of all objects, by uid
     _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)  # by uid
+    # owners whose dependents lose the reference, by uid; they may be gone
+    _orphaning: dict[str, ApiObject] = field(default_factory=dict)
+    _sent: dict[tuple[type, str], Command] = field(default_factory=dict)  # unanswered, by uid
+    _failures: dict[str, int] = field(default_factory=dict)  # in a row, by uid
+    _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # uids
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands for the owners and dependents that `stimulus` affects."""
+        if isinstance(stimulus, CommandSucceeded | CommandFailed):
+            self._see_outcome(stimulus, now)
+            return []
         commands = self._consequences(stimulus)
         if not self.looks_up_owners:
-            return commands
+            return self._noted(commands)
         self._postponed += commands
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if commands were postponed."""
-        return AT_ONCE if self._postponed or self._unconfirmed else None
+        """Return 0 (immediately) if commands were postponed, else when a retry is due."""
+        return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the postponed commands, and look up owners that were not observed meanwhile."""
+        """Return the postponed commands and due retries.
+
+        Owners that were not observed meanwhile are looked up.
+        """
         commands, self._postponed = self._postponed, []
+        for uid in self._retries.pop_due(now):
+            commands += self._examine_again(uid)
         suspects, self._unconfirmed = self._unconfirmed, {}
         for one in suspects.values():
             if not one.is_going and self._names_unknown_owner(one):
                 commands.append(LookUpOwners(one.ref))
+        return self._noted(commands)
+
+    # --- outcomes ------------------------------------------------------------------------------
+
+    def _noted(self, commands: list[Command]) -> list[Command]:
+        """Return `commands`, after noting them as unanswered."""
+        for command in commands:
+            if isinstance(command, DeleteObject | PatchObject | LookUpOwners):
+                self._sent[type(command), command.target.uid] = command
         return commands
+
+    def _see_outcome(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> None:
+        """Schedule a retry of a refused write, unless the object is gone."""
+        command = outcome.command
+        if not isinstance(command, DeleteObject | PatchObject | LookUpOwners):
+            return
+        uid = command.target.uid
+        if self._sent.get((type(command), uid)) is not command:
+            return
+        del self._sent[type(command), uid]
+        if isinstance(outcome, CommandSucceeded) or outcome.reason is FailureReason.NOT_FOUND:
+            self._failures.pop(uid, None)
+            return
+        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+        self._retries.add(now + self.config.retry_after(failures), uid)
+
+    def _examine_again(self, uid: str) -> list[Command]:
+        """Return what is left to do for an object of which a write was refused."""
+        commands: list[Command] = []
+        dependent = self._by_uid.get(uid)
+        if dependent is not None:
+            dependent.is_going = dependent.is_ending
+            if self.looks_up_owners:
+                self._unconfirmed[uid] = dependent
+            gone = [key for key in dependent.keys if key in self._gone or key in self._waiting]
+            orphaning = [key for key in dependent.keys if key in self._orphaning]
+            if orphaning:
+                commands.append(_disowned(dependent, orphaning[0]))
+            elif gone:
+                commands += self._abandon(dependent, gone[0])
+        owner = self._waiting.pop(uid, None) or self._orphaning.get(uid)
+        return commands if owner is None else commands + self._end(owner)
 
     def _consequences(self, stimulus: Stimulus) -> list[Command]:
         match stimulus:
@@ -111,8 +175,9 @@ class GarbageCollector:
                 return self._forget(one)
             case ObjectsLoaded(objects):
                 return self._load(objects)
-            case OwnersLookedUp(command, absent) if absent:
-                return self._collect(command.target, absent)
+            case OwnersLookedUp(command, absent):
+                self._sent.pop((LookUpOwners, command.target.uid), None)
+                return self._collect(command.target, absent) if absent else []
             case _:
                 return []
 
@@ -146,7 +211,7 @@ class GarbageCollector:
             known = self._by_uid[meta.uid] = _Dependent(_ref(one))
         known.finalizers = meta.finalizers
         if meta.deletion_timestamp:
-            known.is_going = True
+            known.is_going = known.is_ending = True
         if known.owners == meta.owner_references:
             return []
         before = known.keys
@@ -175,8 +240,8 @@ class GarbageCollector:
             self._dependents.pop(owner, None)
 
     def _forget(self, one: ApiObject) -> list[Command]:
-        self._present.pop(one.metadata.uid, None)
-        self._unconfirmed.pop(one.metadata.uid, None)
+        for index in (self._present, self._unconfirmed, self._failures):
+            index.pop(one.metadata.uid, None)
         commands = self._release_owners(one.metadata.uid)
         self._waiting.pop(one.metadata.uid, None)
         ref = _ref(one)
@@ -186,7 +251,10 @@ class GarbageCollector:
             if owner == ref.uid and not isinstance(one, Pod):
                 self._gone[owner] = None
             for dependent in dependents.values():
-                commands += self._abandon(dependent, owner)
+                if owner in self._orphaning:  # the patch that releases it was refused, or is late
+                    commands.append(_disowned(dependent, owner))
+                else:
+                    commands += self._abandon(dependent, owner)
         return commands
 
     # --- owners --------------------------------------------------------------------------------
@@ -201,6 +269,7 @@ class GarbageCollector:
 
     def _orphan(self, owner: ApiObject) -> list[Command]:
         uid = owner.metadata.uid
+        self._orphaning[uid] = owner
         dependents = self._dependents.get(uid, {}).values()
         commands: list[Command] = [_disowned(dependent, uid) for dependent in dependents]
         return [*commands, _without(owner, ORPHAN)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import DeleteObject, PatchStatus
+from fairlead.engine.core.command import DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
@@ -115,6 +116,42 @@ def test_orphans_forget_their_owner_and_stay(world):
     assert "ownerReferences" not in world.get("ConfigMap", "b")["metadata"]
     world.delete("ConfigMap", "a")
     assert names(world) == ["b"]
+
+
+def test_an_orphan_of_which_the_release_is_refused_stays_and_is_released_later(new_world):
+    refused = []
+
+    def once(command):
+        if isinstance(command, PatchObject) and command.target.name == "b" and not refused:
+            return refused.append(command) or FailureReason.INTERNAL_ERROR
+        return None
+
+    world = new_world(GarbageCollector(), refuse=once)
+    world.load(thing("a"), thing("b", "uid-of-a"))
+    end(world, "a", "orphan")
+    world.delete("ConfigMap", "a")
+    world.run(seconds(1))
+    assert names(world) == ["b"]
+    assert "ownerReferences" not in world.get("ConfigMap", "b")["metadata"]
+    assert len(refused) == 1
+
+
+def test_a_refused_deletion_is_repeated_with_backoff(new_world):
+    tries = []
+
+    def refuse(command):
+        if command.target.name == "b":
+            return tries.append(command) or FailureReason.TOO_MANY_REQUESTS
+        return None
+
+    world = new_world(GarbageCollector(), refuse=refuse)
+    world.load(thing("a"), thing("b", "uid-of-a"))
+    world.delete("ConfigMap", "a")
+    world.run(seconds(1))
+    assert 4 < len(tries) < 12
+    world.refuse = lambda _: None
+    world.run(seconds(2))
+    assert names(world) == []
 
 
 def test_other_finalizers_are_left_to_others(world):

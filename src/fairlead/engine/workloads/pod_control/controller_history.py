@@ -41,7 +41,8 @@ class History:
 
     `update` names the revision of the owner's template, `current` the revision before it; both are
     equal unless an update is in progress. `first` is the revision of pods without a label.
-    `born` are names of ControllerRevisions that were created.
+    `born` are names of ControllerRevisions that were created, `failures` how many creations were
+    refused in a row.
     """
 
     owner: Revised
@@ -52,6 +53,7 @@ class History:
     first: str = ""
     collisions: int = 0
     born: dict[str, None] = field(default_factory=dict)
+    failures: int = 0
 
     def see(self, view: ControllerRevision) -> None:
         """Store the newest version of a ControllerRevision."""
@@ -59,6 +61,7 @@ class History:
         self.views[name] = view
         self.templates.setdefault(name, _template_in(view))
         self.born.pop(name, None)
+        self.failures = 0
 
     def forget(self, view: ControllerRevision) -> None:
         """Remove a deleted ControllerRevision."""
@@ -111,9 +114,11 @@ class History:
             return [PatchObject(ref, {"revision": newest + 1})]
         return self._truncated(set(live))
 
-    def not_created(self, name: str) -> None:
-        """Handle a rejected creation of the ControllerRevision `name`: the name is taken."""
-        if self.born.pop(name, 0) is None and name == self.update:
+    def not_created(self, name: str, *, is_taken: bool) -> None:
+        """Handle a rejected creation of `name`; use another name if it is taken."""
+        was_born = self.born.pop(name, 0) is None
+        self.failures = 0 if is_taken else self.failures + 1
+        if is_taken and was_born and name == self.update:
             self.collisions += 1
             template = self.templates.pop(name)
             self.update = self._new_name(template)
@@ -222,14 +227,17 @@ class Histories:
         self._by_owner.pop(key, None)
         self._early.pop(key, None)
 
-    def not_created(self, manifest: Any) -> str:
-        """Handle the failed creation of a ControllerRevision; return the key of its owner."""
+    def not_created(self, manifest: Any, *, is_taken: bool) -> tuple[str, int]:
+        """Handle the failed creation of a ControllerRevision, whose name may be taken.
+
+        Return the key of its owner, and how often in a row it failed for another reason.
+        """
         meta = manifest["metadata"]
         key = str(meta["ownerReferences"][0]["uid"])
         history = self._by_owner.get(key)
         if history is not None:
-            history.not_created(meta["name"])
-        return key
+            history.not_created(meta["name"], is_taken=is_taken)
+        return key, 0 if history is None else history.failures
 
 
 def _template_in(view: ControllerRevision) -> Json:
