@@ -151,6 +151,11 @@ _COMMANDS: Final = (
         "Show or control the clock of a running cluster.",
     ),
     _Command(
+        "top",
+        "fairlead.cli.commands.top.command:top",
+        "Show nodes, pods, pending pods and events in a terminal.",
+    ),
+    _Command(
         "dashboard",
         "fairlead.cli.commands.dashboard.command:dashboard",
         "Print a link to the dashboard of a running cluster.",

@@ -1,0 +1,290 @@
+"""print_frame: one frame of `fairlead top`, as tables that fit the terminal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.apiserver.printers.age import human_duration
+from fairlead.cli.commands.top.reading import Event, Reading, Usage
+from fairlead.cli.output.console.amount import amount_text, percent_text
+from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.terminal import print_line
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
+
+SECTIONS: Final = 4
+ROWS_MIN: Final = 3
+LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS  # the head, and a title and headings for each table
+NODE_SHARE: Final = 0.4  # of the rows that all tables have together
+POD_SHARE: Final = 0.3
+NO_LIMIT: Final = 10
+_NOTHING: Final = Usage(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOptions:
+    """How to show a reading: `sort` is cpu or memory; `namespace` "" shows all pods.
+
+    `height` is the number of lines, 0 for NO_LIMIT rows in each table.
+    """
+
+    sort: str = "cpu"
+    namespace: str = ""
+    height: int = 0
+
+    @property
+    def node_rows(self) -> int:
+        """How many nodes to show."""
+        return self._rows(NODE_SHARE)
+
+    @property
+    def pod_rows(self) -> int:
+        """How many pods to show."""
+        return self._rows(POD_SHARE)
+
+    @property
+    def other_rows(self) -> int:
+        """How many pending pods to show, and how many events."""
+        return self._rows((1 - NODE_SHARE - POD_SHARE) / 2)
+
+    def _rows(self, share: float) -> int:
+        if not self.height:
+            return NO_LIMIT
+        return max(ROWS_MIN, int((self.height - LINES_BESIDE_ROWS) * share))
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeLoad:
+    """A node with the sums of its pods; amounts are (cpu in milli, memory in bytes)."""
+
+    node: Node
+    pods: int
+    requested: Usage
+    used: Usage | None
+    allocatable: Usage
+
+
+def print_frame(console: Console, reading: Reading, options: FrameOptions) -> None:
+    """Print the cluster: a summary, nodes, pods, pending pods and events."""
+    living = [pod for pod in reading.pods if not is_terminal(pod)]
+    loads = _node_loads(reading, living)
+    shown = [pod for pod in living if options.namespace in ("", pod.metadata.namespace)]
+    pending = [pod for pod in shown if not pod.spec.node_name and not is_terminating(pod)]
+    _print_summary(console, reading, loads, living)
+    _print_nodes(console, loads, options)
+    _print_pods(console, reading, [pod for pod in shown if pod.spec.node_name], options)
+    _print_pending(console, pending, reading.now, options)
+    _print_events(console, reading, options)
+
+
+# --- sums ----------------------------------------------------------------------------------------
+
+
+def _node_loads(reading: Reading, living: Iterable[Pod]) -> list[_NodeLoad]:
+    requested: dict[str, list[Usage]] = defaultdict(list)
+    for pod in living:
+        requested[pod.spec.node_name].append(_requested(pod))
+    loads = []
+    for node in reading.nodes:
+        of_pods = requested[node.metadata.name]
+        allocatable = node.status.allocatable
+        cpu, memory = allocatable.get("cpu", "0"), allocatable.get("memory", "0")
+        loads.append(
+            _NodeLoad(
+                node,
+                len(of_pods),
+                _sum(of_pods),
+                reading.node_usage.get(node.metadata.name),
+                Usage(milli_value(cpu), whole_value(memory)),
+            )
+        )
+    return loads
+
+
+def _requested(pod: Pod) -> Usage:
+    requests = pod_requests(pod, existing=bool(pod.spec.node_name))
+    return Usage(requests.get("cpu", 0), requests.get("memory", 0))
+
+
+def _sum(amounts: Iterable[Usage]) -> Usage:
+    listed = list(amounts)
+    return Usage(sum(one.cpu for one in listed), sum(one.memory for one in listed))
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _print_summary(
+    console: Console, reading: Reading, loads: Sequence[_NodeLoad], living: Sequence[Pod]
+) -> None:
+    waiting = sum(not pod.spec.node_name for pod in living)
+    not_ready = sum(ready_status(one.node) != TRUE for one in loads)
+    cordoned = sum(one.node.spec.unschedulable for one in loads)
+    marks = [f"{not_ready} not ready"] * bool(not_ready) + [f"{cordoned} cordoned"] * bool(cordoned)
+    nodes = f"{len(loads):,} nodes" + (f" ({', '.join(marks)})" if marks else "")
+    pods = f"{len(living):,} pods" + (f" ({waiting:,} pending)" if waiting else "")
+    now = format_timestamp(reading.now) if reading.now else ""
+    print_line(console, f"{reading.name}  {nodes}, {pods}  {now}", "bold")
+    offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)
+    used = _sum(one.used or _NOTHING for one in loads) if reading.node_usage else None
+    for resource in ("cpu", "memory"):
+        whole, part = getattr(offered, resource), getattr(requested, resource)
+        text = (
+            f"{resource:<7} requested {percent_text(part, whole)} of {amount_text(resource, whole)}"
+        )
+        if used is not None:
+            text += f", used {percent_text(getattr(used, resource), whole)}"
+        print_line(console, text)
+
+
+_SUMS: Final = ("allocatable", "requested")
+
+_NODE_COLUMNS: Final = (
+    TableColumn("NODE", is_name=True),
+    TableColumn("ZONE", rank=3),
+    TableColumn("STATUS"),
+    TableColumn("PODS", rank=1, is_number=True),
+    TableColumn("CPU REQ", is_number=True),
+    TableColumn("USED", is_number=True),
+    TableColumn("MEM REQ", is_number=True),
+    TableColumn("USED", is_number=True),
+)
+
+
+def _print_nodes(console: Console, loads: Sequence[_NodeLoad], options: FrameOptions) -> None:
+    def weight(one: _NodeLoad) -> tuple[float, str]:
+        whole = getattr(one.allocatable, options.sort)
+        part = getattr(one.used or one.requested, options.sort)
+        return (-part / whole if whole else 0.0, one.node.metadata.name)
+
+    listed = sorted(loads, key=weight)
+    rows, styles = [], []
+    for one in listed[: options.node_rows]:
+        status = _status(one.node)
+        rows.append((
+            one.node.metadata.name,
+            one.node.metadata.labels.get("topology.kubernetes.io/zone", ""),
+            status,
+            f"{one.pods:,}",
+            percent_text(one.requested.cpu, one.allocatable.cpu),
+            percent_text(one.used.cpu, one.allocatable.cpu) if one.used else "",
+            percent_text(one.requested.memory, one.allocatable.memory),
+            percent_text(one.used.memory, one.allocatable.memory) if one.used else "",
+        ))  # fmt: skip
+        styles.append("" if status == "Ready" else "yellow")
+    _print(console, _NODE_COLUMNS, rows, styles, len(listed))
+
+
+def _status(node: Node) -> str:
+    """Return the STATUS column of `kubectl get nodes`."""
+    # upstream: pkg/printers/internalversion/printers.go:printNode
+    ready = "Ready" if ready_status(node) == TRUE else "NotReady"
+    return f"{ready},SchedulingDisabled" if node.spec.unschedulable else ready
+
+
+_POD_COLUMNS: Final = (
+    TableColumn("POD", is_name=True),
+    TableColumn("NODE", rank=1, is_name=True),
+    TableColumn("STATUS", rank=2),
+    TableColumn("CPU REQ", is_number=True),
+    TableColumn("USED", is_number=True),
+    TableColumn("MEM REQ", is_number=True),
+    TableColumn("USED", is_number=True),
+)
+
+
+def _print_pods(
+    console: Console, reading: Reading, pods: Sequence[Pod], options: FrameOptions
+) -> None:
+    usage: Mapping[str, Usage] = reading.pod_usage
+
+    def weight(pod: Pod) -> tuple[int, str]:
+        return -getattr(usage.get(pod.key) or _requested(pod), options.sort), pod.key
+
+    rows = []
+    for pod in sorted(pods, key=weight)[: options.pod_rows]:
+        requested, used = _requested(pod), usage.get(pod.key)
+        rows.append((
+            pod.key,
+            pod.spec.node_name,
+            "Terminating" if is_terminating(pod) else pod.status.phase,
+            amount_text("cpu", requested.cpu),
+            amount_text("cpu", used.cpu) if used else "",
+            amount_text("memory", requested.memory),
+            amount_text("memory", used.memory) if used else "",
+        ))  # fmt: skip
+    _print(console, _POD_COLUMNS, rows, (), len(pods))
+
+
+_PENDING_COLUMNS: Final = (
+    TableColumn("PENDING", is_name=True),
+    TableColumn("FOR", is_number=True),
+    TableColumn("WHY"),
+)
+
+
+def _print_pending(
+    console: Console, pods: Sequence[Pod], now: Instant, options: FrameOptions
+) -> None:
+    def since(pod: Pod) -> str:
+        return pod.metadata.creation_timestamp
+
+    rows = []
+    for pod in sorted(pods, key=lambda pod: (since(pod), pod.key))[: options.other_rows]:
+        scheduled = condition(pod, "PodScheduled")
+        why = scheduled.message if scheduled is not None else ""
+        rows.append((pod.key, _age(parse_timestamp(since(pod)) if since(pod) else 0, now), why))
+    _print(console, _PENDING_COLUMNS, rows, ["yellow"] * len(rows), len(pods))
+
+
+_EVENT_COLUMNS: Final = (
+    TableColumn("AGE", is_number=True),
+    TableColumn("EVENT"),
+    TableColumn("OBJECT", is_name=True),
+    TableColumn("MESSAGE"),
+)
+
+
+def _print_events(console: Console, reading: Reading, options: FrameOptions) -> None:
+    newest = sorted(reading.events, key=lambda event: (-event.at, event.metadata.name))
+    shown = newest[: options.other_rows]
+    rows = [
+        (_age(event.at, reading.now), event.reason, _object(event), event.message)
+        for event in shown
+    ]
+    styles = ["yellow" if event.type == "Warning" else "" for event in shown]
+    _print(console, _EVENT_COLUMNS, rows, styles, len(shown))
+
+
+def _object(event: Event) -> str:
+    named = event.involved_object
+    place = f"{named.namespace}/" if named.namespace else ""
+    return f"{named.kind.lower()}/{place}{named.name}"
+
+
+def _age(at: Instant, now: Instant) -> str:
+    return human_duration(max(0, now - at)) if at and now else ""
+
+
+def _print(
+    console: Console,
+    columns: Sequence[TableColumn],
+    rows: Sequence[Sequence[str]],
+    styles: Sequence[str],
+    total: int,
+) -> None:
+    """Print a table, and how many of `total` rows it leaves out."""
+    FittedTable(columns, rows, styles).print(console)
+    if len(rows) < total:
+        console.print(Text(f"... and {total - len(rows):,} more", style="dim"))

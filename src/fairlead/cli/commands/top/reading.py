@@ -1,0 +1,161 @@
+"""Reading: the state of a running cluster that one frame of `fairlead top` shows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.client.error import RequestError
+from fairlead.client.list_objects import list_objects
+from fairlead.client.rest_client import RestClient
+from fairlead.engine.core.instant import Instant, seconds
+
+NODES: Final = "/api/v1/nodes"
+CLOCK: Final = "/fairlead/clock"
+METRICS: Final = "/apis/metrics.k8s.io/v1beta1"
+# From the server's cache: a list that may be a moment old costs it much less.
+_FROM_CACHE: Final = {"resourceVersion": "0"}
+_ABSENT: Final = (403, 404, 503)
+View = TypeVar("View")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a node or pod uses: cpu in milli, memory in bytes."""
+
+    cpu: int
+    memory: int
+
+
+class _Reference(Struct):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class _Metadata(Struct):
+    name: str = ""
+    namespace: str = ""
+    creation: str = field(default="", name="creationTimestamp")
+
+
+class Event(Struct, rename="camel"):
+    """A core/v1 Event."""
+
+    metadata: _Metadata = field(default_factory=_Metadata)
+    involved_object: _Reference = field(default_factory=_Reference)
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+    last_timestamp: str | None = None
+    event_time: str | None = None
+
+    @property
+    def at(self) -> Instant:
+        """When it happened last."""
+        text = self.last_timestamp or self.event_time or self.metadata.creation
+        return parse_timestamp(text) if text else 0
+
+
+class _Container(Struct):
+    usage: dict[str, str] = field(default_factory=dict)
+
+
+class _Metrics(Struct):
+    metadata: _Metadata = field(default_factory=_Metadata)
+    usage: dict[str, str] = field(default_factory=dict)
+    containers: list[_Container] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A cluster at `now`; usage is keyed by a node's name or a pod's key, and empty if unknown."""
+
+    name: str
+    now: Instant
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...]
+    events: tuple[Event, ...]
+    node_usage: Mapping[str, Usage]
+    pod_usage: Mapping[str, Usage]
+
+
+async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
+    """Read the cluster; `namespace` limits its events. Raises RequestError.
+
+    Without the right to read events or metrics, or where metrics are not served, they are missing.
+    """
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    nodes, pods, events, node_metrics, pod_metrics = await asyncio.gather(
+        list_objects(client, NODES, _FROM_CACHE),
+        # The pods of all namespaces count for the nodes.
+        list_objects(client, "/api/v1/pods", _FROM_CACHE),
+        _if_readable(client, f"/api/v1{inside}/events"),
+        _if_readable(client, f"{METRICS}/nodes"),
+        _if_readable(client, f"{METRICS}{inside}/pods"),
+    )
+    return Reading(
+        name=client.config.name,
+        now=await _now(client),
+        nodes=_decoded(nodes, Node),
+        pods=_decoded(pods, Pod),
+        events=_decoded(events, Event),
+        node_usage={
+            one.metadata.name: _usage(one.usage) for one in _decoded(node_metrics, _Metrics)
+        },
+        pod_usage={
+            f"{one.metadata.namespace}/{one.metadata.name}": _pod_usage(one)
+            for one in _decoded(pod_metrics, _Metrics)
+        },
+    )
+
+
+async def _if_readable(client: RestClient, path: str) -> list[Raw]:
+    try:
+        return await list_objects(client, path, _FROM_CACHE)
+    except RequestError as refusal:
+        if refusal.code in _ABSENT:
+            return []
+        raise
+
+
+async def _now(client: RestClient) -> Instant:
+    """Return the time of the cluster: of its clock in `fairlead up`, or else of its server."""
+    try:
+        state: dict[str, Any] = msgspec.json.decode(await client.get(CLOCK))
+        return parse_timestamp(str(state["now"]))
+    except (RequestError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        try:
+            return seconds(int(parsedate_to_datetime(client.date).timestamp()))
+        except (ValueError, TypeError):
+            return 0
+
+
+def _decoded(items: list[Raw], view: type[View]) -> tuple[View, ...]:
+    """Return the objects that can be decoded."""
+    decode, found = msgspec.json.Decoder(view).decode, []
+    for item in items:
+        try:
+            found.append(decode(item))
+        except msgspec.DecodeError:
+            continue
+    return tuple(found)
+
+
+def _usage(amounts: Mapping[str, str]) -> Usage:
+    return Usage(milli_value(amounts.get("cpu", "0")), whole_value(amounts.get("memory", "0")))
+
+
+def _pod_usage(metrics: _Metrics) -> Usage:
+    containers = [_usage(one.usage) for one in metrics.containers]
+    return Usage(sum(one.cpu for one in containers), sum(one.memory for one in containers))

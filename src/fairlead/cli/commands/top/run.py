@@ -1,0 +1,82 @@
+"""Runs `fairlead top`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from fairlead.cli import exit_code
+from fairlead.cli.commands.top.frame import FrameOptions, print_frame
+from fairlead.cli.commands.top.reading import Reading, read_cluster_once
+from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.output.console.terminal import stdout_console
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import ConnectionConfigError, RequestError
+from fairlead.client.rest_client import RestClient
+from fairlead.engine.core.instant import to_seconds
+from fairlead.whatif.input.duration import read_duration
+from fairlead.whatif.input.error import InputError
+
+EVERY_SECONDS_MIN: Final = 1.0
+
+
+def show_cluster(
+    connection: ConnectionOptions, *, once: bool, every: str, sort: str, namespace: str
+) -> int:
+    """Show the cluster until Ctrl-C, or once; return the exit code. Raises InputError."""
+    every_s = _interval(every)
+    config = connection_of(connection)
+    console = stdout_console()
+    try:
+        if once or not console.is_terminal:
+            reading = asyncio.run(_read_once(config, namespace))
+            print_frame(console, reading, FrameOptions(sort, namespace))
+        else:
+            asyncio.run(_follow(config, console, every_s, sort, namespace))
+    except ConnectionConfigError as cause:
+        raise InputError(cause.source, cause.problem, field=cause.field) from None
+    except RequestError as cause:
+        raise InputError(config.name, f"{cause.server}: {cause.message}") from None
+    except KeyboardInterrupt:
+        pass
+    return exit_code.SUCCESS
+
+
+def _interval(text: str) -> float:
+    try:
+        every_s = to_seconds(read_duration(text))
+    except ValueError as cause:
+        raise InputError("--every", str(cause)) from None
+    if every_s < EVERY_SECONDS_MIN:
+        raise InputError("--every", "must be at least 1s")
+    return every_s
+
+
+async def _read_once(config: ConnectionConfig, namespace: str) -> Reading:
+    async with RestClient(config) as client:
+        return await read_cluster_once(client, namespace)
+
+
+async def _follow(
+    config: ConnectionConfig, console: Console, every_s: float, sort: str, namespace: str
+) -> None:
+    """Draw the cluster again and again; a failed request is shown, and tried again."""
+    async with RestClient(config) as client:
+        reading, problem = await read_cluster_once(client, namespace), ""
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            while True:
+                with console.capture() as captured:
+                    if problem:
+                        console.print(Text(problem, style="red"))
+                    options = FrameOptions(sort, namespace, console.height)
+                    print_frame(console, reading, options)
+                live.update(Text.from_ansi(captured.get()), refresh=True)
+                await asyncio.sleep(every_s)
+                try:
+                    reading, problem = await read_cluster_once(client, namespace), ""
+                except RequestError as cause:
+                    problem = f"{cause.server}: {cause.message}"

@@ -1,0 +1,139 @@
+"""A frame of `fairlead top`: what it sums up, sorts, leaves out and warns of."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.cli.commands.top.frame import FrameOptions, print_frame
+from fairlead.cli.commands.top.reading import Event, Reading, Usage
+
+NOW = parse_timestamp("2026-01-01T00:10:00Z")
+GIB = 1 << 30
+
+
+def node(name, ready="True", **spec):
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": "eu-1"}},
+            "spec": spec,
+            "status": {
+                "allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"},
+                "conditions": [{"type": "Ready", "status": ready}],
+            },
+        },
+        Node,
+    )
+
+
+def pod(name, on="", cpu="1", memory="1Gi", phase="Running", namespace="shop"):
+    unscheduled = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes: too small"}
+    requests = {"cpu": cpu, "memory": memory}
+    created = "2026-01-01T00:05:30Z"
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": namespace, "creationTimestamp": created},
+            "spec": {
+                "nodeName": on,
+                "containers": [{"name": "c", "resources": {"requests": requests}}],
+            },
+            "status": {"phase": phase, "conditions": [] if on else [unscheduled]},
+        },
+        Pod,
+    )
+
+
+def event(name, at, kind="Warning"):
+    manifest = {
+        "metadata": {"name": name},
+        "involvedObject": {"kind": "Pod", "namespace": "shop", "name": name},
+        "type": kind,
+        "reason": "FailedScheduling",
+        "message": f"message of {name}",
+        "lastTimestamp": at,
+    }
+    return msgspec.convert(manifest, Event)
+
+
+@pytest.fixture
+def frame():
+    """The lines of a frame."""
+
+    def print_lines(width=110, options=None, **parts):
+        empty = {"nodes": (), "pods": (), "events": (), "node_usage": {}, "pod_usage": {}}
+        reading = Reading(name="context prod", now=NOW, **{**empty, **parts})
+        console = Console(width=width, record=True, force_terminal=False, file=None, quiet=False)
+        with console.capture() as captured:
+            print_frame(console, reading, options or FrameOptions())
+        return captured.get().splitlines()
+
+    return print_lines
+
+
+def test_the_summary_counts_and_adds_up(frame):
+    nodes = (node("a"), node("b", ready="Unknown", unschedulable=True))
+    pods = (pod("x", "a"), pod("done", "a", phase="Succeeded"), pod("waits"))
+    usage = {"a": Usage(2000, 4 * GIB)}
+    head = frame(nodes=nodes, pods=pods, node_usage=usage)[:3]
+    assert head == [
+        "context prod  2 nodes (1 not ready, 1 cordoned), 2 pods (1 pending)  2026-01-01T00:10:00Z",
+        "cpu     requested 12.5% of 8, used 25.0%",
+        "memory  requested 3.1% of 32.0Gi, used 12.5%",
+    ]
+
+
+def test_nodes_are_sorted_by_what_they_use(frame):
+    nodes, pods = (node("a"), node("b")), (pod("x", "a", cpu="3"),)
+    usage = {"a": Usage(100, 2 * GIB), "b": Usage(900, GIB)}
+    by_cpu = frame(nodes=nodes, pods=pods, node_usage=usage)
+    assert by_cpu[4].startswith("NODE  ZONE  STATUS  PODS  CPU REQ   USED  MEM REQ   USED")
+    assert by_cpu[5].startswith("b     eu-1  Ready      0     0.0%  22.5%     0.0%   6.2%")
+    assert by_cpu[6].startswith("a     eu-1  Ready      1    75.0%   2.5%     6.2%  12.5%")
+    by_memory = frame(nodes=nodes, node_usage=usage, options=FrameOptions("memory"))
+    assert [line.split()[0] for line in by_memory[5:7]] == ["a", "b"]
+
+
+def test_without_metrics_there_is_no_usage(frame):
+    lines = frame(nodes=(node("a"),), pods=(pod("x", "a"),))
+    assert not any("USED" in line or "used" in line for line in lines)
+    assert "shop/x  a     Running        1    1.0Gi" in lines
+
+
+def test_pending_pods_say_why(frame):
+    lines = frame(nodes=(node("a"),), pods=(pod("waits"),))
+    assert "shop/waits  4m30s  0/2 nodes: too small" in lines
+
+
+def test_the_newest_events_come_first(frame):
+    events = (event("old", "2026-01-01T00:00:00Z"), event("new", "2026-01-01T00:09:00Z"))
+    lines = frame(events=events)
+    assert [line.split()[:3] for line in lines[-2:]] == [
+        ["60s", "FailedScheduling", "pod/shop/new"],
+        ["10m", "FailedScheduling", "pod/shop/old"],
+    ]
+
+
+def test_a_namespace_limits_pods_but_not_the_load_of_nodes(frame):
+    pods = (pod("x", "a"), pod("other", "a", namespace="else"))
+    lines = frame(nodes=(node("a"),), pods=pods, options=FrameOptions(namespace="shop"))
+    assert not any("else/other" in line for line in lines)
+    assert lines[5].split()[3] == "2"
+
+
+def test_what_has_no_room_is_counted(frame):
+    nodes = tuple(node(f"n{number:02}") for number in range(30))
+    lines = frame(nodes=nodes, options=FrameOptions(height=31))
+    assert "... and 22 more" in lines
+    assert len(lines) <= 31
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_is_wider_than_the_terminal(frame, width):
+    pods = (pod("a-pod-with-a-long-name-5f7d8c9b6d-abcde", "a"), pod("waits"))
+    lines = frame(
+        width=width, nodes=(node("a"),), pods=pods, events=(event("e", "2026-01-01T00:00:00Z"),)
+    )
+    assert max(map(len, lines)) <= max(width, 88)
