@@ -343,10 +343,9 @@ def check_job_update(old: Json, new: Json) -> Causes:
     yield from (*wrong, *wrong)  # Upstream checks this twice.
     yield from _check_completions(before, after)
     yield from check_unchanged("spec.selector", before.get("selector"), after.get("selector"))
-    is_waiting = before.get("suspend") and "startTime" not in (old.get("status") or {})
     was, shall = before["template"], after["template"]
-    if is_waiting:
-        was = _with_directions(was, shall)
+    if _is_waiting(old):
+        was = _with_resources(_with_directions(was, shall), shall)
     shape = "core.v1.PodTemplateSpec"
     if internal_of(shape, was) != internal_of(shape, shall):
         yield invalid("spec.template", internal_of(shape, shall), IMMUTABLE)
@@ -360,6 +359,29 @@ def _check_completions(before: Json, after: Json) -> Causes:
         yield from check_unchanged("spec.completions", had, wants)
     elif wants not in (had, None, after.get("parallelism")):
         yield invalid("spec.completions", wants, IN_TANDEM)
+
+
+def _is_waiting(job: Json) -> bool:
+    """Return whether the Job is suspended and has no pods that run."""
+    # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
+    # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs
+    status = job.get("status") or {}
+    is_stopped = "startTime" not in status or any(
+        one.get("type") == "Suspended" and one.get("status") == "True"
+        for one in status.get("conditions") or ()
+    )
+    return bool(job["spec"].get("suspend")) and not status.get("active") and is_stopped
+
+
+def _with_resources(was: Json, shall: Json) -> Json:
+    """Return `was`, the template of a suspended Job, with the containers' resources of `shall`."""
+    spec, wanted = dict(was["spec"]), shall["spec"]
+    for kind in ("initContainers", "containers"):
+        had, wants = spec.get(kind) or [], wanted.get(kind) or []
+        if had and len(had) == len(wants):
+            pairs = zip(had, wants, strict=True)
+            spec[kind] = [{**one, "resources": new.get("resources")} for one, new in pairs]
+    return {**was, "spec": spec}
 
 
 def _with_directions(was: Json, shall: Json) -> Json:
