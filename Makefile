@@ -15,7 +15,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strat
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-batch demo-outage test test-long fuzz torture check format bench site golden lock clean
+.PHONY: help demo demo-batch demo-elastic demo-outage test test-long fuzz torture check format bench site golden lock clean
 
 help: ## list the commands of this Makefile
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -48,6 +48,9 @@ demo-outage: $(RUN_STAMP) ## the same cluster, with one zone down for twenty min
 
 demo-batch: $(RUN_STAMP) ## share openb's GPUs between three queues of gangs, under three policies
 	@examples/openb-batch/demo $(BIN)/fairlead $(BIN)/python
+
+demo-elastic: $(RUN_STAMP) ## a day of traffic on fixed nodes, with Cluster Autoscaler and with Karpenter
+	@examples/elastic/demo $(BIN)/fairlead $(BIN)/python
 
 test: $(DEV_STAMP) ## run the test suite
 	@.ci/programs

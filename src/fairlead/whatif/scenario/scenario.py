@@ -7,7 +7,7 @@
     objects: [...]                 additional objects that exist from the start
     events:                        each with `at` and one verb (module timed_event)
     - {at: 10m, drain: zone=a}
-    load: [...]                    the load of workloads (module workload_load)
+    load: [...]                    the load of workloads, or a file (module workload_load)
     duration: 1h                   default: until the cluster has settled
     seed: 7
     settings:
@@ -41,7 +41,7 @@ from fairlead.whatif.configuration.provider_settings import with_provider
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
-from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, unread_loads
+from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
 from fairlead.whatif.input.document import Document, read, read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
@@ -88,7 +88,7 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
     title: str = ""
     objects: list[dict[str, Any]] = []
     events: list[TimedEvent] = []
-    load: list[LoadForm] = []
+    load: list[LoadForm] | str = []
     duration: str | int | float | None = None
     seed: int = 0
     settings: Settings = Settings()
@@ -133,7 +133,11 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
-    loads = loads_of(path, folder, scenario.load, inventory, start)
+    loads = (
+        read_loads(str(folder / scenario.load), inventory, start)
+        if isinstance(scenario.load, str)
+        else loads_of(path, folder, scenario.load, inventory, start)
+    )
     autoscaling = with_provider(autoscaling_of(path, folder, settings, initial), provider)
     steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
     experiment = Experiment(

@@ -1,0 +1,60 @@
+"""`make demo-elastic`: a day of traffic under no autoscaler, Cluster Autoscaler and Karpenter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+ELASTIC = Path(__file__).parents[2] / "examples" / "elastic"
+
+
+@pytest.mark.parametrize("name", ["fixed", "cluster-autoscaler", "karpenter"])
+def test_every_scenario_is_read(name: str) -> None:
+    path = str(ELASTIC / f"{name}.yaml")
+    experiment = experiment_of(path, read_scenario(path))
+    assert len(experiment.loads) == 5
+    assert not experiment.notes
+
+
+@pytest.mark.long
+def test_the_demo_compares_nodes_money_and_waiting_times(tmp_path: Path) -> None:
+    fairlead = tmp_path / "fairlead"
+    fairlead.write_text(f'#!/bin/sh\nexec {sys.executable} -m fairlead.cli "$@"\n')
+    fairlead.chmod(0o755)
+    done = subprocess.run(
+        [ELASTIC / "demo", fairlead, sys.executable],
+        env={**os.environ, "OUT": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {line[:18].strip(): line[18:].split() for line in done.stdout.splitlines()}
+    assert rows["fixed nodes"][:3] == ["15", "360", "$72.00"]
+    for name in ("Cluster Autoscaler", "Karpenter"):
+        assert float(rows[name][2].removeprefix("$")) < 60
+        assert rows[name][-4] == "1"  # the longest wait, in minutes
+    page = (tmp_path / "elastic.html").read_text()
+    assert page.count("<svg") == 4
+    assert page.count('style="stroke: var(--third)"') == 3
+
+
+def test_all_workloads_follow_the_first_hours(tmp_path: Path) -> None:
+    """Without waiting for the whole day."""
+    path = tmp_path / "morning.yaml"
+    text = (ELASTIC / "fixed.yaml").read_text().replace("24h", "9h")
+    shared = {name: str(ELASTIC / name) for name in ("shop.yaml", "load.yaml")}
+    for name, whole in shared.items():
+        text = text.replace(name, whole)
+    path.write_text(text)
+    outcome = run_experiment(experiment_of(str(path), read_scenario(str(path)))).outcome
+    highest = {one.autoscaler: one.highest for one in outcome.pod_autoscalers}
+    assert all(count > 2 for count in highest.values() if count is not None)
+    assert not outcome.pending()
