@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import shlex
-from collections.abc import Callable
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import pytest
 
-from fairlead.cli import main
-
 ROOT: Final = Path(__file__).parent.parent
-TODAY: Final = "1.36"
 
 
 def _tool() -> ModuleType:
@@ -22,69 +18,82 @@ def _tool() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules["claims_pages"] = module
     spec.loader.exec_module(module)
     return module
 
 
 TOOL: Final = _tool()
-CLAIMS: Final = [
-    (page["version"], claim) for page in TOOL.read_claims() for claim in page["claims"]
+EXAMPLES: Final = [
+    (document.version, example)
+    for document in TOOL.read_documents()
+    for example in document.examples
 ]
-Run = Callable[[str, str], str]
-
-
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Everything that a command prints, logs and writes in a version; each is run once."""
-    done: dict[tuple[str, str], str] = {}
-    files = tmp_path_factory.mktemp("out")
-
-    def run(command: str, version: str, capsys: pytest.CaptureFixture[str]) -> str:
-        key = (command, version)
-        if key not in done:
-            written = [files / name for name in ("commands", "metrics", "snapshot.json")]
-            for file in written:
-                file.unlink(missing_ok=True)
-            words = shlex.split(command.replace("SNAPSHOT", str(written[-1])))
-            options = ["--no-report", "--behave-like", version, "-v", "5"]
-            options += ["--commands", str(written[0]), "--metrics", str(written[1])]
-            main.run([*words, *options])
-            printed = capsys.readouterr()
-            texts = [file.read_text() for file in written if file.exists()]
-            done[key] = "\n".join((printed.out, printed.err, *texts))
-        return done[key]
-
-    return run  # type: ignore[return-value]
+CLAIMS: Final = [claim for _, example in EXAMPLES for claim in example.claims]
 
 
 @pytest.mark.parametrize(
-    ("version", "claim"), CLAIMS, ids=[claim["claim"][:60] for _, claim in CLAIMS]
+    ("version", "example"),
+    EXAMPLES,
+    ids=[f"{example.claims[0].number} {example.run}" for _, example in EXAMPLES],
 )
-def test_a_claim_holds(
-    version: str,
-    claim: dict[str, Any],
-    output: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_claims_hold(version: str, example: Any) -> None:
     """In its version as the document says, and in 1.36 as the page says."""
-    if "test" in claim:
-        assert (ROOT / claim["test"]).is_file()
-        return
-    monkeypatch.chdir(TOOL.FOLDER / "scenarios")
-    for which, texts in ((version, claim["shows"]), (TODAY, claim.get("today", claim["shows"]))):
-        found = output(claim["run"], which, capsys)
-        for text in texts:
-            wanted = not text.startswith(TOOL.NOT)
-            assert (text.removeprefix(TOOL.NOT) in found) is wanted, (which, text)
+    for claim in example.claims:
+        for which, checks in ((version, claim.shows), (TOOL.TODAY, claim.today)):
+            problem = TOOL.failure(checks, TOOL.output(example.run, which))
+            assert not problem, (claim.number, which, problem)
 
 
-def test_what_is_different_is_shown_by_different_texts() -> None:
-    """A row that names 1.36 apart must not say the same."""
-    assert not [claim for _, claim in CLAIMS if claim.get("today") == claim.get("shows", ())]
+def test_what_differs_is_shown_by_what_holds_in_one_version_only() -> None:
+    """A row that names 1.36 apart must not be true of both."""
+    for version, example in EXAMPLES:
+        for claim in example.claims:
+            if claim.differs:
+                here, today = (TOOL.output(example.run, one) for one in (version, TOOL.TODAY))
+                assert TOOL.failure(claim.shows, today), claim.number
+                assert TOOL.failure(claim.today, here), claim.number
+
+
+def test_every_claim_needs_something_that_is_there() -> None:
+    """A command that prints nothing shows nothing, unless other checks of its example do."""
+    for _, example in EXAMPLES:
+        checks = [check for claim in example.claims for check in (*claim.shows, *claim.today)]
+        assert not all(check.is_absent for check in checks), example.run
+
+
+def test_every_scenario_is_used() -> None:
+    """A file in the folder belongs to a command, directly or through a scenario or program."""
+    commands = " ".join(example.run for _, example in EXAMPLES)
+    texts = [path.read_text() for path in TOOL.SCENARIOS.iterdir()]
+    for path in TOOL.SCENARIOS.glob("*.*"):
+        assert path.name in commands or any(path.name in text for text in texts), path.name
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("b", ""),
+        ("a … c", ""),
+        ("c … a", "c … a is in 0 lines"),
+        ("not: x", ""),
+        ("not: b", "b is in 1 lines"),
+        ("2 times: a", ""),
+        ("1 times: a", "a is in 2 lines"),
+    ],
+)
+def test_what_a_check_accepts(text: str, problem: str) -> None:
+    assert TOOL.failure([TOOL.parse_check(text)], ["abc", "a"]) == problem
+
+
+def test_a_check_that_follows_looks_at_later_lines_only() -> None:
+    first, then = TOOL.parse_check("a"), TOOL.parse_check("then: a")
+    assert TOOL.failure([first, then], ["a", "b", "a"]) == ""
+    assert TOOL.failure([first, then, then], ["a", "b", "a"]) != ""
 
 
 def test_the_pages_are_up_to_date() -> None:
     """`python tools/claims_pages.py` writes them."""
+    assert len(CLAIMS) == len({claim.number for claim in CLAIMS})
     for name, text in TOOL.pages().items():
         assert (TOOL.FOLDER / name).read_text() == text, name

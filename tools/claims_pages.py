@@ -1,81 +1,436 @@
-"""Writes the pages of docs/from-the-documents from claims.yaml: python tools/claims_pages.py.
+"""Writes the pages of docs/from-the-documents from claims/*.yaml: python tools/claims_pages.py.
 
-Each page has a table of its claims: what shows a claim in its version, and what 1.36 does instead.
-tests/test_from_the_documents.py runs every command and compares the pages with the file.
+Every example is run in this process, with the version of its document and with 1.36. The pages
+show the lines of the output on which each claim rests. tests/test_from_the_documents.py runs the
+examples too; it checks every claim, and that the pages are up to date.
+
+A check is a text that one line of the output must contain; " … " in it stands for anything:
+
+    "Evicting pod" … reason="preemption"       some line contains both, in this order
+    not: "Evicting pod"                        no line contains it
+    then: "Placed pod on node"                 a line after the one of the previous check
+    3 times: "Evicting pod"                    exactly three lines contain it
+
+The output consists of what the command prints, its log, its commands to the API server, its
+metrics, and one line for each object at the end, such as `after: Pod default/web {…}`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import itertools
+import json
+import os
+import re
+import runpy
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from fairlead.cli import main
+
 FOLDER: Final = Path(__file__).parent.parent / "docs" / "from-the-documents"
-NOT: Final = "not: "
+SCENARIOS: Final = FOLDER / "scenarios"
+TODAY: Final = "1.36"
+# The order of the documents in the tables.
+PAGES: Final = ("preemption-1.19", "node-lifecycle-1.16", "kube-batch-actions", "pod-priority-1.21")
+_ANY: Final = " … "
+_COUNTED: Final = re.compile(r"(\d+) times: ")
+_WIDTH_MAX: Final = 150
+_LOG_WIDTH_MAX: Final = 220
+
+# --- the claims -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a claim's output must contain: parts of one line, in this order."""
+
+    parts: tuple[str, ...]
+    is_absent: bool = False
+    follows: bool = False
+    times: int | None = None
+
+    def lines(self, output: Sequence[str]) -> list[int]:
+        """The indices of the lines that contain all parts."""
+        return [index for index, line in enumerate(output) if _contains(line, self.parts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of a document.
+
+    `shows` holds in the document's version, `today` in 1.36. `instead` says where the document is
+    wrong about its own version or Fairlead acts differently, `differs` what 1.36 does differently.
+    """
+
+    number: str
+    text: str
+    shows: tuple[Check, ...]
+    today: tuple[Check, ...]
+    instead: str
+    differs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A command, and the claims that its output shows."""
+
+    run: str
+    about: str
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a document."""
+
+    title: str
+    about: str
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document with all that it claims; `version` is the one that it describes."""
+
+    page: str
+    title: str
+    intro: str
+    version: str
+    sections: tuple[Section, ...]
+    reprint: dict[str, str] | None
+
+    @property
+    def examples(self) -> list[Example]:
+        """All examples, in the order of the page."""
+        return [example for section in self.sections for example in section.examples]
+
+    @property
+    def claims(self) -> list[Claim]:
+        """All claims, in the order of their numbers."""
+        return [claim for example in self.examples for claim in example.claims]
+
+
+@cache
+def read_documents() -> tuple[Document, ...]:
+    """The documents, from claims/*.yaml."""
+    texts = [(FOLDER / "claims" / f"{page}.yaml").read_text() for page in PAGES]
+    return tuple(
+        _document(page, yaml.safe_load(text)) for page, text in zip(PAGES, texts, strict=True)
+    )
+
+
+def _document(page: str, form: dict[str, Any]) -> Document:
+    numbers = (f"{form['letter']}{number}" for number in itertools.count(1))
+    sections = tuple(
+        Section(
+            section["title"],
+            section.get("about", ""),
+            tuple(_example(example, numbers) for example in section["examples"]),
+        )
+        for section in form["sections"]
+    )
+    return Document(
+        page, form["title"], form["intro"], str(form["version"]), sections, form.get("reprint")
+    )
+
+
+def _example(form: dict[str, Any], numbers: Iterator[str]) -> Example:
+    claims = tuple(_claim(claim, next(numbers)) for claim in form["claims"])
+    return Example(form["run"], form.get("about", ""), claims)
+
+
+def _claim(form: dict[str, Any], number: str) -> Claim:
+    shows = tuple(parse_check(text) for text in form["shows"])
+    today = tuple(parse_check(text) for text in form.get("today", form["shows"]))
+    unknown = set(form) - {"claim", "shows", "today", "instead", "differs"}
+    if unknown or ("today" in form) != ("differs" in form):
+        raise ValueError(f"{form['claim']}: {unknown or 'today and differs belong together'}")
+    return Claim(
+        number, form["claim"], shows, today, form.get("instead", ""), form.get("differs", "")
+    )
+
+
+def parse_check(text: str) -> Check:
+    """The check that a text of claims/*.yaml stands for."""
+    counted = _COUNTED.match(text)
+    rest = text.removeprefix("not: ").removeprefix("then: ")
+    rest = rest[counted.end() :] if counted else rest
+    return Check(
+        tuple(rest.split(_ANY)),
+        is_absent=text.startswith("not: "),
+        follows=text.startswith("then: "),
+        times=int(counted[1]) if counted else None,
+    )
+
+
+def failure(checks: Sequence[Check], output: Sequence[str]) -> str:
+    """What `output` lacks for `checks`, or nothing."""
+    after = -1
+    for check in checks:
+        found = check.lines(output)
+        if check.follows:
+            found = [index for index in found if index > after]
+        if check.is_absent is bool(found) or check.times not in (None, len(found)):
+            return f"{_ANY.join(check.parts)} is in {len(found)} lines"
+        after = found[0] if found else after
+    return ""
+
+
+def _contains(line: str, parts: Sequence[str]) -> bool:
+    position = 0
+    for part in parts:
+        position = line.find(part, position)
+        if position < 0:
+            return False
+        position += len(part)
+    return True
+
+
+# --- running the examples ---------------------------------------------------------------------
+
+
+@cache
+def output(run: str, version: str) -> tuple[str, ...]:
+    """Everything that the command `run` prints, logs and writes with `version`, in lines."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(SCENARIOS):
+        files = {name: Path(folder) / name for name in ("commands", "metrics", "snapshot.json")}
+        printed, logged = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(logged), _wide():
+            _run([*shlex.split(run), *_options(run, version, files)])
+        lines = [*printed.getvalue().splitlines(), *logged.getvalue().splitlines()]
+        lines = [line.replace(folder, "") for line in lines]
+        return (*lines, *_written(files))
+
+
+def _run(words: list[str]) -> None:
+    if words[0].endswith(".py"):
+        saved, sys.argv = sys.argv, words
+        try:
+            runpy.run_path(words[0], run_name="__main__")
+        finally:
+            sys.argv = saved
+    else:
+        main.run(words)
+
+
+def _options(run: str, version: str, files: dict[str, Path]) -> list[str]:
+    if _simulates(run):
+        written = [
+            word for name in files for word in (f"--{name.partition('.')[0]}", str(files[name]))
+        ]
+        return ["--behave-like", version, "-v", "5", "--no-report", *written]
+    return ["--behave-like", version]
+
+
+def _simulates(run: str) -> bool:
+    """Whether a command takes the options of `fairlead simulate`."""
+    return run.startswith("simulate ") or run.partition(" ")[0].endswith(".py")
+
+
+@contextlib.contextmanager
+def _wide() -> Iterator[None]:
+    """Keeps tables from wrapping their messages."""
+    saved = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "250"
+    try:
+        yield
+    finally:
+        if saved is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = saved
+
+
+def _written(files: dict[str, Path]) -> Iterator[str]:
+    for name in ("commands", "metrics"):
+        if files[name].exists():
+            yield from files[name].read_text().splitlines()
+    if files["snapshot.json"].exists():
+        for item in json.loads(files["snapshot.json"].read_text())["items"]:
+            metadata = item["metadata"]
+            name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+            text = json.dumps(item, separators=(",", ":"), ensure_ascii=False)
+            yield f"after: {item['kind']} {name} {text}"
+
+
+# --- the pages --------------------------------------------------------------------------------
+
 HOW: Final = """\
-Each row is checked by a test. A command is run in `docs/from-the-documents/scenarios` with
-`--behave-like` and the version, and again with 1.36. `-v 5` logs the decisions that are shown here,
-`--commands FILE` writes the commands to the API server, `--metrics FILE` the metrics.
+## How to read this page
+
+Every claim has a number, and below it the lines of the output that show it. The files are in
+[scenarios](scenarios); run the commands there. `--behave-like` selects the version; without it, the
+same command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
+
+Some lines are from files that further options write: `--commands FILE` (the commands to the API
+server, as JSON), `--metrics FILE` and `--snapshot FILE` (the objects at the end; here such a line
+begins with `after:`). *Nowhere* means that no line of the output contains the text. A test of this
+project runs everything.
 """
 HEAD: Final = """\
 # From the documents
 
-Readers of well-known explanations of preemption, node failures and batch scheduling can start here.
-A page per document lists what it claims, the command that shows it in the version of the document,
-and what Kubernetes 1.36 does instead. [Versions](../versions.md) explains `--behave-like`.
+Readers of five well-known documents about preemption, node failures and batch scheduling can start
+here. Each document has a page, which goes through it section by section: each claim with a command
+that shows it in the version of the document, and what Kubernetes 1.36 does instead.
+[All claims](all-claims.md) are in one table, too. [Versions](../versions.md) explains
+`--behave-like`.
 
-| document | version | claims | different in 1.36 |
-|---|---|---|---|
+| document | version | claims | differs there | differs in 1.36 |
+|---|---|---|---|---|
 """
+LEGEND: Final = """
+*Differs there* counts claims that do not hold as written: the code of that version does something
+else, or Fairlead does. *Differs in 1.36* counts what has changed since. The pages have the reasons.
+"""
+ALL: Final = """\
+# All claims
 
+Every claim of the five documents, the command that shows it, and whether it works as the document
+says, in its version and in Kubernetes 1.36. The two documents about preemption are the same article
+and share their rows. The pages have the reasons and the output.
 
-def read_claims() -> list[dict[str, Any]]:
-    """The pages with their claims."""
-    pages: list[dict[str, Any]] = yaml.safe_load((FOLDER / "claims.yaml").read_text())
-    return pages
+"""
+COLUMNS: Final = """\
+| | claim | command | version | there | in 1.36 |
+|---|---|---|---|---|---|
+"""
 
 
 def pages() -> dict[str, str]:
     """The text of every page by file name."""
-    found = {f"{page['page']}.md": _page(page) for page in read_claims()}
-    rows = "".join(
-        f"| [{page['title']}]({page['page']}.md) | {page['version']} | {len(page['claims'])} "
-        f"| {sum(_differs(claim) for claim in page['claims'])} |\n"
-        for page in read_claims()
-    )
-    found["README.md"] = HEAD + rows
+    documents = read_documents()
+    found = {f"{document.page}.md": _page(document) for document in documents}
+    found |= {
+        f"{document.reprint['page']}.md": _reprint(document, document.reprint)
+        for document in documents
+        if document.reprint
+    }
+    rows = itertools.chain.from_iterable(map(_index_rows, documents))
+    found["README.md"] = HEAD + "".join(rows) + LEGEND
+    rows = itertools.chain.from_iterable(map(_table_rows, documents))
+    found["all-claims.md"] = ALL + COLUMNS + "".join(rows)
     return found
 
 
-def _differs(claim: dict[str, Any]) -> bool:
-    return "today" in claim
+def _index_rows(document: Document) -> Iterator[str]:
+    claims = document.claims
+    counts = [len(claims), sum(bool(claim.instead) for claim in claims)]
+    counts.append(sum(bool(claim.differs) for claim in claims))
+    names = [(document.title, document.page)]
+    if document.reprint:
+        names.append((document.reprint["title"], document.reprint["page"]))
+    for title, page in names:
+        cells = " | ".join(str(count) for count in counts)
+        yield f"| [{title}]({page}.md) | {document.version} | {cells} |\n"
 
 
-def _page(page: dict[str, Any]) -> str:
-    version = page["version"]
-    head = f"# {page['title']}\n\n{page['about']}\n\n{HOW}\n"
-    table = f"| claim | shown by | in {version} | in 1.36 |\n|---|---|---|---|\n"
-    return head + table + "".join(_row(claim) for claim in page["claims"])
+def _table_rows(document: Document) -> Iterator[str]:
+    for example in document.examples:
+        for claim in example.claims:
+            number = f"[{claim.number}]({document.page}.md)"
+            yield _row(number, *_claim_cells(claim, example, document.version))
 
 
-def _row(claim: dict[str, Any]) -> str:
-    if "test" in claim:
-        test = claim["test"]
-        return f"| {claim['claim']} | [{Path(test).name}](../../{test}) | works | see the test |\n"
-    today = _texts(claim["today"]) if _differs(claim) else "the same"
-    return (
-        f"| {claim['claim']} | `fairlead {claim['run']}` | {_texts(claim['shows'])} | {today} |\n"
-    )
+def _reprint(document: Document, reprint: dict[str, str]) -> str:
+    parts = [f"# {reprint['title']}\n\n{reprint['intro']}"]
+    for section in document.sections:
+        rows = "".join(
+            _row(claim.number, *_claim_cells(claim, example, document.version))
+            for example in section.examples
+            for claim in example.claims
+        )
+        parts.append(f"## {section.title}\n\n{COLUMNS}{rows}")
+    return "\n".join(parts)
 
 
-def _texts(texts: list[str]) -> str:
-    return "<br>".join(_text(text) for text in texts)
+def _claim_cells(claim: Claim, example: Example, version: str) -> tuple[str, ...]:
+    verdicts = ("differs" if reason else "works" for reason in (claim.instead, claim.differs))
+    return (claim.text.replace("|", "\\|"), f"`{_typed(example.run)}`", version, *verdicts)
 
 
-def _text(text: str) -> str:
-    quoted = text.removeprefix(NOT).replace("|", "\\|")
-    return f"nowhere `{quoted}`" if text.startswith(NOT) else f"`{quoted}`"
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _typed(run: str) -> str:
+    return f"python {run}" if run.partition(" ")[0].endswith(".py") else f"fairlead {run}"
+
+
+def _page(document: Document) -> str:
+    sections = "\n".join(_section(document, section) for section in document.sections)
+    return f"# {document.title}\n\n{document.intro}\n{HOW}\n{sections}"
+
+
+def _section(document: Document, section: Section) -> str:
+    about = f"{section.about}\n\n" if section.about else ""
+    examples = "\n".join(_shown(document, example) for example in section.examples)
+    return f"## {section.title}\n\n{about}{examples}"
+
+
+def _shown(document: Document, example: Example) -> str:
+    options = f"--behave-like {document.version}"
+    if _simulates(example.run):
+        options += " -v 5 --no-report"
+    file = next(word for word in example.run.split() if word.endswith((".yaml", ".py")))
+    about = example.about or _title(file)
+    command = f"```sh\n{_typed(example.run)} {options}\n```\n"
+    link = f"[{Path(file).name}](scenarios/{file})"
+    claims = "\n".join(_claimed(claim, example.run, document.version) for claim in example.claims)
+    return f"**{about}** ({link})\n\n{command}\n{claims}"
+
+
+def _title(file: str) -> str:
+    title: str = yaml.safe_load((SCENARIOS / file).read_text())["title"]
+    return f"{title}."
+
+
+def _claimed(claim: Claim, run: str, version: str) -> str:
+    same = "" if claim.differs else " *The same in 1.36.*"
+    text = f"**{claim.number}** {claim.text}{same}\n\n"
+    if claim.instead:
+        text += f"*Differs:* {claim.instead}\n\n"
+    text += _excerpt(claim.shows, output(run, version))
+    if claim.differs:
+        text += f"\n*In 1.36:* {claim.differs}\n\n"
+        text += _excerpt(claim.today, output(run, TODAY))
+    return text
+
+
+def _excerpt(checks: Sequence[Check], lines: Sequence[str]) -> str:
+    """The lines that show the checks, in their order, and the texts that are nowhere."""
+    shown: dict[str, None] = {}
+    absent = []
+    after = -1
+    for check in checks:
+        if check.is_absent:
+            absent.append(f"Nowhere: `{_ANY.join(check.parts)}`\n")
+            continue
+        found = [index for index in check.lines(lines) if not check.follows or index > after]
+        after = found[0]
+        for index in found[: check.times or 1]:
+            shown[_short(lines[index], check.parts)] = None
+    block = "```text\n" + "\n".join(shown) + "\n```\n" if shown else ""
+    return "\n".join(filter(None, (block, *absent)))
+
+
+def _short(line: str, parts: Sequence[str]) -> str:
+    line = line.strip()
+    if len(line) <= (_LOG_WIDTH_MAX if line[:1] in "IW" else _WIDTH_MAX):
+        return re.sub(r"  +", "  ", line)
+    begin = "" if line.startswith(parts[0]) else "… "
+    end = "" if line.endswith(parts[-1]) else " …"
+    return begin + _ANY.join(parts) + end
 
 
 if __name__ == "__main__":

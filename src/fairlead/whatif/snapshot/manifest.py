@@ -26,7 +26,7 @@ from fairlead.api.objects import (
 )
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, NODE, Kind, kind_of
+from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, KINDS, NODE, Kind, find_kind, kind_of
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec, template_view
@@ -356,6 +356,11 @@ def _current_autoscaler(value: Json) -> Json:
 def _current_api_version(source: str, value: Json) -> str:
     """Return the API version that Fairlead reads for this kind; unknown kinds keep theirs."""
     version, kind = value["apiVersion"], value["kind"]
+    other = find_kind(kind) if version == "v1" else None
+    if other is not None and other.api_version != version and kind_of(value) not in KINDS:
+        problem = f"v1 has no kind {kind}; {other.api_version} has"
+        title = f"{kind} {display_name(value)}"
+        raise InputError(source, problem, object_name=title, field="apiVersion")
     if kind in _RENAMED:
         version = _FORMER_API_VERSIONS.get(version, version)
     if kind == HORIZONTAL_POD_AUTOSCALER.kind and version.startswith(_AUTOSCALING_BETA):

@@ -136,6 +136,22 @@ def test_a_victim_that_cannot_be_told_spares_the_last(stage, reason):
     assert (scene.place("p"), scene.sent) == ("active", [])
 
 
+def test_a_victim_that_can_never_be_deleted_does_not_stop_the_clock(stage):
+    """The preemptor is tried again at once, but not for ever at one instant."""
+    scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())
+    attempts = 0
+    while scene.is_due() or scene.sent:
+        if scene.sent:
+            scene.refused() if scene.sent[0].target.name == "v" else scene.done()
+        else:
+            scene.turn()
+            attempts += 1
+        assert attempts < 50
+    assert attempts == 11
+    assert scene.place("p") == "error_backoff"
+    assert scene.engine.next_deadline() > scene.now
+
+
 def test_answers_to_others_are_not_taken_for_ours(stage):
     """Somebody else may patch or delete the same pod at the same time."""
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())

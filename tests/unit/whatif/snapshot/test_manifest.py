@@ -61,6 +61,17 @@ def test_unknown_versions_of_kinds_that_matter_are_refused():
     assert len(read(autoscaler)) == 1  # nobody looks at it
 
 
+def test_a_kind_in_the_core_group_that_belongs_to_another_group_is_refused():
+    """The core group has no custom resources, so the object would have no effect."""
+    wrong = {"apiVersion": "v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 5}
+    with pytest.raises(InputError) as refused:
+        read(wrong)
+    line = "apiVersion: v1 has no kind PriorityClass; scheduling.k8s.io/v1 has"
+    assert str(refused.value) == f"f.yaml: PriorityClass high: {line}"
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}}
+    assert len(read(event)) == 1
+
+
 def test_unknown_kinds_are_carried_along():
     [found] = read({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
     assert found.title == "Widget w"

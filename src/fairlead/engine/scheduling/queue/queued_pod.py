@@ -26,8 +26,9 @@ class QueuedPod:
 
     `timestamp` is when the pod last entered the queue (first arrival, or the end of its last
     attempt) and `stamp` orders pods that entered at the same instant. `plugins` rejected it in its
-    last attempt; `gated_by` is the PreEnqueue plugin that holds it back. `token` marks the heap
-    entry that is valid; entries with another token are stale.
+    last attempt; `gated_by` is the PreEnqueue plugin that holds it back. `activations` counts how
+    often it was activated at the instant `activated_at`. `token` marks the heap entry that is
+    valid; entries with another token are stale.
     """
 
     info: PodInfo
@@ -40,6 +41,8 @@ class QueuedPod:
     plugins: tuple[str, ...] = ()
     gated_by: str = ""
     window: Instant = 0
+    activations: int = 0
+    activated_at: Instant = 0
     token: int = 0
 
     @property

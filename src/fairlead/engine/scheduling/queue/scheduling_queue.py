@@ -36,6 +36,7 @@ from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
 from fairlead.engine.state.pod_info import PodInfo
 
 _LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
+_ACTIVATIONS_PER_INSTANT_MAX: Final = 10
 AT_ONCE: Final[Instant] = 0
 Entry = tuple[tuple[int, ...], int, QueuedPod]
 
@@ -247,16 +248,27 @@ class SchedulingQueue:
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Move a waiting pod to the active queue, even if it is backing off."""
+        """Move a waiting pod, whose preemption failed, to the active queue, even from a backoff.
+
+        Upstream sets no bound, because an API server needs time to answer. In virtual time it
+        needs none, so a pod that is activated too often at one instant backs off as after an error.
+        """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):
             return
         if queued.place is QueueName.UNSCHEDULABLE:
             self._leave_pool(queued)
-        if not self._is_gated(queued):
+        queued.activations = queued.activations + 1 if queued.activated_at == now else 1
+        queued.activated_at = now
+        if self._is_gated(queued):
+            self._join_pool(queued)
+        elif queued.activations <= _ACTIVATIONS_PER_INSTANT_MAX:
             self._push_active(queued)
         else:
-            self._join_pool(queued)
+            queued.plugins = ()
+            queued.error_count += 1
+            queued.window = self._clock.expiry(now, self._backoff_count(queued))
+            self._push_backoff(queued)
 
     # --- time ------------------------------------------------------------------------------
 
