@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -12,6 +12,13 @@ from fairlead.cli.options.parameter import integer, named
 from fairlead.cli.options.plan import SnapshotSource
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+if TYPE_CHECKING:
+    from fairlead.cli.commands.plan_input import PlanInput
+    from fairlead.whatif.configuration.autoscaler import AutoscaleOptions, KarpenterInput
+    from fairlead.whatif.planner.new_pod import NewPods
+    from fairlead.whatif.result.tabular_answer import TabularAnswer
+    from fairlead.whatif.run.progress import Progress
 
 
 def fit(
@@ -41,6 +48,24 @@ def fit(
         int | None,
         Parameter(help="Stop after this many pods.", metavar="N", converter=integer),
     ] = None,
+    autoscale: Annotated[
+        Literal["off", "auto", "cluster-autoscaler", "karpenter"],
+        Parameter(
+            help="Count until a limit of this autoscaler or a quota binds; auto: the one that the "
+            "snapshot has."
+        ),
+    ] = "off",
+    node_groups: Annotated[
+        str,
+        named("FILE", "Cluster Autoscaler's node groups (default: groups found by node labels)."),
+    ] = "",
+    instance_types: Annotated[
+        str | None, named("FILE", "Instance types for Karpenter, as whatif takes them.")
+    ] = None,
+    node_pools: Annotated[
+        str | None,
+        named("FILE", "NodePools and NodeOverlays in addition to those of the snapshot."),
+    ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -62,6 +87,8 @@ def fit(
 
         fairlead fit --context prod --like deploy/shop/web --preempt
 
+        fairlead fit dump.yaml --like deploy/shop/web --autoscale auto
+
     Parameters
     ----------
     snapshot
@@ -77,9 +104,67 @@ def fit(
 
     if max_limit is not None and not 1 <= max_limit <= PODS_MAX:
         raise InputError("--max-limit", f"{max_limit} is not from 1 to {PODS_MAX:,}")
+    elastic = _elastic_options(autoscale, node_groups, instance_types, node_pools)
+    if elastic is not None and preempt:
+        raise InputError("--preempt", "is decided by the pods' PriorityClass with --autoscale")
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress, preempts=preempt)
         source = pod_source(pod, like, namespace, read.inventory)
-        result = count_fitting(read.model, source, progress, max_limit or PODS_MAX)
-    print_tabular(fit_answer(result, source, read.model, read.snapshot.source, read.notes), output)
+        if elastic is not None:
+            answer = _elastic_answer(read, elastic, source, max_limit, progress)
+        else:
+            result = count_fitting(read.model, source, progress, max_limit or PODS_MAX)
+            name = read.snapshot.source
+            answer = fit_answer(result, source, read.model, name, read.notes)
+    print_tabular(answer, output)
     return 0
+
+
+def _elastic_options(
+    autoscale: str, node_groups: str, instance_types: str | None, node_pools: str | None
+) -> tuple[AutoscaleOptions, KarpenterInput | None] | None:
+    """Return the autoscaler's input; None if the cluster does not grow. Raises InputError."""
+    from fairlead.whatif.configuration.autoscaler import (
+        KARPENTER,
+        OFF,
+        AutoscaleOptions,
+        KarpenterInput,
+    )
+    from fairlead.whatif.input.error import InputError
+
+    for option, value in (("--instance-types", instance_types), ("--node-pools", node_pools)):
+        if value is not None and autoscale != KARPENTER:
+            raise InputError(option, "needs --autoscale karpenter")
+    if node_groups and autoscale in (OFF, KARPENTER):
+        raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
+    if autoscale == OFF:
+        return None
+    if autoscale == KARPENTER:
+        files = KarpenterInput(instance_types=instance_types, node_pools=node_pools)
+        return AutoscaleOptions(OFF), files
+    return AutoscaleOptions(autoscale, node_groups), None
+
+
+def _elastic_answer(
+    read: PlanInput,
+    elastic: tuple[AutoscaleOptions, KarpenterInput | None],
+    source: NewPods,
+    max_limit: int | None,
+    progress: Progress,
+) -> TabularAnswer:
+    """Return the answer with an autoscaler. Raises InputError if none acts."""
+    from dataclasses import replace
+
+    from fairlead.whatif.configuration.autoscaler import read_autoscalers
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.planner.fit_elastic import ELASTIC_MAX, elastic_fit, elastic_fit_answer
+
+    snapshot = read.snapshot
+    found = read_autoscalers(snapshot.source, snapshot.manifests, *elastic)
+    if found.config is None and found.karpenter is None:
+        raise InputError("--autoscale", "the snapshot has no autoscaler; name one")
+    experiment = replace(
+        read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes
+    )
+    result = elastic_fit(experiment, source, progress, max_limit or ELASTIC_MAX)
+    return elastic_fit_answer(result, source, snapshot.source, read.notes)

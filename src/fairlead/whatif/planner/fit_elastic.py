@@ -1,0 +1,244 @@
+"""fit --autoscale: how many more pods fit before a limit of the autoscaler or a quota binds.
+
+The cluster is simulated with its autoscaler and with a new workload of so many pods like the given
+one. The number of pods grows until some find no place. Its controller, its owner and a label of its
+own keep other workloads from adopting the pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.engine.core.instant import to_seconds
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.outcome.node_group import HOURS_PER_MONTH, AutoscalingOutcome
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    WORDS,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+    counted,
+)
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.manifest import manifests
+
+ELASTIC_MAX: Final = 5_000
+"""How many pods are tried at most, unless --max-limit says otherwise."""
+_FIRST: Final = 250
+_GROWTH: Final = 4
+_LABEL: Final = "fairlead.dev/fit"
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticFit:
+    """The result: `count` of `tried` new pods have a node at the end of `outcome`.
+
+    `stop` is why the others have none, "" if all have one; `refused_by` is "admission",
+    "autoscaler", "scheduling" or "limit".
+    """
+
+    count: int
+    tried: int
+    stop: str
+    refused_by: str
+    pods: tuple[PodEnd, ...]
+    outcome: RunOutcome
+
+    @property
+    def autoscaling(self) -> AutoscalingOutcome:
+        """What the autoscaler did."""
+        assert self.outcome.autoscaling is not None
+        return self.outcome.autoscaling
+
+
+def elastic_fit(
+    experiment: Experiment, source: NewPods, progress: Progress, pods_max: int = ELASTIC_MAX
+) -> ElasticFit:
+    """Return how many pods of `source` fit in `experiment`, which has an autoscaler.
+
+    Each simulation tries four times as many pods as the one before, at most `pods_max`. Raises
+    InputError for a pod that is invalid.
+    """
+    count = min(_FIRST, pods_max)
+    while True:  # at most log4(pods_max) times
+        found = _tried(experiment, source, count, progress)
+        if found.stop or count == pods_max:
+            return found
+        count = min(count * _GROWTH, pods_max)
+
+
+def _tried(experiment: Experiment, source: NewPods, count: int, progress: Progress) -> ElasticFit:
+    workload = _workload(source, count)
+    [manifest] = manifests([Document(source.source, workload)])
+    step = ScriptedStep(0, (commands.create(manifest),), source.source, source.title)
+    run = run_experiment(replace(experiment, steps=(step,)), f"{count:,} pods", progress)
+    outcome = run.outcome
+    name = workload["metadata"]["name"]
+    own = tuple(
+        pod
+        for pod in outcome.pods.values()
+        if pod.owner is not None
+        and (pod.owner.kind, pod.owner.namespace, pod.owner.name)
+        == (workload["kind"], source.namespace, name)
+    )
+    placed = tuple(pod for pod in own if pod.is_placed)
+    stop, refused_by = _stop(outcome, own, f"{workload['kind']} {source.namespace}/{name}")
+    if not stop:
+        refused_by = "limit"
+    return ElasticFit(len(placed), count, stop, refused_by, placed, outcome)
+
+
+def _workload(source: NewPods, count: int) -> Json:
+    """Return a workload of `count` pods: a StatefulSet if each pod has claims of its own."""
+    pod = source.pod(0)
+    meta = {key: pod["metadata"].get(key) or {} for key in ("labels", "annotations")}
+    meta["labels"] = {**meta["labels"], _LABEL: source.name}
+    template: Mapping[str, Any] = {"metadata": meta, "spec": _always(pod["spec"])}
+    spec: Json = {
+        "replicas": count,
+        "selector": {"matchLabels": {_LABEL: source.name}},
+        "template": template,
+    }
+    kind = "ReplicaSet"
+    if source.stateful_set is not None and source.has_claims:
+        kind = "StatefulSet"
+        claims = source.stateful_set.spec.volume_claim_templates
+        spec["podManagementPolicy"] = "Parallel"
+        spec["serviceName"] = source.name
+        spec["volumeClaimTemplates"] = list(claims)
+        spec["template"] = {"metadata": meta, "spec": _always(dict(source.template["spec"]))}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": f"{source.name}-fit", "namespace": source.namespace},
+        "spec": spec,
+    }
+
+
+def _always(spec: Json) -> Json:
+    """Return a pod's spec as a ReplicaSet accepts it: pods of Jobs may end otherwise."""
+    kept = {key: value for key, value in spec.items() if key != "nodeName"}
+    kept.pop("activeDeadlineSeconds", None)
+    return {**kept, "restartPolicy": "Always"}
+
+
+def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
+    """Return why not all pods have a node, and who refused the first one without."""
+    complaint = next((one for one in outcome.complaints if one.subject == subject), None)
+    if complaint is not None:
+        return complaint.message, "admission"
+    waiting = next((pod for pod in own if pod.is_pending), None)
+    if waiting is None:
+        return "", ""
+    reasons = {} if outcome.autoscaling is None else outcome.autoscaling.waiting
+    if waiting.key in reasons:
+        return reasons[waiting.key], "autoscaler"
+    return waiting.reason or "the simulation ended before it had a node", "scheduling"
+
+
+# --- the answer -------------------------------------------------------------------------------
+
+
+def elastic_fit_answer(
+    result: ElasticFit, source: NewPods, name: str, notes: tuple[str, ...]
+) -> TabularAnswer:
+    """Return the answer about `result`; `name` is the snapshot's."""
+    found = result.autoscaling
+    facts: Json = {
+        "pod": source.title,
+        "namespace": source.namespace,
+        "count": result.count,
+        "stop": {"by": result.refused_by, "message": result.stop or _limit(result)},
+        "autoscaler": found.autoscaler,
+        "nodes_added": found.added,
+        "nodes_after": found.nodes_after,
+        "cost_per_hour": found.cost_per_hour,
+        "ready_after_s": round(_ready_after_s(result), 3),
+    }
+    return TabularAnswer(
+        "Fit",
+        name,
+        _verdict(result, source),
+        tuple(_findings(result)),
+        (_groups(result), _reasons(result)),
+        facts,
+        tuple(dict.fromkeys((*notes, *result.outcome.notes))),
+    )
+
+
+def _limit(result: ElasticFit) -> str:
+    return f"--max-limit is {result.tried:,}"
+
+
+def _verdict(result: ElasticFit, source: NewPods) -> str:
+    what = f"of {source.title}"
+    if not result.stop:
+        return f"At least {counted(result.count, 'more pod')} {what} fit (--max-limit)."
+    if not result.count:
+        return f"No further pod {what} fits, whatever the autoscaler adds."
+    added = counted(result.autoscaling.added, "added node")
+    verb = "fits" if result.count == 1 else "fit"
+    return f"{counted(result.count, 'more pod')} {what} {verb}, with {added}."
+
+
+def _findings(result: ElasticFit) -> Iterator[str]:
+    if result.stop:
+        yield f"The next one: {result.stop}"
+    cost = result.autoscaling.cost_per_hour
+    if cost is not None:
+        month = cost * HOURS_PER_MONTH
+        yield f"Then all nodes cost {cost:,.2f} per hour, {month:,.0f} per month."
+    if result.count:
+        yield f"The last one of them has a node after {_ready_after_s(result):,.0f} s."
+
+
+def _ready_after_s(result: ElasticFit) -> float:
+    """Return when the last of the new pods was bound, in seconds."""
+    keys = {pod.key for pod in result.pods}
+    waits = [one for one in result.outcome.waits if one.pod in keys and one.until is not None]
+    start = result.outcome.started_at
+    return max((to_seconds((one.until or start) - start) for one in waits), default=0.0)
+
+
+def _groups(result: ElasticFit) -> ResultTable:
+    rows = [
+        {
+            "group": one.group,
+            "type": one.instance_type,
+            "before": one.before,
+            "after": one.after,
+            "max": one.maximum,
+        }
+        for one in result.autoscaling.groups
+    ]
+    columns = (
+        ResultColumn("group", "group", NAME),
+        ResultColumn("type", "type", NAME, 1),
+        ResultColumn("before", "nodes before", NUMBER),
+        ResultColumn("after", "after", NUMBER),
+        ResultColumn("max", "maximum", NUMBER, 1),
+    )
+    return ResultTable("groups", f"nodes by {result.autoscaling.autoscaler}", columns, rows)
+
+
+def _reasons(result: ElasticFit) -> ResultTable:
+    """Return why the pods without a node have none, by reason."""
+    waiting = result.autoscaling.waiting
+    counts = Counter(
+        waiting.get(pod.key) or pod.reason for pod in result.outcome.pods.values() if pod.is_pending
+    )
+    rows = [{"pods": count, "reason": reason} for reason, count in counts.most_common()]
+    columns = (ResultColumn("pods", "pods", NUMBER), ResultColumn("reason", "because", WORDS))
+    return ResultTable("refusals", "why pods have no node", columns, rows)

@@ -1,0 +1,135 @@
+"""fit --autoscale: pods fit until a group's maximum, a NodePool's limit or a quota binds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fairlead.whatif.configuration.autoscaler import (
+    OFF,
+    AutoscaleOptions,
+    KarpenterInput,
+    read_autoscalers,
+)
+from fairlead.whatif.planner.fit_elastic import elastic_fit, elastic_fit_answer
+from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.inventory import Inventory
+
+GROUPS = {
+    "node-groups": [{"name": "general", "min": 1, "max": 3, "labels": {"pool": "a"}, "price": 0.5}]
+}
+POOL = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "default"},
+    "spec": {
+        "limits": {"cpu": "8"},
+        "template": {
+            "spec": {
+                "requirements": [],
+                "nodeClassRef": {"group": "x", "kind": "NodeClass", "name": "z"},
+            }
+        },
+        "disruption": {"consolidateAfter": "30s"},
+    },
+}
+TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
+
+
+@pytest.fixture
+def fitted(snapshot, write):
+    """The result and the answer for pods like `like` in a cluster of `objects`."""
+
+    def fit_pods(*objects, karpenter=False, pods_max=40, like="deploy/web"):
+        read = snapshot(*objects)
+        source = pod_source(None, like, "", Inventory(read.manifests))
+        options = AutoscaleOptions(
+            "cluster-autoscaler", str(write("groups.yaml", json.dumps(GROUPS)))
+        )
+        files = None
+        if karpenter:
+            options = AutoscaleOptions(OFF)
+            files = KarpenterInput(instance_types=str(write("types.csv", TYPES)))
+        found = read_autoscalers("dump", read.manifests, options, files)
+        experiment = Experiment(
+            title="dump", source="dump", initial=read.manifests, start=read.taken_at,
+            autoscaler=found.config, karpenter=found.karpenter,
+        )  # fmt: skip
+        result = elastic_fit(replace(experiment), source, NoProgress(), pods_max)
+        return result, elastic_fit_answer(result, source, "dump", ())
+
+    return fit_pods
+
+
+def quota(**hard):
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": hard},
+    }
+
+
+def test_pods_fit_until_the_groups_maximum(fitted, make):
+    """Three nodes of four cores: eleven pods of one core beside the one that runs."""
+    found, answer = fitted(
+        make.node("a", pool="a"), make.pod("other", node_name="a"), make.workload(replicas=0)
+    )
+    assert (found.count, found.refused_by) == (11, "autoscaler")
+    assert "max node group size reached" in found.stop
+    assert answer.verdict == "11 more pods of deploy/default/web fit, with 2 added nodes."
+    assert answer.facts["cost_per_hour"] == 1.5
+    assert answer.facts["ready_after_s"] > 60
+
+
+def test_pods_fit_until_the_nodepools_limit(fitted, make):
+    found, _ = fitted(make.node("a"), make.workload(replicas=0), POOL, karpenter=True)
+    assert (found.count, found.autoscaling.added) == (12, 2)
+    assert "exceed limits for nodepool" in found.stop
+
+
+def test_a_quota_binds_first(fitted, make):
+    found, _ = fitted(make.node("a", pool="a"), make.workload(replicas=0), quota(pods="3"))
+    assert (found.count, found.refused_by) == (3, "admission")
+    assert "exceeded quota" in found.stop
+
+
+def test_without_a_limit_the_count_ends_at_the_limit_asked_for(fitted, make):
+    found, answer = fitted(make.node("a", pool="a"), make.workload(replicas=0), pods_max=5)
+    assert (found.count, found.stop, found.refused_by) == (5, "", "limit")
+    assert answer.verdict == "At least 5 more pods of deploy/default/web fit (--max-limit)."
+
+
+def test_pods_of_the_workload_itself_stay(fitted, make):
+    """The new pods have its labels, but it does not adopt and delete them."""
+    found, _ = fitted(make.node("a", pool="a"), make.workload(replicas=2))
+    assert found.count == 10
+
+
+def test_pods_with_claims_get_claims_of_their_own(fitted, make):
+    claims = [
+        {
+            "metadata": {"name": "data"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "fast",
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+    ]
+    storage = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    workload = make.workload("StatefulSet", replicas=1)
+    workload["spec"] |= {"volumeClaimTemplates": claims, "serviceName": "web"}
+    found, _ = fitted(make.node("a", pool="a"), workload, storage, like="sts/web")
+    assert found.count == 11
+    assert {pod.owner.kind for pod in found.pods} == {"StatefulSet"}
