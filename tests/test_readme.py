@@ -26,6 +26,7 @@ PAGES: Final = (
     ROOT / "docs" / "outages.md",
     ROOT / "docs" / "rebalance.md",
     ROOT / "docs" / "size.md",
+    ROOT / "docs" / "sweep.md",
     ROOT / "docs" / "tutorial.md",
     ROOT / "docs" / "upgrade-check.md",
     ROOT / "docs" / "versions.md",
@@ -35,9 +36,14 @@ BLOCK: Final = re.compile(r"(?<=^```console\n)\$ fairlead (.+)\n((?:.*\n)*?)(?=`
 SHOWN: Final = [(page, *block) for page in PAGES for block in BLOCK.findall(page.read_text())]
 
 
-def output_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What `fairlead COMMAND` prints, without a report and without spaces at the ends of lines."""
+def output_of(command: str, capsys: pytest.CaptureFixture[str], folder: Path) -> str:
+    """What `fairlead COMMAND` prints, without a report and without spaces at the ends of lines.
+
+    The files of a sweep are written to `folder`.
+    """
     quiet = ["--no-report"] if command.startswith("whatif") else []
+    if command.startswith("sweep"):
+        quiet = ["--on", "processes:1", "--out", str(folder)]
     main.run([*shlex.split(command), *quiet])
     return "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
 
@@ -70,13 +76,15 @@ def test_the_command_prints_what_is_shown(
     page: Path,
     command: str,
     output: str,
+    *,
     request: pytest.FixtureRequest,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Line by line."""
     monkeypatch.chdir(ROOT)
-    printed = output_of(command, capsys)
+    printed = output_of(command, capsys, tmp_path)
     if LEFT_OUT in output:
         assert is_shown(printed, output), printed
     elif request.config.getoption("--update-golden"):

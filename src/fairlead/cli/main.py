@@ -74,6 +74,12 @@ _COMMANDS: Final = (
         "Run a scenario in virtual time.",
     ),
     _Command(
+        "sweep",
+        "fairlead.cli.commands.sweep.command:sweep",
+        "Run a scenario with many values, seeds or failures.",
+        "Exit codes: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
+    ),
+    _Command(
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",

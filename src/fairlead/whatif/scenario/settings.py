@@ -91,7 +91,7 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     cron_jobs: bool = False
     behave_like: str | float = ""
     feature_gates: dict[str, bool] = {}
-    autoscale: str = OFF
+    autoscale: str | bool = OFF  # YAML reads an unquoted `off` as false
     node_groups: str | None = None
     instance_types: str | None = None
     node_pools: str | None = None
@@ -105,7 +105,7 @@ def autoscaling_of(
 
     File names are relative to `folder`. Raises InputError, naming `source`.
     """
-    choice = settings.autoscale
+    choice = OFF if settings.autoscale is False else str(settings.autoscale)
     if choice not in _AUTOSCALERS:
         hint = known_names(choice, _AUTOSCALERS)
         problem = f"no autoscaler {choice!r}; {hint}"
@@ -127,7 +127,7 @@ def autoscaling_of(
     options = AutoscaleOptions(choice, _path(folder, settings.node_groups) or "")
     found = read_autoscalers(source, initial, options, karpenter)
     # A scenario's author chooses controllers; those not chosen are off.
-    return found if settings.autoscale != OFF else Autoscaling()
+    return Autoscaling() if settings.autoscale in {OFF, False} else found
 
 
 def provider_of(

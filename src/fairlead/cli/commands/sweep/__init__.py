@@ -1,0 +1,1 @@
+"""`fairlead sweep`: one scenario with fields, seeds and failures varied."""

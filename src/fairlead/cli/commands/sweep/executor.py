@@ -1,0 +1,87 @@
+"""Where the cases of a sweep run: processes on this machine, or a Dask cluster.
+
+Both yield the number of a case and its result as cases end, in any order.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.sweep.case import Case
+from fairlead.whatif.sweep.case_run import CaseResult, ScenarioFiles, run_case, run_with_files
+
+Results = Iterator[tuple[int, CaseResult]]
+Executor = Callable[[str, Sequence[Case], ScenarioFiles], Results]
+
+DASK: Final = "dask://"
+_PROCESSES: Final = re.compile(r"processes(?::([1-9]\d{0,3}))?")
+_CONNECT_S: Final = 10
+_IN_FLIGHT: Final = 4  # cases that are submitted for each process, so that none waits
+
+
+def parse_place(text: str) -> Executor:
+    """Return the executor that `--on` names. Raises InputError."""
+    if text.startswith(DASK) and len(text) > len(DASK):
+        return partial(_on_dask, f"tcp://{text.removeprefix(DASK)}")
+    found = _PROCESSES.fullmatch(text)
+    if found is None:
+        raise InputError("--on", f"{text!r} is not processes, processes:N or dask://HOST:PORT")
+    cores = len(os.sched_getaffinity(0))
+    return partial(_in_processes, int(found[1]) if found[1] else cores)
+
+
+def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFiles) -> Results:
+    if count == 1:
+        for case in cases:
+            yield case.number, run_case(source, case.scenario)
+        return
+    # Processes that are started anew have no threads and no open files of this one.
+    context = multiprocessing.get_context("spawn")
+    waiting = iter(cases)
+    with ProcessPoolExecutor(min(count, len(cases)), mp_context=context) as pool:
+        running = {
+            pool.submit(run_case, source, case.scenario): case.number
+            for case in islice(waiting, count * _IN_FLIGHT)
+        }
+        try:
+            while running:
+                ended = next(as_completed(running))
+                yield running.pop(ended), ended.result()
+                for case in islice(waiting, 1):
+                    running[pool.submit(run_case, source, case.scenario)] = case.number
+        except BrokenProcessPool:
+            problem = "a process ended without a result; it may have run out of memory"
+            raise InputError("--on", f"{problem}: try fewer, such as processes:1") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _on_dask(address: str, source: str, cases: Sequence[Case], files: ScenarioFiles) -> Results:
+    try:
+        from distributed import Client
+        from distributed import as_completed as dask_completed
+    except ImportError:
+        problem = "needs the library distributed; install Fairlead with the extra `sweep`"
+        raise InputError("--on", problem) from None
+    try:
+        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as cause:
+        raise InputError("--on", f"no Dask scheduler at {address}: {cause}") from None
+    with client:
+        sent = client.scatter(files, broadcast=True, hash=False)
+        running = {
+            client.submit(run_with_files, sent, source, case.scenario, pure=False): case.number
+            for case in cases
+        }
+        for ended in dask_completed(list(running), loop=client.loop):
+            yield running[ended], ended.result()
+            ended.release()

@@ -1,0 +1,192 @@
+"""Runs `fairlead sweep`, from its options to its exit code.
+
+1. the cases      read the scenario once; combine the values
+2. the results    read those of an earlier run in the folder; run the others
+3. the answer     measure the results; write tables and reports; print
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from fairlead.api.well_known_label import ZONE
+from fairlead.apiserver.kind import NODE
+from fairlead.cli import exit_code
+from fairlead.cli.commands.sweep.case_table import csv_table, parquet_table, require_parquet
+from fairlead.cli.commands.sweep.condition import parse_condition, require_measure
+from fairlead.cli.commands.sweep.executor import Executor, parse_place
+from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.atomic_file import write_atomically
+from fairlead.cli.output.console.progress_bar import ProgressBar
+from fairlead.cli.output.result_file import say_written
+from fairlead.cli.output.tabular_answer import print_tabular
+from fairlead.whatif.input.document import Document, read_one
+from fairlead.whatif.input.duration import read_duration
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import decode_strictly
+from fairlead.whatif.report import write_report
+from fairlead.whatif.report.data import Heading, simulation_report
+from fairlead.whatif.report.sweep_page import render_sweep
+from fairlead.whatif.scenario.scenario import Scenario, experiment_of
+from fairlead.whatif.sweep.answer import sweep_answer
+from fairlead.whatif.sweep.case import Case, cases_of
+from fairlead.whatif.sweep.case_run import read_files, run_scenario
+from fairlead.whatif.sweep.measure import Number, measures_of
+from fairlead.whatif.sweep.variation import LossVariation, Variation, parse_variation
+
+WORST: Final = "worst.html"
+_LOSS: Final = re.compile(r"(zone|node)@(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRequest:
+    """The arguments of a sweep; see the command."""
+
+    scenario: str
+    vary: Names
+    lose: Names
+    sample: int | None
+    sample_seed: int
+    rank_by: str
+    fail_on: Names
+    folder: Path
+    parquet: bool
+    place: str
+    output: Literal["text", "json", "markdown"]
+
+
+def run_sweep(request: SweepRequest) -> int:
+    """Run the sweep, write its files, print the answer and return the exit code.
+
+    Raises InputError.
+    """
+    conditions = [parse_condition(text) for text in request.fail_on]
+    require_measure("--rank-by", request.rank_by)
+    execute = parse_place(request.place)
+    if request.parquet:
+        require_parquet()
+    cases = _cases(request)
+    results = _results(request, cases, execute)
+    rows = [measures_of(msgspec.json.decode(text)) for text in results]
+    answer = sweep_answer(request.scenario, cases, rows, request.rank_by)
+    _write(request, cases, rows, answer.to_json())
+    print_tabular(answer, request.output)
+    holds = any(one.holds(row) for one in conditions for row in rows)
+    return exit_code.CONDITION_HOLDS if holds else exit_code.SUCCESS
+
+
+# --- the cases ----------------------------------------------------------------------------------
+
+
+def _cases(request: SweepRequest) -> list[Case]:
+    path = request.scenario
+    document = read_one(path)
+    scenario = decode_strictly(document, Scenario)
+    variations: list[Variation] = [parse_variation(text) for text in request.vary]
+    variations += [_losses(text, path, scenario) for text in request.lose]
+    if not variations:
+        raise InputError("--vary", "is missing: name what differs, such as --vary seed=0..9")
+    names = [one.name for one in variations]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("--vary", "is given twice", object_name=name)
+    if request.sample is not None and request.sample < 1:
+        raise InputError("--random", f"{request.sample} is not 1 or more")
+    # The files are written by the sweep; 100 cases must not write one after another.
+    plain = {key: value for key, value in document.value.items() if key != "outputs"}
+    cases = cases_of(plain, variations, request.sample, request.sample_seed)
+    for case in cases:
+        _require_valid(path, case)
+    return cases
+
+
+def _require_valid(path: str, case: Case) -> None:
+    """Raise InputError, naming the case, if its scenario has a wrong field."""
+    try:
+        decode_strictly(Document(path, case.scenario), Scenario)
+    except InputError as cause:
+        raise InputError(path, f"{cause.problem} (with {case.title})", field=cause.field) from None
+
+
+def _losses(text: str, path: str, scenario: Scenario) -> LossVariation:
+    """Return the failures of each zone or node that `--lose` names. Raises InputError."""
+    found = _LOSS.fullmatch(text)
+    if found is None:
+        raise InputError("--lose", f"{text!r} is not zone@TIME or node@TIME, such as zone@10m")
+    part, at = found[1], found[2]
+    try:
+        read_duration(at)
+    except ValueError as cause:
+        raise InputError("--lose", str(cause)) from None
+    nodes = [
+        one.value["metadata"]
+        for one in experiment_of(path, scenario).initial
+        if one.ref.kind == NODE.kind
+    ]
+    if part == "node":
+        names: list[str] = [node["name"] for node in nodes]
+        event = "fail-node"
+    else:
+        zones = {(node.get("labels") or {}).get(ZONE) for node in nodes}
+        names, event = sorted(zone for zone in zones if zone), "fail-zone"
+    if not names:
+        raise InputError("--lose", f"the scenario's nodes have no {part}")
+    return LossVariation(f"lost-{part}", event, (None, *names), at)
+
+
+# --- the results --------------------------------------------------------------------------------
+
+
+def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) -> list[bytes]:
+    """Return the results of `cases`, in order; an earlier run's are taken from the folder.
+
+    Raises InputError.
+    """
+    folder = request.folder / "cases"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise InputError("--out", f"{folder}: {cause.strerror or cause}") from None
+    source = request.scenario
+    files = read_files(Path(source).parent, (case.scenario for case in cases))
+    places = {case.number: folder / f"{case.digest(files.digest)}.json" for case in cases}
+    missing = [case for case in cases if not places[case.number].is_file()]
+    titles = {case.number: case.title for case in cases}
+    with ProgressBar() as progress:
+        progress.begin(f"{len(cases):,} cases", len(cases))
+        done = len(cases) - len(missing)
+        for number, result in execute(source, missing, files) if missing else ():
+            if result.problem:
+                raise InputError("case", f"{titles[number]}: {result.problem}")
+            write_atomically(places[number], result.text)
+            done += 1
+            progress.reach(done, 0)
+    return [places[case.number].read_bytes() for case in cases]
+
+
+# --- the answer ---------------------------------------------------------------------------------
+
+
+def _write(
+    request: SweepRequest,
+    cases: Sequence[Case],
+    rows: Sequence[Mapping[str, Number | None]],
+    answer: dict[str, Any],
+) -> None:
+    folder = request.folder
+    write_atomically(folder / "cases.csv", csv_table(cases, rows))
+    if request.parquet:
+        write_atomically(folder / "cases.parquet", parquet_table(cases, rows))
+    worst = cases[answer["worst"]["case"] - 1]
+    experiment, finished = run_scenario(request.scenario, worst.scenario)
+    heading = Heading(f"{experiment.title}: {worst.title}", request.scenario, experiment.seed, 0.0)
+    write_report(folder / WORST, simulation_report(heading, finished.outcome))
+    page = render_sweep(answer, WORST)
+    write_atomically(folder / "report.html", page.encode("utf-8", "replace"))
+    say_written("report", folder / "report.html")

@@ -1,0 +1,153 @@
+"""The report of a sweep: the verdict, a histogram of each measure, and all cases.
+
+A page without script; base.css gives it the colours of the other reports.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.report.write import asset, content_security_policy
+from fairlead.whatif.result.table import cell_text
+from fairlead.whatif.sweep.measure import BY_NAME, Number
+
+CASES_MAX: Final = 2_000
+_WIDTH, _HEIGHT, _BINS = 320, 44, 32
+_STYLE: Final = """
+main { max-width: 1100px; margin: 0 auto; padding: 28px 20px 60px; }
+.lead { font-size: 17px; margin: 10px 0 6px; max-width: 80ch; }
+.facts { color: var(--ink-2); }
+section { margin-top: 34px; overflow-x: auto; }
+h2 { margin-bottom: 10px; }
+table { border-collapse: collapse; width: 100%; background: var(--card); }
+th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: left; }
+th { color: var(--ink-2); font-weight: 600; font-size: 12px; }
+td.number, th.number { text-align: right; white-space: nowrap; }
+tr.worst td { background: var(--accent-soft); }
+svg { display: block; min-width: 200px; }
+svg rect { fill: var(--fill); }
+svg line { stroke: var(--over); stroke-width: 1.5; }
+svg line.median { stroke: var(--ink-2); stroke-dasharray: 3 3; }
+a { color: var(--accent); }
+"""
+
+
+def render_sweep(answer: Json, worst_report: str) -> str:
+    """Return the page for a sweep's answer; `worst_report` is the file of the worst case's report.
+
+    `answer` is the JSON of a SweepResult (docs/sweep.md).
+    """
+    style = f"{asset('base.css')}{_STYLE}"
+    policy = html.escape(content_security_policy(style, ()))
+    cases, worst = answer["cases"], answer["worst"]["case"]
+    link = f'<a href="{html.escape(worst_report)}">report of the worst case ({worst})</a>'
+    parameters = "; ".join(
+        f"{name}: {len(values)} values" for name, values in answer["parameters"].items()
+    )
+    title = html.escape(f"Sweep of {answer['source']}")
+    return "\n".join(
+        (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="generator" content="fairlead">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<title>{title} – Fairlead</title>\n<style>{style}</style>\n</head>\n<body>\n<main>",
+            f"<h1>{title}</h1>",
+            f'<p class="lead">{html.escape(answer["verdict"])}</p>',
+            f'<p class="facts">{html.escape(parameters)} · {link}</p>',
+            "<section><h2>Distribution over the cases</h2>",
+            _distributions(answer["measures"], cases),
+            "</section>\n<section><h2>Cases</h2>",
+            _cases(cases, list(answer["parameters"]), answer["measures"], worst, worst_report),
+            "</section>\n</main>\n</body>\n</html>\n",
+        )
+    )
+
+
+def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
+    rows = []
+    for one in measures:
+        name = one["measure"]
+        values = [row[name] for row in cases if row[name] is not None]
+        numbers = [_amount(name, one[key]) for key in ("least", "median", "p95", "most")]
+        cells = [f"<td>{html.escape(one['meaning'].removesuffix(' (s)'))}</td>"]
+        cells += [f'<td class="number">{html.escape(number)}</td>' for number in numbers]
+        cells.append(f"<td>{_histogram(one, values)}</td>")
+        cells.append(f"<td>{html.escape(one['worst'])}</td>")
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = (
+        '<tr><th>measure</th><th class="number">least</th><th class="number">median</th>'
+        '<th class="number">95 %</th><th class="number">most</th>'
+        "<th>cases by value (dashed: median; line: 95 %)</th><th>most with</th></tr>"
+    )
+    return f"<table>\n{head}\n{chr(10).join(rows)}\n</table>"
+
+
+def _histogram(one: Json, values: Sequence[Number]) -> str:
+    """Return the number of cases in each of _BINS equal ranges, as a picture."""
+    least, most = one["least"], one["most"]
+    if least == most:
+        return "the same in all cases"
+    counts = [0] * _BINS
+    for value in values:
+        counts[min(_BINS - 1, int((value - least) / (most - least) * _BINS))] += 1
+    tallest, step = max(counts), _WIDTH / _BINS
+    bars = (
+        f'<rect x="{at * step + 1:.1f}" y="{_HEIGHT - count / tallest * _HEIGHT:.1f}" '
+        f'width="{step - 2:.1f}" height="{max(1.0, count / tallest * _HEIGHT):.1f}"></rect>'
+        for at, count in enumerate(counts)
+        if count
+    )
+    marks = "".join(
+        f'<line class="{key}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{_HEIGHT}"></line>'
+        for key in ("median", "p95")
+        for x in [(one[key] - least) / (most - least) * _WIDTH]
+    )
+    label = html.escape(f"{len(values)} cases from {least} to {most}, median {one['median']}")
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'width="{_WIDTH}" height="{_HEIGHT}">{"".join(bars)}{marks}</svg>'
+    )
+
+
+def _cases(
+    cases: Sequence[Json], parameters: Sequence[str], measures: Sequence[Json], worst: int,
+    worst_report: str,
+) -> str:  # fmt: skip
+    differing = [one["measure"] for one in measures if one["least"] != one["most"]]
+    head = "".join(
+        (
+            '<th class="number">case</th>',
+            *(f"<th>{html.escape(name)}</th>" for name in parameters),
+            *(f'<th class="number">{html.escape(name)}</th>' for name in differing),
+        )
+    )
+    rows = [f"<tr>{head}</tr>", *(_case(one, parameters, differing, worst, worst_report)
+                                  for one in cases[:CASES_MAX])]  # fmt: skip
+    more = len(cases) - CASES_MAX
+    rest = f"<p>and {more:,} more in cases.csv</p>" if more > 0 else ""
+    return f"<table>\n{chr(10).join(rows)}\n</table>{rest}"
+
+
+def _case(
+    one: Json, parameters: Iterable[str], differing: Iterable[str], worst: int, worst_report: str
+) -> str:
+    number = str(one["case"])
+    if one["case"] == worst:
+        number = f'<a href="{html.escape(worst_report)}">{number}</a>'
+    cells = [f'<td class="number">{number}</td>']
+    cells += [f"<td>{html.escape(one[name])}</td>" for name in parameters]
+    cells += [f'<td class="number">{html.escape(_amount(n, one[n]))}</td>' for n in differing]
+    kind = ' class="worst"' if one["case"] == worst else ""
+    return f"<tr{kind}>{''.join(cells)}</tr>"
+
+
+def _amount(measure: str, value: Number | None) -> str:
+    if value is not None and BY_NAME[measure].is_duration:
+        return for_readers(seconds(value))
+    return cell_text(value)

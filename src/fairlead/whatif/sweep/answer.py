@@ -1,0 +1,114 @@
+"""The answer of a sweep: how each measure is distributed, and the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+    counted,
+)
+from fairlead.whatif.sweep.case import Case, value_text
+from fairlead.whatif.sweep.measure import BY_NAME, MEASURES, Number, distribution, worst_case
+
+Measured = Mapping[str, Number | None]
+CASES_SHOWN: Final = 20
+
+
+def sweep_answer(
+    source: str, cases: Sequence[Case], rows: Sequence[Measured], rank_by: str
+) -> TabularAnswer:
+    """Return the answer for `cases`, whose measures are `rows`; `rank_by` defines the worst."""
+    worst = worst_case(rows, rank_by)
+    return TabularAnswer(
+        kind="SweepResult",
+        source=source,
+        verdict=_verdict(cases, rows, worst, rank_by),
+        tables=(_measures_table(cases, rows), _cases_table(cases, rows)),
+        facts={
+            "parameters": _parameters(cases),
+            "rank_by": rank_by,
+            "worst": {"case": cases[worst].number, "parameters": dict(cases[worst].parameters)},
+        },
+    )
+
+
+def _parameters(cases: Sequence[Case]) -> Json:
+    names = list(cases[0].parameters)
+    found: Json = {}
+    for name in names:
+        texts = {value_text(one.parameters[name]): one.parameters[name] for one in cases}
+        found[name] = list(texts.values())
+    return found
+
+
+def _verdict(cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_by: str) -> str:
+    meaning, total = BY_NAME[rank_by].meaning, counted(len(cases), "case")
+    affected = sum(1 for row in rows if row[rank_by])
+    if not affected:
+        return f"None of {total} has {meaning}."
+    least, most = min(row[rank_by] or 0 for row in rows), rows[worst][rank_by] or 0
+    subject = f"{meaning[0].upper()}{meaning[1:]}"
+    if least == most:
+        return f"{subject}: {most:,} in each of {total}."
+    return (
+        f"{subject}: {least:,} to {most:,}, above 0 in {affected:,} of {total}; "
+        f"worst with {cases[worst].title} (case {cases[worst].number:,})."
+    )
+
+
+def _measures_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable:
+    found = []
+    for measure in MEASURES:
+        spread = distribution([row[measure.name] for row in rows])
+        if spread is None or spread.most == spread.least == 0:
+            continue
+        found.append(
+            {
+                "measure": measure.name,
+                "meaning": measure.meaning,
+                "least": spread.least,
+                "median": spread.median,
+                "p95": spread.p95,
+                "most": spread.most,
+                "worst": cases[spread.worst].title if spread.most > spread.least else "",
+                "case": cases[spread.worst].number,
+            }
+        )
+    columns = (
+        ResultColumn("meaning", "measure", NAME),
+        ResultColumn("least", "least", NUMBER),
+        ResultColumn("median", "median", NUMBER),
+        ResultColumn("p95", "95 %", NUMBER, 1),
+        ResultColumn("most", "most", NUMBER),
+        ResultColumn("worst", "most with", NAME, 2),
+    )
+    return ResultTable("measures", "Distribution over the cases", columns, found, len(MEASURES))
+
+
+def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable:
+    shown = [one for one in MEASURES if len({row[one.name] for row in rows}) > 1]
+    columns = (
+        ResultColumn("case", "case", NUMBER),
+        *(ResultColumn(name, name, NAME) for name in cases[0].parameters),
+        *(
+            ResultColumn(one.name, one.name, SECONDS if one.is_duration else NUMBER, rank)
+            for rank, one in enumerate(shown)
+        ),
+    )
+    listed = [
+        {
+            "case": case.number,
+            **{name: value_text(value) for name, value in case.parameters.items()},
+            **row,
+        }
+        for case, row in zip(cases, rows, strict=True)
+    ]
+    return ResultTable("cases", "Cases", columns, listed, CASES_SHOWN)

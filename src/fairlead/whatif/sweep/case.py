@@ -1,0 +1,97 @@
+"""The cases of a sweep: scenarios that differ in the values of its variations."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.seeded_choice import draws
+from fairlead.whatif.sweep.variation import Variation
+
+CASES_MAX: Final = 100_000
+_CASES: Final = 5  # purpose of the draws
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run: its number from 1, the values of its parameters, and the scenario."""
+
+    number: int
+    parameters: Mapping[str, Any]
+    scenario: Json
+
+    @property
+    def title(self) -> str:
+        """The parameters in words: `seed=7, lost=zone-a`."""
+        return ", ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
+
+    def digest(self, files: str) -> str:
+        """Return what identifies the result: the scenario, and `files`, the digest of its files."""
+        encoded = msgspec.json.encode(self.scenario, order="deterministic")
+        return hashlib.sha256(encoded + files.encode()).hexdigest()[:32]
+
+
+def value_text(value: Any) -> str:
+    """Return a parameter's value as it is shown; "none" for null."""
+    match value:
+        case None:
+            return "none"
+        case str():
+            return value
+        case _:
+            return msgspec.json.encode(value).decode()
+
+
+def cases_of(
+    scenario: Json, variations: Sequence[Variation], sample: int | None = None, seed: int = 0
+) -> list[Case]:
+    """Return all combinations of values, the first variation changing slowest.
+
+    With `sample`, that many different ones of them, chosen by `seed`, in the same order. Raises
+    InputError.
+    """
+    sizes = [len(one.values) for one in variations]
+    total = prod(sizes)
+    if sample is not None and sample < total:
+        chosen = _sampled(total, sample, seed)
+    elif total > CASES_MAX:
+        problem = f"these values make {total:,} cases; --random N takes a sample of them"
+        raise InputError("--vary", problem)
+    else:
+        chosen = list(range(total))
+    combinations = product(*(one.values for one in variations)) if len(chosen) == total else None
+    cases = []
+    for number, index in enumerate(chosen, 1):
+        values = _at(index, variations) if combinations is None else next(combinations)
+        changed, parameters = scenario, {}
+        for variation, value in zip(variations, values, strict=True):
+            changed = variation.apply(changed, value)
+            parameters[variation.name] = value
+        cases.append(Case(number, parameters, changed))
+    return cases
+
+
+def _sampled(total: int, count: int, seed: int) -> list[int]:
+    """Return `count` different numbers below `total`, sorted (Floyd's algorithm)."""
+    found: set[int] = set()
+    for last, draw in zip(range(total - count, total), draws(seed, _CASES), strict=False):
+        number = draw % (last + 1)
+        found.add(last if number in found else number)
+    return sorted(found)
+
+
+def _at(index: int, variations: Sequence[Variation]) -> list[Any]:
+    """Return the combination number `index` of all, in the order of `itertools.product`."""
+    values = []
+    for variation in reversed(variations):
+        index, at = divmod(index, len(variation.values))
+        values.append(variation.values[at])
+    return values[::-1]

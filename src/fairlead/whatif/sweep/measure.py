@@ -1,0 +1,124 @@
+"""The numbers of a simulation's result that a sweep compares, and their distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Final
+
+from fairlead.api.json import Json
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number of a result; `read` returns None where the result has none."""
+
+    name: str
+    meaning: str
+    read: Callable[[Json], Number | None]
+    is_duration: bool = False
+
+
+def _count(name: str) -> Callable[[Json], int]:
+    return lambda result: len(result[name])
+
+
+def _inside(*path: str) -> Callable[[Json], Number | None]:
+    def read(result: Json) -> Number | None:
+        found: Any = result
+        for step in path:
+            found = None if found is None else found.get(step)
+        return len(found) if isinstance(found, list) else found
+
+    return read
+
+
+def _share(resource: str) -> Callable[[Json], float | None]:
+    def read(result: Json) -> float | None:
+        for row in result["allocation"]:
+            if row["resource"] == resource and row["allocatable"]:
+                share: float = round(row["requested"] / row["allocatable"], 4)
+                return share
+        return None
+
+    return read
+
+
+# The first that differs decides which of two cases is worse.
+MEASURES: Final = (
+    Measure("pending", "pods pending at the end", _count("pending")),
+    Measure("lost", "pods of failed nodes not back", _inside("outage", "lost")),
+    Measure("undrained", "pods that a drain did not remove", _count("undrained")),
+    Measure("pdb_breaches", "disruption budgets breached", _count("pdb_breaches")),
+    Measure("evicted", "pods evicted", _count("evicted")),
+    Measure("preempted", "pods preempted", _count("preempted")),
+    Measure("displaced_again", "loops of displaced pods", _count("recurrences")),
+    Measure(
+        "waited_longest_s",
+        "longest wait for a node (s)",
+        _inside("waiting_times", "longest_s"),
+        is_duration=True,
+    ),
+    Measure(
+        "waited_p95_s",
+        "wait for a node, 95 % of pods (s)",
+        _inside("waiting_times", "p95_s"),
+        is_duration=True,
+    ),
+    Measure("cost", "cost of nodes by the autoscaler", _inside("autoscaling", "cost")),
+    Measure("node_hours", "hours of nodes by the autoscaler", _inside("autoscaling", "node_hours")),
+    Measure("nodes_added", "nodes added", _inside("autoscaling", "added")),
+    Measure("completed", "pods completed", _count("completed")),
+    Measure("cpu_share", "share of CPU requested", _share("cpu")),
+    Measure("memory_share", "share of memory requested", _share("memory")),
+    Measure(
+        "virtual_s", "simulated time (s)", lambda one: one["virtual_seconds"], is_duration=True
+    ),
+)
+BY_NAME: Final = {one.name: one for one in MEASURES}
+
+
+def measures_of(result: Json) -> dict[str, Number | None]:
+    """Return all measures of a simulation's result, by name."""
+    return {one.name: one.read(result) for one in MEASURES}
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The distribution of one measure over the cases; percentiles by nearest rank."""
+
+    least: Number
+    median: Number
+    p95: Number
+    most: Number
+    cases: int
+    worst: int  # the index of the first case with `most`
+
+
+def distribution(values: Sequence[Number | None]) -> Distribution | None:
+    """Return the distribution of `values`, None if all are None."""
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return None
+    return Distribution(
+        known[0], percentile(known, 50), percentile(known, 95), known[-1], len(known),
+        values.index(known[-1]),
+    )  # fmt: skip
+
+
+def percentile(ordered: Sequence[Number], share: int) -> Number:
+    """Return the value that `share` percent of `ordered` do not exceed (nearest rank)."""
+    return ordered[max(0, ceil(len(ordered) * share / 100) - 1)]
+
+
+def worst_case(rows: Iterable[Mapping[str, Number | None]], first: str) -> int:
+    """Return the index of the worst case: by the measure `first`, then by MEASURES in order.
+
+    Of equal cases, the first.
+    """
+    names = [first, *(one.name for one in MEASURES if one.name != first)]
+    keys = [tuple(row[name] or 0 for name in names) for row in rows]
+    return keys.index(max(keys))

@@ -1,0 +1,109 @@
+"""Variations: a field of a scenario, or the failure of one part, and the values that it takes.
+
+seed=0..49                             integers, both ends included
+cluster.generated.nodes=80,100,120     a field by its path
+settings.scheduler=today.yaml,new.yaml
+events[0].for=5m,20m                   a field of the first event
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from fairlead.api.json import Json
+from fairlead.api.text.yaml_documents import YamlError, documents
+from fairlead.whatif.input.error import InputError
+
+VALUES_MAX: Final = 100_000
+_RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
+_STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_PATH: Final = re.compile(r"[^.\[\]]+(\[\d+\])*(\.[^.\[\]]+(\[\d+\])*)*")
+
+
+class Variation(Protocol):
+    """Something that differs between the cases of a sweep."""
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        ...
+
+    @property
+    def values(self) -> Sequence[Any]:
+        """The values that the parameter takes, as JSON."""
+        ...
+
+    def apply(self, scenario: Json, value: Any) -> Json:
+        """Return `scenario` with `value`; `scenario` stays as it is. Raises InputError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FieldVariation:
+    """The field at the path `name` takes `values`."""
+
+    name: str
+    values: tuple[Any, ...]
+
+    def apply(self, scenario: Json, value: Any) -> Json:
+        """Return `scenario` with `value` at the path; missing maps on the way are added.
+
+        Raises InputError.
+        """
+        changed = copy.deepcopy(scenario)
+        steps = [text or int(index) for text, index in _STEP.findall(self.name)]
+        at: Any = changed
+        for step, following in zip(steps, [*steps[1:], None], strict=True):
+            if isinstance(step, int) and not (isinstance(at, list) and step < len(at)):
+                raise InputError("--vary", f"the scenario has no item [{step}]", field=self.name)
+            if isinstance(step, str) and not isinstance(at, dict):
+                raise InputError("--vary", f"{step} is below a value, not a map", field=self.name)
+            if following is None:
+                at[step] = value
+            elif isinstance(step, str) and at.get(step) is None:
+                at[step] = {}
+            at = at[step]
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
+class LossVariation:
+    """Nothing fails, or one of `values` does at the time `at`; `event` is the scenario's verb."""
+
+    name: str
+    event: str
+    values: tuple[str | None, ...]
+    at: str
+
+    def apply(self, scenario: Json, value: Any) -> Json:
+        """Return `scenario` with the failure of `value` added; None: of nothing."""
+        if value is None:
+            return scenario
+        events = [*(scenario.get("events") or ()), {"at": self.at, self.event: value}]
+        return {**scenario, "events": events}
+
+
+def parse_variation(text: str) -> FieldVariation:
+    """Return the variation in `PATH=VALUE,VALUE,...` or `PATH=FIRST..LAST`. Raises InputError."""
+    path, sign, listed = text.partition("=")
+    if not sign or not listed or not _PATH.fullmatch(path):
+        problem = f"{text!r} is not PATH=VALUES, such as seed=0..9 or cluster.generated.nodes=80,90"
+        raise InputError("--vary", problem)
+    if ends := _RANGE.fullmatch(listed):
+        first, last = int(ends[1]), int(ends[2])
+        if not first <= last < first + VALUES_MAX:
+            problem = f"{listed} is not a range of 1 to {VALUES_MAX:,} integers"
+            raise InputError("--vary", problem, field=path)
+        return FieldVariation(path, tuple(range(first, last + 1)))
+    try:
+        (values,) = documents(f"[{listed}]")
+    except (YamlError, ValueError):
+        problem = f"{listed!r} is not a list of values separated by commas"
+        raise InputError("--vary", problem, field=path) from None
+    if not values or any(values.index(one) != at for at, one in enumerate(values)):
+        raise InputError("--vary", f"{listed!r} names a value twice, or none", field=path)
+    return FieldVariation(path, tuple(values))

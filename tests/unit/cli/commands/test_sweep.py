@@ -1,0 +1,167 @@
+"""`fairlead sweep` runs the cases, continues an interrupted sweep, and refuses wrong input."""
+
+from __future__ import annotations
+
+import csv
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli import exit_code
+from fairlead.cli.main import run
+from fairlead.whatif.input.document import read_one
+from fairlead.whatif.sweep.case import cases_of
+from fairlead.whatif.sweep.case_run import read_files, run_case, run_with_files
+from fairlead.whatif.sweep.variation import parse_variation
+
+SCENARIO = """\
+title: three nodes
+cluster:
+  files: [nodes.yaml]
+events:
+- {at: 10s, create: pods.yaml, count: 7}
+duration: 2m
+outputs: {json: out.json}
+"""
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata: {name: node-%d, labels: {topology.kubernetes.io/zone: zone-%d}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
+---
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default}
+spec: {containers: [{name: main, image: web, resources: {requests: {cpu: "%s"}}}]}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "nodes.yaml").write_text("".join(NODE % (n, n) for n in range(3)))
+    (tmp_path / "pods.yaml").write_text(POD % 1)
+    (tmp_path / "large.yaml").write_text(POD % 2)
+    file = tmp_path / "scenario.yaml"
+    file.write_text(SCENARIO)
+    return file
+
+
+def swept(scenario: Path, *options: str) -> int:
+    folder = scenario.parent / "out"
+    place = () if "--on" in options else ("--on", "processes:1")
+    return run(["sweep", str(scenario), *place, "--out", str(folder), *options])
+
+
+def test_cases_results_and_reports(scenario, capsys):
+    options = ("--vary", "events[0].create=pods.yaml,large.yaml", "--lose", "zone@1s")
+    assert swept(scenario, *options, "-o", "json") == exit_code.SUCCESS
+    answer = json.loads(capsys.readouterr().out)
+    pending = {tuple(one["parameters"].values()): one for one in [answer["worst"]]}
+    assert list(pending) == [("large.yaml", "zone-0")]
+    assert [one["pending"] for one in answer["cases"]] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert answer["verdict"] == (
+        "Pods pending at the end: 0 to 1, above 0 in 4 of 8 cases; "
+        "worst with events[0].create=large.yaml, lost-zone=zone-0 (case 6)."
+    )
+    folder = scenario.parent / "out"
+    rows = list(csv.DictReader((folder / "cases.csv").read_text().splitlines()))
+    assert [row["pending"] for row in rows] == ["0", "0", "0", "0", "1", "1", "1", "1"]
+    assert rows[0]["lost-zone"] == "none"
+    assert len(list((folder / "cases").iterdir())) == 8
+    assert 'href="worst.html"' in (folder / "report.html").read_text()
+    assert "zone-0" in (folder / "worst.html").read_text()
+    assert not (scenario.parent / "out.json").exists()
+
+
+def test_processes_give_the_results_of_one(scenario):
+    folder = scenario.parent / "out"
+    assert swept(scenario, "--vary", "seed=0..2") == exit_code.SUCCESS
+    first = {file.name: file.read_bytes() for file in (folder / "cases").iterdir()}
+    folder.rename(scenario.parent / "first")
+    assert swept(scenario, "--vary", "seed=0..2", "--on", "processes:2") == exit_code.SUCCESS
+    assert {file.name: file.read_bytes() for file in (folder / "cases").iterdir()} == first
+
+
+def test_an_interrupted_sweep_continues(scenario, capsys):
+    assert swept(scenario, "--vary", "seed=0..2") == exit_code.SUCCESS
+    cases = sorted((scenario.parent / "out" / "cases").iterdir())
+    before = [file.read_bytes() for file in cases]
+    cases[1].unlink()
+    kept = cases[0].stat().st_mtime_ns
+    assert swept(scenario, "--vary", "seed=0..2") == exit_code.SUCCESS
+    assert [file.read_bytes() for file in cases] == before
+    assert cases[0].stat().st_mtime_ns == kept
+    (scenario.parent / "pods.yaml").write_text(POD % 4)
+    assert swept(scenario, "--vary", "seed=0..2") == exit_code.SUCCESS
+    assert len(list((scenario.parent / "out" / "cases").iterdir())) == 6
+    assert "4 in each of 3 cases" in capsys.readouterr().out
+
+
+def test_a_case_gives_the_same_result_without_its_files_at_hand(scenario, tmp_path, monkeypatch):
+    document = read_one(str(scenario)).value
+    cases = cases_of(document, [parse_variation("events[0].create=pods.yaml,large.yaml")])
+    files = read_files(scenario.parent, [one.scenario for one in cases])
+    assert set(files.names) == {"nodes.yaml", "pods.yaml", "large.yaml"}
+    here = [run_case(str(scenario), one.scenario) for one in cases]
+    for name in files.names:
+        (scenario.parent / name).unlink()
+    assert here == [run_with_files(files, str(scenario), one.scenario) for one in cases]
+    assert here[0].text != here[1].text
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [("pending>0", exit_code.CONDITION_HOLDS), ("pending > 5", exit_code.SUCCESS),
+     ("cost>0", exit_code.SUCCESS)],
+)  # fmt: skip
+def test_fail_on(scenario, condition, expected):
+    options = ("--vary", "events[0].create=pods.yaml,large.yaml", "--fail-on", condition)
+    assert swept(scenario, *options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "--vary: is missing"),
+        (("--vary", "seed=0..3", "--vary", "seed=1,2"), "seed: is given twice"),
+        (("--vary", "sead=0..3"), "sead: unknown field; did you mean seed?"),
+        (("--vary", "cluster.files=1,2"), "cluster.files"),
+        (("--vary", "events[3].at=1m,2m"), "the scenario has no item [3]"),
+        (("--vary", "events[0].create=gone.yaml,pods.yaml"), "gone.yaml"),
+        (("--lose", "rack@1m"), "is not zone@TIME or node@TIME"),
+        (("--lose", "zone@soon"), "--lose"),
+        (("--vary", "seed=0..3", "--random", "0"), "--random: 0 is not 1 or more"),
+        (("--vary", "seed=0..3", "--rank-by", "money"), "'money' is no measure"),
+        (("--vary", "seed=0..3", "--fail-on", "pending"), "is not MEASURE>NUMBER"),
+        (("--vary", "seed=0..3", "--fail-on", "panding>1"), "did you mean pending?"),
+        (("--vary", "seed=0..3", "--on", "cloud"), "is not processes"),
+        (("--vary", "seed=0..3", "--on", "processes:0"), "is not processes"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line(scenario, capsys, options, problem):
+    assert swept(scenario, *options) == exit_code.BAD_INPUT
+    printed = capsys.readouterr().err.strip()
+    assert problem in printed
+    assert "\n" not in printed
+
+
+def test_a_folder_that_is_a_file_is_refused(scenario, capsys):
+    (scenario.parent / "out").touch()
+    assert swept(scenario, "--vary", "seed=0..1") == exit_code.BAD_INPUT
+    assert "--out" in capsys.readouterr().err
+
+
+def test_missing_libraries_are_named(scenario, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    assert swept(scenario, "--vary", "seed=0..1", "--parquet") == exit_code.BAD_INPUT
+    assert "pyarrow; install Fairlead with the extra `sweep`" in capsys.readouterr().err
+    dask = ("--vary", "seed=0..1", "--on", "dask://127.0.0.1:1")
+    assert swept(scenario, *dask) == exit_code.BAD_INPUT
+    assert "distributed; install Fairlead with the extra `sweep`" in capsys.readouterr().err
+    with suppress(FileNotFoundError):
+        assert not list((scenario.parent / "out" / "cases").iterdir())

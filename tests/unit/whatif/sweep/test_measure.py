@@ -1,0 +1,36 @@
+"""The distribution of measures, and the worst case."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.sweep.measure import MEASURES, Distribution, distribution, worst_case
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([3, 1, 2], Distribution(1, 2, 3, 3, 3, 0)),
+        ([None, 4], Distribution(4, 4, 4, 4, 1, 1)),
+        (list(range(1, 101)), Distribution(1, 50, 95, 100, 100, 99)),
+        ([0, 7, 7], Distribution(0, 7, 7, 7, 3, 1)),
+        ([None, None], None),
+        ([], None),
+    ],
+)
+def test_distribution(values, expected) -> None:
+    assert distribution(values) == expected
+
+
+def row(**values):
+    return {one.name: values.get(one.name) for one in MEASURES}
+
+
+def test_the_worst_case_has_most_of_the_measure_then_of_the_others() -> None:
+    rows = [row(pending=2, evicted=1), row(pending=2, evicted=3), row(pending=0, evicted=9)]
+    assert worst_case(rows, "pending") == 1
+    assert worst_case(rows, "evicted") == 2
+
+
+def test_of_equal_cases_the_first_is_worst() -> None:
+    assert worst_case([row(pending=1), row(pending=1)], "pending") == 0

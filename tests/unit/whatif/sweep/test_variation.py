@@ -1,0 +1,99 @@
+"""What a sweep varies, and the cases that result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.sweep.case import CASES_MAX, cases_of
+from fairlead.whatif.sweep.variation import FieldVariation, LossVariation, parse_variation
+
+SCENARIO: dict[str, Any] = {
+    "seed": 1,
+    "events": [{"at": "1m", "drain": "a"}],
+    "cluster": {"generated": {}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "values"),
+    [
+        ("seed=0..3", "seed", (0, 1, 2, 3)),
+        ("seed=-1..0", "seed", (-1, 0)),
+        ("cluster.generated.nodes=80, 90", "cluster.generated.nodes", (80, 90)),
+        ("settings.scheduler=old.yaml,new.yaml", "settings.scheduler", ("old.yaml", "new.yaml")),
+        ("events[0].for=5m,20m", "events[0].for", ("5m", "20m")),
+        ("settings.autoscale=off,karpenter", "settings.autoscale", (False, "karpenter")),
+        ("duration=null,1h", "duration", (None, "1h")),
+    ],
+)
+def test_parse_variation(text, name, values) -> None:
+    assert parse_variation(text) == FieldVariation(name, values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "seed", "seed=", "=1", "a..b=1", "a[x]=1", "seed=5..1", "seed=0..999999", "seed=1,1",
+     "seed=[", "seed=1,{", "a.=2"],
+)  # fmt: skip
+def test_a_wrong_variation_is_refused_in_one_line(text) -> None:
+    with pytest.raises(InputError, match="--vary") as refusal:
+        parse_variation(text)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_field_is_set_without_changing_the_scenario() -> None:
+    changed = FieldVariation("events[0].for", ("5m",)).apply(SCENARIO, "5m")
+    assert changed["events"] == [{"at": "1m", "drain": "a", "for": "5m"}]
+    assert "for" not in SCENARIO["events"][0]
+
+
+def test_maps_on_the_way_are_added() -> None:
+    changed = FieldVariation("settings.kubelet.start-delay", ()).apply(SCENARIO, "2s")
+    assert changed["settings"] == {"kubelet": {"start-delay": "2s"}}
+
+
+@pytest.mark.parametrize(("path", "problem"), [("events[1].for", "item"), ("seed.x", "below")])
+def test_a_path_that_leads_nowhere_is_refused(path, problem) -> None:
+    with pytest.raises(InputError, match=problem):
+        FieldVariation(path, ()).apply(SCENARIO, 1)
+
+
+def test_a_loss_is_an_event_and_none_is_none() -> None:
+    losses = LossVariation("lost-zone", "fail-zone", (None, "a"), "10m")
+    assert losses.apply(SCENARIO, None) is SCENARIO
+    assert losses.apply(SCENARIO, "a")["events"][-1] == {"at": "10m", "fail-zone": "a"}
+
+
+def test_all_combinations_in_order() -> None:
+    cases = cases_of(SCENARIO, [parse_variation("seed=0..1"), parse_variation("title=a,b,c")])
+    assert [one.title for one in cases] == [
+        "seed=0, title=a", "seed=0, title=b", "seed=0, title=c",
+        "seed=1, title=a", "seed=1, title=b", "seed=1, title=c",
+    ]  # fmt: skip
+    assert [one.number for one in cases] == [1, 2, 3, 4, 5, 6]
+    assert cases[4].scenario == {**SCENARIO, "seed": 1, "title": "b"}
+
+
+def test_a_sample_is_a_part_of_the_combinations_and_the_seed_decides() -> None:
+    variations = [parse_variation("seed=0..999"), parse_variation("a=0..999")]
+    one, same, other = (cases_of({}, variations, 50, seed) for seed in (1, 1, 2))
+    assert one == same != other
+    found = [(case.parameters["seed"], case.parameters["a"]) for case in one]
+    assert len(set(found)) == 50
+    assert found == sorted(found)
+    assert all(case.scenario == case.parameters for case in one)
+
+
+def test_a_sample_of_all_is_all() -> None:
+    variations = [parse_variation("seed=0..9")]
+    assert cases_of({}, variations, 10) == cases_of({}, variations, 99) == cases_of({}, variations)
+
+
+def test_too_many_cases_are_refused_with_the_remedy() -> None:
+    variations = [parse_variation("a=0..999"), parse_variation("b=0..999")]
+    assert CASES_MAX < 1_000_000
+    with pytest.raises(InputError, match=r"1,000,000 cases; --random"):
+        cases_of({}, variations)
