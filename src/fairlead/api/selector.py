@@ -6,7 +6,7 @@ An absent selector (None) matches nothing, an empty selector everything.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fairlead.api.label import label_key_problems, label_value_problems
@@ -73,17 +73,20 @@ def format_selector(selector: LabelSelector) -> str:
     """Return `selector` in kubectl's notation, ordered by key; "" if it is empty."""
     # upstream: apimachinery/pkg/labels/selector.go:internalSelector.String, Requirement.String
     terms = [(key, f"{key}={value}") for key, value in selector.match_labels.items()]
-    terms += [(one.key, _written(one)) for one in selector.match_expressions]
+    terms += [
+        (one.key, format_requirement(one.key, one.operator, one.values))
+        for one in selector.match_expressions
+    ]
     return ",".join(term for _, term in sorted(terms))
 
 
-def _written(requirement: LabelSelectorRequirement) -> str:
-    key, values = requirement.key, ",".join(sorted(requirement.values))
-    match requirement.operator:
+def format_requirement(key: str, operator: str, values: Iterable[str]) -> str:
+    """Return a requirement in kubectl's notation, such as `a in (b,c)`, with sorted values."""
+    match operator:
         case "In":
-            return f"{key} in ({values})"
+            return f"{key} in ({','.join(sorted(values))})"
         case "NotIn":
-            return f"{key} notin ({values})"
+            return f"{key} notin ({','.join(sorted(values))})"
         case "Exists":
             return key
         case _:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.selector import format_requirement
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
@@ -70,23 +71,11 @@ def selector_text(selector: Json | None) -> str:
     selector = selector or {}
     terms = [(key, f"{key}={value}") for key, value in mapping(selector, "matchLabels").items()]
     terms += [
-        (text(expression, "key"), _requirement(expression))
+        (key, format_requirement(key, text(expression, "operator"), items(expression, "values")))
         for expression in items(selector, "matchExpressions")
+        for key in [text(expression, "key")]
     ]
     return ",".join(term for _, term in sorted(terms, key=lambda term: term[0]))
-
-
-def _requirement(expression: Json) -> str:
-    key, values = text(expression, "key"), ",".join(sorted(items(expression, "values")))
-    match expression.get("operator"):
-        case "In":
-            return f"{key} in ({values})"
-        case "NotIn":
-            return f"{key} notin ({values})"
-        case "Exists":
-            return key
-        case _:
-            return f"!{key}"
 
 
 def first_few(values: Iterable[str], *, count_max: int = MORE_MAX) -> str:

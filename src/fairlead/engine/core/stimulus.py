@@ -72,6 +72,9 @@ class ExtenderAnswered(Struct, frozen=True):
     body: bytes
 
 
+CallOutcome = ExtenderAnswered | CommandFailed  # what a CallExtender leads to
+
+
 class Remaining(Struct, frozen=True):
     """The objects of one resource (`pods.`, `deployments.apps`) that remain after a deletion."""
 

@@ -19,7 +19,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import CallExtender, ObjectRef
 from fairlead.engine.core.status import Status
-from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
@@ -42,7 +42,7 @@ from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
-from fairlead.worlds.extender.extender_caller import Answer, ExtenderCaller, reaching
+from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.seeded_ids import SeededIds
 
@@ -142,7 +142,7 @@ def _remedies(
 
 def _extender_calls(
     extenders: ExtenderCaller, store: Store, pod: PodInfo
-) -> Callable[[CallExtender], Answer]:
+) -> Callable[[CallExtender], CallOutcome]:
     """Return a function that calls extenders about `pod`, sent without its node."""
 
     def find(ref: ObjectRef) -> Json | None:

@@ -21,6 +21,7 @@ UNPACKED_BYTES_MAX: Final = 8 << 30
 _TOO_LARGE: Final = f"expands to more than {UNPACKED_BYTES_MAX >> 30} GiB"
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+_PIECE_BYTES: Final = 1 << 16
 _TAR: Final = slice(257, 262), b"ustar"
 
 
@@ -39,21 +40,31 @@ def unpacked(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
 
 
 def _decompressed(source: str, data: Bytes) -> bytes:
-    """Return the content of all gzip members in `data`. Raises InputError."""
+    """Return the content of all gzip members in `data`. Raises InputError.
+
+    The time is linear in the size, however many members there are: a decompressor copies the bytes
+    after its member, so it gets one piece of `data` at a time.
+    """
     parts: list[bytes] = []
-    room, rest = UNPACKED_BYTES_MAX, bytes(data)
+    room, at, size = UNPACKED_BYTES_MAX, 0, _PIECE_BYTES
+    stream = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        while rest:
-            stream = zlib.decompressobj(_GZIP_WINDOW)
-            parts.append(stream.decompress(rest, room + 1))
+        while at < len(data):
+            if stream.eof:
+                stream, size = zlib.decompressobj(_GZIP_WINDOW), _PIECE_BYTES
+            piece = data[at : at + size]
+            parts.append(stream.decompress(piece, room + 1))
             room -= len(parts[-1])
             if room < 0:
                 raise InputError(source, _TOO_LARGE)
-            if not stream.eof:
-                raise InputError(source, "is cut short: the gzip data has no end")
-            rest = stream.unused_data.lstrip(b"\0")  # which some tools append as padding
+            at += len(piece) - len(stream.unused_data)
+            size *= 2  # a large member is decompressed in few steps
+            while stream.eof and at < len(data) and not data[at]:
+                at += 1  # padding, which some tools append
     except zlib.error as cause:
         raise InputError(source, f"is not a valid gzip file: {cause}") from None
+    if not stream.eof:
+        raise InputError(source, "is cut short: the gzip data has no end")
     return b"".join(parts)
 
 

@@ -16,9 +16,9 @@ from fairlead.client.error import RequestError
 from fairlead.client.list_objects import list_objects
 from fairlead.client.rest_client import ApiRequest, RestClient
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, ObjectRef
-from fairlead.engine.core.stimulus import CommandFailed, FailureReason
+from fairlead.engine.core.stimulus import CallOutcome, CommandFailed, FailureReason
 from fairlead.worlds.cluster.perform import Resources
-from fairlead.worlds.extender.extender_caller import Answer, ExtenderCaller
+from fairlead.worlds.extender.extender_caller import ExtenderCaller
 from fairlead.worlds.extender.request import request_body
 
 READ_SECONDS_MAX: Final = 10.0
@@ -37,7 +37,7 @@ class ExtenderThread:
         """End the thread after its current call."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def call(self, call: CallExtender, client: RestClient) -> Answer:
+    async def call(self, call: CallExtender, client: RestClient) -> CallOutcome:
         """Return an extender's answer, or CommandFailed if it does not answer."""
         try:
             objects = await self._objects(call, client)

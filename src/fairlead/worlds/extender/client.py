@@ -21,9 +21,13 @@ import aiohttp
 
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.instant import to_seconds
-from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.engine.core.stimulus import (
+    CallOutcome,
+    CommandFailed,
+    ExtenderAnswered,
+    FailureReason,
+)
 from fairlead.engine.scheduling.extender.extender import Extender, ExtenderTls
-from fairlead.worlds.extender.extender_caller import Answer
 
 ANSWER_BYTES_MAX: Final = 64 << 20
 # The message of Go's client, which users of extenders know.
@@ -63,11 +67,11 @@ class HttpExtenders:
             self._runner.run(self._session.close())
         self._runner.close()
 
-    def call(self, call: CallExtender, body: bytes) -> Answer:
+    def call(self, call: CallExtender, body: bytes) -> CallOutcome:
         """See `ExtenderCaller`; must not be called from within a running event loop."""
         return self._runner.run(self._call(call, body))
 
-    async def _call(self, call: CallExtender, body: bytes) -> Answer:
+    async def _call(self, call: CallExtender, body: bytes) -> CallOutcome:
         try:
             return await self._post(call, body)
         except TimeoutError:
@@ -78,7 +82,7 @@ class HttpExtenders:
             problem = f"{type(cause).__name__}: {cause}"
         return CommandFailed(call, FailureReason.INTERNAL_ERROR, f'Post "{call.url}": {problem}')
 
-    async def _post(self, call: CallExtender, body: bytes) -> Answer:
+    async def _post(self, call: CallExtender, body: bytes) -> CallOutcome:
         extender = self._extenders[call.extender]
         async with (await self._connections()).post(
             call.url,

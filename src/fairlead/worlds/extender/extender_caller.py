@@ -9,16 +9,14 @@ from typing import Protocol
 
 from fairlead.api.extender import BindingResult, ProtocolError, decode
 from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.engine.core.stimulus import CallOutcome, CommandFailed, FailureReason
 from fairlead.engine.scheduling.extender.extender import Extender
-
-Answer = ExtenderAnswered | CommandFailed
 
 
 class ExtenderCaller(Protocol):
     """Calls the extenders of a configuration."""
 
-    def call(self, call: CallExtender, body: bytes) -> Answer:
+    def call(self, call: CallExtender, body: bytes) -> CallOutcome:
         """Return the extender's answer to `body`; CommandFailed if it does not answer in time."""
         ...
 
@@ -26,7 +24,7 @@ class ExtenderCaller(Protocol):
 class NoExtenders:
     """Fails every call: no extenders are configured."""
 
-    def call(self, call: CallExtender, body: bytes) -> Answer:
+    def call(self, call: CallExtender, body: bytes) -> CallOutcome:
         """Return CommandFailed for `call`."""
         return CommandFailed(call, FailureReason.INTERNAL_ERROR, "no extender can be reached here")
 
@@ -44,7 +42,7 @@ def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCa
     return HttpExtenders(extenders)
 
 
-def has_bound(answer: Answer) -> bool:
+def has_bound(answer: CallOutcome) -> bool:
     """Return whether an extender's answer to bind reports success."""
     if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
         return False

@@ -11,24 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import uuid4  # noqa: TID251 - distinguishes replicas
 
-import msgspec
-
 from fairlead.api.timestamp import parse_duration
 from fairlead.client.leader_election import ElectionConfig
 from fairlead.client.request_queue import RequestLimits
 from fairlead.whatif.input.document import Document, read_one
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.strict_form import decode_strictly
+from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
 
 LEASES: Final = "leases"
 HOST_ENVIRONMENT: Final = "POD_NAME"
 
 
-class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A form with upstream's field names; unknown fields are refused."""
-
-
-class _Election(_Form, frozen=True):
+class _Election(StrictForm, frozen=True, rename="camel"):
     leader_elect: bool | None = None
     lease_duration: str | None = None
     renew_deadline: str | None = None
@@ -38,7 +32,7 @@ class _Election(_Form, frozen=True):
     resource_namespace: str = "kube-system"
 
 
-class _Connection(_Form, frozen=True):
+class _Connection(StrictForm, frozen=True, rename="camel"):
     """Content types are accepted and have no effect: all requests are JSON."""
 
     kubeconfig: str = ""

@@ -48,7 +48,7 @@ class AllocateOperation:
         session.deallocate(self.task)
 
     def settle(self, session: Session) -> None:
-        """Do nothing: `commit` binds the job as a whole."""
+        """Bind the job's tasks once the job is ready."""
         waits = self.task.status is TaskStatus.ALLOCATED
         if waits and session.tiers.is_ready(self.task.job):
             session.dispatch_ready(self.task.job)
