@@ -1256,6 +1256,7 @@ class DeviceTaint(_View, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
+    time_added: str = ""
 
 
 class Counter(_View, frozen=True):

@@ -27,6 +27,7 @@ from fairlead.engine.workloads.compose import (
     volume_controller,
     workload_controllers,
 )
+from fairlead.engine.workloads.device_taint_eviction import DeviceTaintEviction
 from fairlead.engine.workloads.drain.controller import Drain
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
@@ -72,6 +73,7 @@ def build_engine(
         ("workloads", workload_controllers(config.workloads)),
         ("workloads", (pod_autoscaler(config.pod_autoscaler, config.workloads),)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
+        ("volumes", (DeviceTaintEviction(reporter),)),
         # Part of the volume controller; without that, a stock one still needs a provisioner.
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),

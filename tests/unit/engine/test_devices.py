@@ -181,3 +181,19 @@ def test_a_pod_is_bound_when_its_device_is_attached():
     )
     assert world.after(3).node_of("p") == ""
     assert world.after(3).node_of("p") == "b"
+
+
+def test_a_device_that_is_tainted_loses_its_pod():
+    """The pod is deleted, and a device without taint is left for others."""
+    world = World(make_resource_claim("c"))
+    world.create(pod("p", wanting("c")))
+    node = world.node_of("p")
+    taint = {"key": "broken", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
+    tainted = manifest(make_slice(node, [make_device("gpu-0") | {"taints": [taint]}]))
+    kind = find_kind("resourceslice")
+    patch = {"spec": {"devices": tainted["spec"]["devices"]}}
+    name = f"gpu.example.com-{node}"
+    world.at(world.now, lambda store, now: store.patch(kind, "", name, patch, now))
+    world.after(60)
+    assert world.store.list(POD) == []
+    assert world.devices("c") == []

@@ -373,12 +373,13 @@ def is_repelled(device: Device, tolerations: Iterable[DeviceToleration]) -> bool
     """Return True if the device has a taint that none of `tolerations` tolerates."""
     wanted = tuple(tolerations)
     return any(
-        taint.effect in _REPELLING and not any(_tolerates(one, taint) for one in wanted)
+        taint.effect in _REPELLING and not any(tolerates_taint(one, taint) for one in wanted)
         for taint in device.taints
     )
 
 
-def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+def tolerates_taint(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    """Return True if `toleration` tolerates `taint`."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
