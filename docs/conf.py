@@ -24,7 +24,7 @@ project = "Fairlead"
 release = version = __version__
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
-exclude_patterns = ["conf.py", "from-the-documents/scenarios"]
+exclude_patterns = ["conf.py", "explanation/scenarios", "from-the-documents/scenarios"]
 html_theme = "furo"
 html_title = "Fairlead"
 html_static_path = ["images"]

@@ -1,0 +1,39 @@
+"""The figures in docs/images/explanation are those of tools/figures.py, and the pages are true."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "explanation"
+FIGURES = runpy.run_path(str(ROOT / "tools" / "figures.py"))
+
+
+@pytest.mark.parametrize("name", FIGURES["FIGURES"])
+def test_a_figure_is_what_the_run_shows(name, request):
+    path = FIGURES["FOLDER"] / f"{name}.svg"
+    drawn = FIGURES["figure"](name)
+    if request.config.getoption("--update-golden"):
+        path.write_text(drawn)
+    assert path.read_text() == drawn
+
+
+@pytest.mark.parametrize("name", FIGURES["FIGURES"])
+def test_a_page_shows_its_figure_and_its_scenario(name):
+    text = (PAGES / f"{name}.md").read_text()
+    assert f"](../images/explanation/{name}.svg)" in text
+    assert f"docs/explanation/scenarios/{name}.yaml" in text
+
+
+@pytest.mark.parametrize("name", FIGURES["FIGURES"])
+def test_times_in_a_page_are_in_its_figure(name):
+    """Instants are written 1:45 in a page; each of them begins or ends a bar, or has a mark."""
+    page = (PAGES / f"{name}.md").read_text()
+    drawn = (FIGURES["FOLDER"] / f"{name}.svg").read_text()
+    times = set(re.findall(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])", page))
+    assert times
+    assert {time for time in times if not re.search(rf"(?<![\d:]){time}(?![\d:])", drawn)} == set()
