@@ -11,15 +11,19 @@ from rich.console import Console
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.node_group import HOURS_PER_MONTH, AutoscalingOutcome, GroupOutcome
-from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome
-from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.outcome.waiting_time import (
+from fairlead.whatif.outcome.autoscaling.node_group import (
+    HOURS_PER_MONTH,
+    AutoscalingOutcome,
+    GroupOutcome,
+)
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
+from fairlead.whatif.outcome.autoscaling.waiting_time import (
     PodWait,
     WaitingTimes,
     waiting_times,
     waiting_times_by_workload,
 )
+from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 _SHOWN_MAX: Final = 10
 _WORKLOADS_MAX: Final = 5

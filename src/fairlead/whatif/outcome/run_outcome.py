@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
+from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
+from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
-from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
-from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
-from fairlead.whatif.outcome.node_group import HOURS_PER_MONTH, AutoscalingOutcome
+from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.result.tabular_answer import (

@@ -8,7 +8,7 @@ from typing import Final, Required, TypedDict
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome
+from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.autoscaling_json import (
     autoscaling_json,

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
-from fairlead.whatif.outcome.node_group import (
+from fairlead.whatif.outcome.autoscaling.node_group import (
     HOURS_PER_MONTH,
     AutoscalingOutcome,
     GroupOutcome,
 )
-from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome
-from fairlead.whatif.outcome.waiting_time import (
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
+from fairlead.whatif.outcome.autoscaling.waiting_time import (
     PodWait,
     WaitingTimes,
     waiting_times,

@@ -15,7 +15,11 @@ from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.configuration.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome, NodeTransition
+from fairlead.whatif.outcome.autoscaling.node_group import (
+    AutoscalingOutcome,
+    GroupOutcome,
+    NodeTransition,
+)
 
 _SECONDS_PER_HOUR: Final = 3600.0
 

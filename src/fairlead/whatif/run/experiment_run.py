@@ -37,8 +37,8 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.config import Horizonta
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,

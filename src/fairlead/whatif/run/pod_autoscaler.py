@@ -10,7 +10,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import Autoscaler
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import NO_METRICS
-from fairlead.whatif.outcome.pod_autoscaler import PodAutoscalerOutcome, ReplicaChange
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome, ReplicaChange
 
 _CONDITIONS: Final = ("AbleToScale", "ScalingActive")
 

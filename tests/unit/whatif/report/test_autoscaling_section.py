@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome, NodeTransition
+from fairlead.whatif.outcome.autoscaling.node_group import (
+    AutoscalingOutcome,
+    GroupOutcome,
+    NodeTransition,
+)
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.report.autoscaling_section import LINES_MAX, autoscaling_section
 

@@ -18,7 +18,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant
 
 
-class BindingFailedError(Exception):
+class DeviceBindingFailedError(Exception):
     """The claim cannot be bound; the text gives the reason."""
 
 
@@ -30,7 +30,7 @@ def has_binding_conditions(claim: ResourceClaim) -> bool:
 def is_ready_for_binding(claim: ResourceClaim) -> bool:
     """Return whether all binding conditions of an allocated claim are True.
 
-    Raises BindingFailedError if a failure condition is.
+    Raises DeviceBindingFailedError if a failure condition is.
     """
     if claim.status.allocation is None:
         return False
@@ -44,7 +44,7 @@ def is_ready_for_binding(claim: ResourceClaim) -> bool:
             found = conditions.get(name)
             if found is not None and found.get("status") == "True":
                 reason, message = found.get("reason", ""), found.get("message", "")
-                raise BindingFailedError(
+                raise DeviceBindingFailedError(
                     f"claim {claim.metadata.name} binding failed: reason={reason},"
                     f" message={quoted(message)}"
                 )

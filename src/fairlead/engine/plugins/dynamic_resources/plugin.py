@@ -51,7 +51,7 @@ from fairlead.engine.plugins.dynamic_resources.allocator import (
     with_share_ids,
 )
 from fairlead.engine.plugins.dynamic_resources.binding_conditions import (
-    BindingFailedError,
+    DeviceBindingFailedError,
     has_binding_conditions,
     has_timed_out,
     is_ready_for_binding,
@@ -256,7 +256,7 @@ class DynamicResources:
             return False
         try:
             is_ready = is_ready_for_binding(claim)
-        except BindingFailedError:
+        except DeviceBindingFailedError:
             return True
         return not is_ready and has_timed_out(claim, self._timeout, self._cluster.now)
 
@@ -449,7 +449,7 @@ class DynamicResources:
             return any(
                 has_binding_conditions(c) and not is_ready_for_binding(c) for c in claims.all
             )
-        except BindingFailedError:
+        except DeviceBindingFailedError:
             return True
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
@@ -469,7 +469,7 @@ class DynamicResources:
                 continue
             try:
                 is_ready = is_ready_for_binding(claim)
-            except BindingFailedError as cause:
+            except DeviceBindingFailedError as cause:
                 return error(str(cause))
             if not is_ready:
                 is_late = has_timed_out(claim, self._timeout, self._cluster.now)

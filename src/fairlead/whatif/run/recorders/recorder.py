@@ -46,6 +46,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.cluster_history import ClusterHistory
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
@@ -56,10 +57,9 @@ from fairlead.whatif.outcome.run_outcome import (
     Recurrence,
     Undrained,
 )
-from fairlead.whatif.outcome.waiting_time import PodWait
 from fairlead.whatif.outcome.workload import revision_of, workload_of
-from fairlead.whatif.run.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
+from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder

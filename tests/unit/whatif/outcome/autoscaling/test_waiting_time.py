@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.outcome.waiting_time import (
+from fairlead.whatif.outcome.autoscaling.waiting_time import (
     PodWait,
     WaitingTimes,
     waiting_times,

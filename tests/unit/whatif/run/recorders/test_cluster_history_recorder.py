@@ -10,7 +10,7 @@ from fairlead.api.objects import Node, ObjectMeta
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.question import Conditions, what_if
-from fairlead.whatif.run.cluster_history_recorder import ClusterHistoryRecorder
+from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 
 NODE_A, NODE_B = (Node(metadata=ObjectMeta(name=name)) for name in "ab")
 
