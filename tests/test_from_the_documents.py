@@ -25,7 +25,7 @@ def _tool() -> ModuleType:
 
 TOOL: Final = _tool()
 EXAMPLES: Final = [
-    (document.version, example)
+    (example.version, example)
     for document in TOOL.read_documents()
     for example in document.examples
 ]

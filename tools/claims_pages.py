@@ -82,9 +82,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A command, and the claims that its output shows."""
+    """A command, and the claims that its output shows in `version`."""
 
     run: str
+    version: str
     about: str
     claims: tuple[Claim, ...]
 
@@ -135,7 +136,9 @@ def _document(page: str, form: dict[str, Any]) -> Document:
         Section(
             section["title"],
             section.get("about", ""),
-            tuple(_example(example, numbers) for example in section["examples"]),
+            tuple(
+                _example(example, str(form["version"]), numbers) for example in section["examples"]
+            ),
         )
         for section in form["sections"]
     )
@@ -144,9 +147,10 @@ def _document(page: str, form: dict[str, Any]) -> Document:
     )
 
 
-def _example(form: dict[str, Any], numbers: Iterator[str]) -> Example:
+def _example(form: dict[str, Any], version: str, numbers: Iterator[str]) -> Example:
     claims = tuple(_claim(claim, next(numbers)) for claim in form["claims"])
-    return Example(form["run"], form.get("about", ""), claims)
+    version = str(form.get("version", version))
+    return Example(form["run"], version, form.get("about", ""), claims)
 
 
 def _claim(form: dict[str, Any], number: str) -> Claim:
@@ -339,14 +343,14 @@ def _table_rows(document: Document) -> Iterator[str]:
     for example in document.examples:
         for claim in example.claims:
             number = f"[{claim.number}]({document.page}.md)"
-            yield _row(number, *_claim_cells(claim, example, document.version))
+            yield _row(number, *_claim_cells(claim, example))
 
 
 def _reprint(document: Document, reprint: dict[str, str]) -> str:
     parts = [f"# {reprint['title']}\n\n{reprint['intro']}"]
     for section in document.sections:
         rows = "".join(
-            _row(claim.number, *_claim_cells(claim, example, document.version))
+            _row(claim.number, *_claim_cells(claim, example))
             for example in section.examples
             for claim in example.claims
         )
@@ -354,9 +358,9 @@ def _reprint(document: Document, reprint: dict[str, str]) -> str:
     return "\n".join(parts)
 
 
-def _claim_cells(claim: Claim, example: Example, version: str) -> tuple[str, ...]:
+def _claim_cells(claim: Claim, example: Example) -> tuple[str, ...]:
     verdicts = ("differs" if reason else "works" for reason in (claim.instead, claim.differs))
-    return (claim.text.replace("|", "\\|"), f"`{_typed(example.run)}`", version, *verdicts)
+    return (claim.text.replace("|", "\\|"), f"`{_typed(example.run)}`", example.version, *verdicts)
 
 
 def _row(*cells: str) -> str:
@@ -368,25 +372,25 @@ def _typed(run: str) -> str:
 
 
 def _page(document: Document) -> str:
-    sections = "\n".join(_section(document, section) for section in document.sections)
+    sections = "\n".join(_section(section) for section in document.sections)
     return f"# {document.title}\n\n{document.intro}\n{HOW}\n{sections}"
 
 
-def _section(document: Document, section: Section) -> str:
+def _section(section: Section) -> str:
     about = f"{section.about}\n\n" if section.about else ""
-    examples = "\n".join(_shown(document, example) for example in section.examples)
+    examples = "\n".join(_shown(example) for example in section.examples)
     return f"## {section.title}\n\n{about}{examples}"
 
 
-def _shown(document: Document, example: Example) -> str:
-    options = f"--behave-like {document.version}"
+def _shown(example: Example) -> str:
+    options = f"--behave-like {example.version}"
     if _simulates(example.run):
         options += " -v 5 --no-report"
     file = next(word for word in example.run.split() if word.endswith((".yaml", ".py")))
     about = example.about or _title(file)
     command = f"```sh\n{_typed(example.run)} {options}\n```\n"
     link = f"[{Path(file).name}](scenarios/{file})"
-    claims = "\n".join(_claimed(claim, example.run, document.version) for claim in example.claims)
+    claims = "\n".join(_claimed(claim, example.run, example.version) for claim in example.claims)
     return f"**{about}** ({link})\n\n{command}\n{claims}"
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.configuration.translation import default_config
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.framework.waiting_pods import Wait
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 BIG = {"cpu": "4"}
@@ -26,10 +30,9 @@ def stage_of(stage):
         config = default_config(release_of(version, gates), {})
         return stage(
             *objects,
-            profiles=config.profiles,
+            **{"profiles": config.profiles, **more},
             backoff=config.backoff,
             version=config.version,
-            **more,
         )
 
     return make
@@ -151,6 +154,32 @@ def test_a_victim_that_cannot_be_deleted_leaves_no_nomination_in_1_19(stage_of, 
     assert scene.nominated("p") == nominated
 
 
+class Hold:
+    """A Permit plugin that delays pods of priority 0."""
+
+    name = "Hold"
+
+    def permit(self, state, pod, node):
+        """Wait for ten minutes."""
+        return Wait(seconds(600)) if pod.priority == 0 else None
+
+
+@pytest.mark.parametrize(("version", "deleted"), [("1.19", True), ("1.36", False)])
+def test_a_victim_that_waits_on_permit(stage_of, version, deleted):
+    """1.19 deletes it like any victim; in 1.36 it is rejected and goes back to the queue."""
+    config = default_config(release_of(version, None), {}).profiles[0]
+    profile = replace(config, plugins=(*config.plugins, ("Hold", 0)))
+    factories = {"Hold": lambda _handle, _args: Hold()}
+    waiting = make_pod("w", requests=BIG)
+    scene = stage_of(version, make_node("n1"), waiting, profiles=(profile,), out_of_tree=factories)
+    scene.turn()
+    scene.put(preemptor())
+    commands = scene.turn()
+    while scene.sent:
+        commands += scene.done()
+    assert (("delete", "w") in commands) is deleted
+
+
 def test_a_second_cycle_waits_for_the_deletions_in_1_19(stage_of):
     """The loop is synchronous; 1.36 schedules the other pod meanwhile."""
     small = make_pod("q", requests={"cpu": "1"})
@@ -212,6 +241,17 @@ def test_a_search_without_candidates_leaves_the_nomination_in_1_19(stage_of, ver
     scene.turn()
     scene.all_done()
     assert scene.nominated("p") == kept
+
+
+@pytest.mark.parametrize(
+    ("version", "place"), [("1.19", "unschedulable"), ("1.36", "error_backoff")]
+)
+def test_a_pod_without_any_nodes(stage_of, version, place):
+    """No plugin has rejected it, so 1.36 tries it again after each backoff."""
+    scene = stage_of(version, preemptor())
+    scene.turn()
+    scene.all_done()
+    assert scene.place("p") == place
 
 
 @pytest.mark.parametrize(("version", "flush_s"), [("1.19", 90), ("1.36", 330)])
