@@ -8,8 +8,9 @@ upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -102,8 +103,8 @@ class TemplateProvider:
     ) -> dict[str, Template]:
         """Return the template of each group that has one; `nodes` in list order."""
         found: dict[str, Template] = {}
-        good = [node for node in nodes if _is_good(node, now)]
-        for name, node in self._first_by_group(good).items():
+        good = self._first_by_group(nodes, partial(_is_good, now=now))
+        for name, node in good.items():
             found[name] = self._cache[name] = self._of_node(name, node, daemon_sets)
         groups = self._provider.node_groups()
         for group in groups:
@@ -118,12 +119,15 @@ class TemplateProvider:
         self._cache = {name: one for name, one in self._cache.items() if name in known}
         return found
 
-    def _first_by_group(self, nodes: Iterable[Node]) -> dict[str, Node]:
+    def _first_by_group(
+        self, nodes: Iterable[Node], is_chosen: Callable[[Node], bool] = lambda _: True
+    ) -> dict[str, Node]:
+        """Return the first node of each group that `is_chosen`."""
         first: dict[str, Node] = {}
         for node in nodes:
             group = self._provider.node_group_for(node.spec.provider_id)
-            if group is not None:
-                first.setdefault(group.id, node)
+            if group is not None and group.id not in first and is_chosen(node):
+                first[group.id] = node
         return first
 
     def _of_node(self, group: str, node: Node, daemon_sets: Sequence[DaemonSet]) -> Template:

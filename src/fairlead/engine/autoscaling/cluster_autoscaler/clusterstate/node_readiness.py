@@ -41,11 +41,28 @@ class NodeReadiness:
     is_suspended: bool = False
 
 
+# Results by the identity of the node, which each entry keeps alive. Every loop asks several times
+# for every node, and few nodes differ from the loop before.
+_known: Final[dict[int, tuple[Node, NodeReadiness]]] = {}
+_KNOWN_MAX: Final = 20_000
+
+
 def node_readiness(node: Node) -> NodeReadiness:
     """Return the readiness of `node`; a node without a Ready condition is not ready.
 
     Ready must not be False or Unknown; memory pressure and the unreachable taint do not matter.
     """
+    known = _known.get(id(node))
+    if known is not None:
+        return known[1]
+    if len(_known) >= _KNOWN_MAX:
+        _known.clear()
+    found = _readiness(node)
+    _known[id(node)] = node, found
+    return found
+
+
+def _readiness(node: Node) -> NodeReadiness:
     is_ready, has_ready, since, is_suspended = True, False, 0, False
     for condition in node.status.conditions:
         if condition.type == READY:

@@ -186,13 +186,15 @@ class ClusterStateRegistry:
         self.readiness, self.total = {}, Readiness()
         for node in nodes:
             group = self._provider.node_group_for(node.spec.provider_id)
-            lists = [self.total]
+            kind, name = self._class_of(node, group, now), node.metadata.name
+            self.total.registered.append(name)
+            getattr(self.total, kind).append(name)
             if group is not None:
-                lists.append(self.readiness.setdefault(group.id, Readiness()))
-            kind = self._class_of(node, group, now)
-            for one in lists:
-                one.registered.append(node.metadata.name)
-                getattr(one, kind).append(node.metadata.name)
+                own = self.readiness.get(group.id)
+                if own is None:
+                    own = self.readiness[group.id] = Readiness()
+                own.registered.append(name)
+                getattr(own, kind).append(name)
         for provider_id, since in self._first_seen.items():
             group = self._provider.node_group_for(provider_id)
             if group is None:

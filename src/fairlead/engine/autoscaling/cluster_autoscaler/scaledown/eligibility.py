@@ -26,7 +26,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.utilization import
     is_gpu_node,
     node_utilization,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.taint import is_being_deleted
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
+    TO_BE_DELETED,
+    has_taint,
+    is_being_deleted,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.node_info import NodeInfo
 
@@ -50,6 +54,8 @@ class EligibilityChecker:
         self._unremovable = unremovable
         self.utilizations: dict[str, Utilization] = {}
         self._known: dict[str, tuple[tuple[UtilizationRules, int], Utilization]] = {}
+        # The result of the last loop, by node; it holds until the node or a pod on it changes.
+        self._judged: dict[str, tuple[Node, int, Utilization, UnremovableReason | None]] = {}
 
     def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
         """Return the names of the candidates to simulate, in order."""
@@ -88,6 +94,12 @@ class EligibilityChecker:
 
     def _reason(self, node: Node, now: Instant) -> UnremovableReason | None:
         context = self._context
+        name = node.metadata.name
+        revision = context.snapshot.revision(name)
+        judged = self._judged.get(name)
+        if judged is not None and judged[0] is node and judged[1] == revision:
+            self.utilizations[name] = judged[2]
+            return judged[3]
         if is_being_deleted(node, now):
             return UnremovableReason.CURRENTLY_BEING_DELETED
         if has_no_scale_down_annotation(node):
@@ -106,4 +118,10 @@ class EligibilityChecker:
         threshold = group.scale_down_utilization_threshold
         if is_gpu_node(info, context.provider.gpu_label):
             threshold = group.scale_down_gpu_utilization_threshold
-        return UnremovableReason.NOT_UNDERUTILIZED if used.value > threshold else None
+        reason = UnremovableReason.NOT_UNDERUTILIZED if used.value > threshold else None
+        # A deletion taint and terminating pods, whose time matters, are judged in every loop.
+        known = self._known.get(name)
+        is_settled = known is not None and known[0][1] == revision
+        if is_settled and not has_taint(node, TO_BE_DELETED):
+            self._judged[name] = node, revision, used, reason
+        return reason
