@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.whatif.snapshot.anonymous import _WELL_KNOWN
-from fairlead.whatif.snapshot.pseudonym import Pseudonyms
+from fairlead.whatif.snapshot.anonymization.anonymizer import _WELL_KNOWN
+from fairlead.whatif.snapshot.anonymization.pseudonym import Pseudonyms
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 STORE = str(Path(__file__).parents[2] / "examples" / "store" / "store.yaml")

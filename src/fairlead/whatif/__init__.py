@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from fairlead.engine.core.instant import seconds
     from fairlead.whatif.change.cluster_change import ClusterChange
-    from fairlead.whatif.change.node_failure import Failures
+    from fairlead.whatif.change.node_outage.node_failure import Failures
     from fairlead.whatif.configuration.batch_config import BatchOptions
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
@@ -84,7 +84,7 @@ _MODULES: Final = {
     "Difference": "fairlead.whatif.outcome.difference",
     "Experiment": "fairlead.whatif.run.experiment",
     "Explanation": "fairlead.whatif.explain.pod",
-    "Failures": "fairlead.whatif.change.node_failure",
+    "Failures": "fairlead.whatif.change.node_outage.node_failure",
     "FinishedRun": "fairlead.whatif.run.experiment_run",
     "InputError": "fairlead.whatif.input.error",
     "Move": "fairlead.whatif.outcome.difference",

@@ -14,7 +14,7 @@ from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.junit import junit_report
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.report.data import Heading, whatif_report

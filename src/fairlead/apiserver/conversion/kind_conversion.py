@@ -20,7 +20,8 @@ from fairlead.apiserver.kind import Kind
 
 Form = Callable[[Json], Json]
 
-_EVENT_FIELDS: Final = {
+# The fields of events that are called otherwise in events.k8s.io/v1.
+EVENT_FIELDS: Final = {
     "involvedObject": "regarding",
     "message": "note",
     "reportingComponent": "reportingController",
@@ -29,7 +30,7 @@ _EVENT_FIELDS: Final = {
     "lastTimestamp": "deprecatedLastTimestamp",
     "count": "deprecatedCount",
 }
-_CORE_EVENT_FIELDS: Final = {new: old for old, new in _EVENT_FIELDS.items()}
+_CORE_EVENT_FIELDS: Final = {new: old for old, new in EVENT_FIELDS.items()}
 # fields that one version writes even if they are empty and the other version omits
 _EMPTY_IN_CORE: Final = ("reportingComponent", "reportingInstance")
 
@@ -76,7 +77,7 @@ def _renamed(obj: Json, names: Mapping[str, str]) -> Json:
 
 
 def _new_event(event: Json) -> Json:
-    made = _renamed(event, _EVENT_FIELDS)
+    made = _renamed(event, EVENT_FIELDS)
     for name in ("reportingController", "reportingInstance"):
         if not made.get(name):
             made.pop(name, None)

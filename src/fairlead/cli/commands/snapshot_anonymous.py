@@ -14,9 +14,9 @@ from fairlead.cli import exit_code
 from fairlead.cli.output.atomic_file import AtomicFile, require_writable
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.anonymous import PUBLISHED, anonymised
+from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
+from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live import LiveObjects
-from fairlead.whatif.snapshot.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_annotations
 
 

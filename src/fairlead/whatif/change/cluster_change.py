@@ -30,7 +30,7 @@ from fairlead.whatif.change.kubectl_drain import (
 )
 from fairlead.whatif.change.new_node import OPTION as ADD_NODES
 from fairlead.whatif.change.new_node import new_nodes
-from fairlead.whatif.change.node_failure import Failures, option_duration
+from fairlead.whatif.change.node_outage.node_failure import Failures, option_duration
 from fairlead.whatif.change.object_edit import (
     PRIORITY,
     SET,

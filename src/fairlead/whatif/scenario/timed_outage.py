@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.change.node_selection import fraction_of_nodes, zone_nodes
-from fairlead.whatif.change.outage import STOPPED, Outage, flapping, read_behaviour
+from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.node_outage.outage import STOPPED, Outage, flapping, read_behaviour
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 

@@ -9,7 +9,7 @@ import pytest
 from fairlead.cli.commands.whatif.alternatives import parse_alternatives
 from fairlead.cli.main import run
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
 
 NODE = {"apiVersion": "v1", "kind": "Node"}

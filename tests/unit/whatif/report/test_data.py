@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.report import render_report
 from fairlead.whatif.report.data import Heading, whatif_report

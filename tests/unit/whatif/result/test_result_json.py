@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import encode_result, simulation_result, whatif_result
 from fairlead.whatif.run.experiment_run import run_experiment

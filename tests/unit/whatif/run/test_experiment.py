@@ -9,7 +9,7 @@ import pytest
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import V1_16
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.question import DEFAULT_CONDITIONS, what_if
 
 ZONE = "topology.kubernetes.io/zone"

@@ -14,7 +14,7 @@ from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.comparison import Alternative, compare
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import Conditions, what_if

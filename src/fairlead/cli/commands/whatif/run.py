@@ -24,7 +24,7 @@ from fairlead.cli.output.atomic_file import require_writable, write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.configuration.autoscaler import OFF, AutoscaleOptions, KarpenterInput
 from fairlead.whatif.configuration.batch_config import BatchOptions
 from fairlead.whatif.configuration.provider_settings import provision_times

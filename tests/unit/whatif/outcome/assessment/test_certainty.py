@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.certainty import SeedOutcome, certainty
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind

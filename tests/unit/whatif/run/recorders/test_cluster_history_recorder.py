@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems
+from fairlead.apiserver.conversion.kind_conversion import EVENT_FIELDS
 from fairlead.apiserver.registry.strategy import (
     FieldReader,
     GarbageCollection,
@@ -46,18 +47,15 @@ def check_new_event(obj: Json) -> Causes:
         yield from _check_place(obj, ("default", ""))
         yield required("eventTime")
     else:
-        yield from _check_series(obj, "reportingController")
+        yield from _check_series(obj, EVENT_FIELDS["reportingComponent"])
     type_ = obj.get("type", "")
     if type_ not in _TYPES:
         yield invalid("type", "", f"has invalid value: {type_}")
-    for field, shown in (
-        ("firstTimestamp", "deprecatedFirstTimestamp"),
-        ("lastTimestamp", "deprecatedLastTimestamp"),
-    ):
+    for field in ("firstTimestamp", "lastTimestamp"):
         if obj.get(field) is not None:
-            yield invalid(shown, obj[field], _NEVER)
+            yield invalid(EVENT_FIELDS[field], obj[field], _NEVER)
     if obj.get("count"):
-        yield invalid("deprecatedCount", obj["count"], _NEVER)
+        yield invalid(EVENT_FIELDS["count"], obj["count"], _NEVER)
 
 
 def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.whatif.change.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory

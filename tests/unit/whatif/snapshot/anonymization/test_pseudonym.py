@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.whatif.snapshot.anonymous import anonymised
-from fairlead.whatif.snapshot.pseudonym import KEPT, Pseudonyms, SegmentCollector
+from fairlead.whatif.snapshot.anonymization.anonymizer import anonymised
+from fairlead.whatif.snapshot.anonymization.pseudonym import KEPT, Pseudonyms, SegmentCollector
 
 segments = st.from_regex(r"[a-z0-9]([a-z0-9]{0,5})", fullmatch=True) | st.sampled_from(KEPT)
 names = st.lists(segments, min_size=1, max_size=4).map("-".join)

@@ -14,7 +14,11 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, parse_quantity
-from fairlead.whatif.snapshot.pseudonym import Pseudonyms, SegmentCollector, ordinal_of
+from fairlead.whatif.snapshot.anonymization.pseudonym import (
+    Pseudonyms,
+    SegmentCollector,
+    ordinal_of,
+)
 
 PUBLISHED: Final = """\
 kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.outcome.outage import LossCause, NodeState

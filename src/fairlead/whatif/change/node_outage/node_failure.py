@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.change.node_selection import fraction_of_nodes, zone_nodes
-from fairlead.whatif.change.outage import (
+from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.node_outage.outage import (
     STOPPED,
     Outage,
     flapping,

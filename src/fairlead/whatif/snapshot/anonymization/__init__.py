@@ -1,0 +1,1 @@
+"""Anonymised snapshots: other names, the same answers."""
