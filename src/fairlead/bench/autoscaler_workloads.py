@@ -7,6 +7,8 @@
     …/Day                        a day in which a fifth of the workloads doubles and halves every
                                  twelve hours in steps of ten minutes, with API objects,
                                  controllers and kubelets
+    …/LoadCurve                  the same day with HorizontalPodAutoscalers, which follow loads
+                                 that change all the time
 
 upstream: karpenter pkg/controllers/provisioning/scheduling/scheduling_benchmark_test.go
 """
@@ -57,6 +59,8 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LoadCurve, WorkloadLoads
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START: Final[Instant] = seconds(1_800_000_000)
@@ -66,6 +70,8 @@ ZONES: Final = ("zone-a", "zone-b", "zone-c")
 GROUPS: Final = 20
 REPLICAS: Final = 50
 PODS_PER_NODE: Final = 20
+REQUEST_MILLI: Final = 450
+TARGET_PERCENT: Final = 70
 GENERATION: Final = 7
 _DAY_S: Final = 24 * 3_600
 _STEP_S: Final = 600
@@ -308,8 +314,12 @@ def _type(cores: int) -> InstanceType:
 # --- a day -----------------------------------------------------------------------------------
 
 
-def day(autoscaler: Autoscaler, nodes: int, pods: int) -> Callable[[], int]:
+def day(
+    autoscaler: Autoscaler, nodes: int, pods: int, *, is_by_load: bool = False
+) -> Callable[[], int]:
     """A day with `autoscaler`; `nodes` and `pods` are those at the peak.
+
+    With `is_by_load`, HorizontalPodAutoscalers scale the workloads, otherwise scripted steps do.
 
     Calling the result runs it and returns the number of pods. Raises IncompleteRunError.
     """
@@ -321,13 +331,18 @@ def day(autoscaler: Autoscaler, nodes: int, pods: int) -> Callable[[], int]:
         node_lifecycle=NodeLifecycleConfig(is_taking_over=True),
         autoscaler=_groups(nodes) if autoscaler == "ClusterAutoscaler" else None,
         karpenter=_karpenter(nodes) if autoscaler == "Karpenter" else None,
+        pod_autoscaler=HorizontalPodAutoscalerConfig(loads=_loads(elastic) if is_by_load else {}),
     )
     world = SimulatedWorld(build_engine(config, SilentReporter()), start=START, events_max=0)
-    for after_s in range(_STEP_S, _DAY_S, _STEP_S):
-        world.at(START + seconds(after_s), partial(_scale, elastic, after_s))
+    objects = [*_day_nodes(autoscaler, count), *_deployments(workloads)]
+    if is_by_load:
+        objects += _pod_autoscalers(elastic)
+    else:
+        for after_s in range(_STEP_S, _DAY_S, _STEP_S):
+            world.at(START + seconds(after_s), partial(_scale, elastic, after_s))
 
     def run() -> int:
-        world.load([*_day_nodes(autoscaler, count), *_deployments(workloads)])
+        world.load(objects)
         sizes: list[int] = []
         for after_s in range(_STEP_S, _DAY_S + 1, _STEP_S):
             world.run(START + seconds(after_s))
@@ -348,10 +363,46 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
     """Scale the elastic workloads: two periods of a cosine between their size and twice that."""
-    share = (1 - math.cos(4 * math.pi * after_s / _DAY_S)) / 2
-    patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * share)}}
+    patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * _share(after_s))}}
     for number in range(elastic):
         store.patch(DEPLOYMENT, NAMESPACE, f"app-{number:04d}", patch, now)
+
+
+def _share(after_s: int) -> float:
+    return (1 - math.cos(4 * math.pi * after_s / _DAY_S)) / 2
+
+
+def _loads(elastic: int) -> WorkloadLoads:
+    """Return loads that double and halve the elastic workloads.
+
+    At the peak they need a fifth more than their maximum, or the tolerance would stop them before.
+    """
+    target = REQUEST_MILLI * TARGET_PERCENT // 100
+    points = tuple(
+        (seconds(after_s), round(REPLICAS * (1 + 1.2 * _share(after_s)) * target))
+        for after_s in range(0, _DAY_S + 1, _STEP_S)
+    )
+    curve = LoadCurve(points, START)
+    return {
+        ("Deployment", NAMESPACE, f"app-{number:04d}"): {"cpu": curve} for number in range(elastic)
+    }
+
+
+def _pod_autoscalers(elastic: int) -> Iterator[Json]:
+    target = {"type": "Utilization", "averageUtilization": TARGET_PERCENT}
+    for number in range(elastic):
+        name = f"app-{number:04d}"
+        yield {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+                "minReplicas": REPLICAS,
+                "maxReplicas": 2 * REPLICAS,
+                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+            },
+        }
 
 
 _DAY_SIZE: Final = {"cpu": "10", "memory": "40Gi", "pods": "110"}
@@ -399,7 +450,7 @@ def _deployments(count: int) -> Iterator[Json]:
     for number in range(count):
         name = f"app-{number:04d}"
         labels = {"app": name}
-        template = {"metadata": {"labels": labels}, "spec": requests("450m", "1Gi")}
+        template = {"metadata": {"labels": labels}, "spec": requests(f"{REQUEST_MILLI}m", "1Gi")}
         yield {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -424,6 +475,9 @@ def _workloads() -> Iterator[AutoscalingWorkload]:
         for nodes in (100, 1_000):
             name = f"{autoscaler}/Day/{nodes}Nodes_{20 * nodes}Pods"
             run = partial(day, autoscaler, nodes, 20 * nodes)
+            yield AutoscalingWorkload(name, run, _DAY_S)
+            name = f"{autoscaler}/LoadCurve/{nodes}Nodes_{20 * nodes}Pods"
+            run = partial(day, autoscaler, nodes, 20 * nodes, is_by_load=True)
             yield AutoscalingWorkload(name, run, _DAY_S)
 
 

@@ -11,9 +11,13 @@ def test_their_names():
         "Karpenter/Provisioning/400Types_1000Pods",
         "Karpenter/Provisioning/400Types_5000Pods",
         "ClusterAutoscaler/Day/100Nodes_2000Pods",
+        "ClusterAutoscaler/LoadCurve/100Nodes_2000Pods",
         "ClusterAutoscaler/Day/1000Nodes_20000Pods",
+        "ClusterAutoscaler/LoadCurve/1000Nodes_20000Pods",
         "Karpenter/Day/100Nodes_2000Pods",
+        "Karpenter/LoadCurve/100Nodes_2000Pods",
         "Karpenter/Day/1000Nodes_20000Pods",
+        "Karpenter/LoadCurve/1000Nodes_20000Pods",
     ]
 
 

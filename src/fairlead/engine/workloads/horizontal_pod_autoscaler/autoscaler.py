@@ -107,6 +107,7 @@ class Autoscaler:
     selector: LabelSelector | None = None
     pods: dict[str, Pod] = field(default_factory=dict)
     is_stale: bool = True  # the metrics must be computed anew
+    rivals: tuple[int, list[str]] = (-1, [])  # as the controller found them, and when
     pending: _Pending | None = None
     history: ScaleHistory = field(init=False)
     _metrics: tuple[Metric, ...] = ()

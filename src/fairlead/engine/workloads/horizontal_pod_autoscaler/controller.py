@@ -49,11 +49,20 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 
 @dataclass(slots=True)
 class _Namespace:
-    """The autoscalers and pods of a namespace, by name; `selecting` caches by labels."""
+    """The autoscalers and pods of a namespace, by name; `selecting` caches by labels.
+
+    `generation` counts the changes of selectors.
+    """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     selecting: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = field(default_factory=dict)
+    generation: int = 0
+
+    def selectors_changed(self) -> None:
+        """Forget which autoscalers select which labels."""
+        self.selecting.clear()
+        self.generation += 1
 
     def selected_by(self, labels: Labels) -> tuple[str, ...]:
         """Return the names of the autoscalers whose selectors match `labels`."""
@@ -162,7 +171,7 @@ class HorizontalPodAutoscalers:
             case HorizontalPodAutoscaler():
                 namespace = self._namespace(one.metadata.namespace)
                 namespace.autoscalers.pop(one.metadata.name, None)
-                namespace.selecting.clear()
+                namespace.selectors_changed()
             case _ if is_scale_target(one):
                 self._targets.forget(one)
                 self._wake_autoscalers_of(one, now)
@@ -200,7 +209,7 @@ class HorizontalPodAutoscalers:
         if known is None or known.view.metadata.uid != view.metadata.uid:
             first = now + self._config.sync_period
             made = namespace.autoscalers[name] = Autoscaler(view, self._config, first, due=first)
-            namespace.selecting.clear()
+            namespace.selectors_changed()
             self._enqueue(made)
             return
         is_changed = known.view.spec != view.spec
@@ -230,7 +239,7 @@ class HorizontalPodAutoscalers:
         namespace = self._namespace(one.view.metadata.namespace)
         if one.selector != selector:
             one.selector = selector
-            namespace.selecting.clear()
+            namespace.selectors_changed()
             one.pods = {
                 name: pod
                 for name, pod in namespace.pods.items()
@@ -275,7 +284,11 @@ class HorizontalPodAutoscalers:
 
 def _rivals(one: Autoscaler, namespace: _Namespace) -> list[str]:
     """Return the keys of all autoscalers that select a pod of `one`, itself included."""
+    if not one.is_stale and one.rivals[0] == namespace.generation:
+        return one.rivals[1]
     found = {
         name for pod in one.pods.values() for name in namespace.selected_by(pod.metadata.labels)
     }
-    return sorted(f"{one.view.metadata.namespace}/{name}" for name in found)
+    rivals = sorted(f"{one.view.metadata.namespace}/{name}" for name in found)
+    one.rivals = (namespace.generation, rivals)
+    return rivals

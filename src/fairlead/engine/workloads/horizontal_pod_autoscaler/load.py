@@ -44,10 +44,13 @@ class LoadCurve:
     start: Instant = 0
     period: DurationNs | None = None
     _times: tuple[DurationNs, ...] = field(init=False, repr=False, compare=False)
+    _is_constant: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Prepare the search for the segment of an instant."""
         object.__setattr__(self, "_times", tuple(time for time, _ in self.points))
+        amounts = {amount for _, amount in self.points}
+        object.__setattr__(self, "_is_constant", len(amounts) == 1)
 
     def at(self, now: Instant) -> int:
         """Return the amount at `now`."""
@@ -68,10 +71,9 @@ class LoadCurve:
 
         The instant is `now` itself while the amount changes.
         """
-        elapsed, begin = now - self.start, self.start
-        amounts = {amount for _, amount in self.points}
-        if len(amounts) == 1:
+        if self._is_constant:
             return None
+        elapsed, begin = now - self.start, self.start
         if self.period is not None:
             elapsed %= self.period
             begin = now - elapsed
