@@ -2,8 +2,9 @@
 
 No containers run, so usage is computed from the objects. A container uses its requests, or a small
 idle amount without requests. A pod's annotation `fairlead.dev/usage` overrides the total of its
-containers, which share it in proportion to their usual usage. A node uses the sum of its pods plus
-its own annotation, which stands for system daemons.
+containers, which share it in proportion to their usual usage. The annotation `fairlead.dev/load` of
+a workload overrides both: its ready pods share the load. A node uses the sum of its pods plus its
+own annotation, which stands for system daemons.
 
 Only running pods on nodes with a reachable kubelet are measured.
 
@@ -16,7 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
+from fairlead.api.objects import LabelSelector
 from fairlead.api.pods.usage import CPU, NOTHING, USAGE, Usage, parse_usage
 from fairlead.api.quantity import (
     NANOS_PER_MILLI,
@@ -27,6 +30,7 @@ from fairlead.api.quantity import (
     milli_value,
     whole_value,
 )
+from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.auth.bootstrap_policy.objects import AGGREGATE_TO
 from fairlead.apiserver.endpoints.request_scope import ComputedObjects
@@ -34,14 +38,19 @@ from fairlead.apiserver.error import ApiError, not_found
 from fairlead.apiserver.kind import (
     API_SERVICE,
     CLUSTER_ROLE,
+    DEPLOYMENT,
     NODE,
     NODE_METRICS,
     POD,
     POD_METRICS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
     Kind,
 )
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import annotated_load
 
 # CPU in thousandths, memory in bytes.
 Amounts = dict[str, int]
@@ -81,6 +90,7 @@ _SERVICE: Final[Json] = {
 # the objects that a metrics server adds to a new cluster
 MEASUREMENTS: Final = (_READER, _SERVICE)
 _MEASURED: Final = (CPU, MEMORY)
+_LOADED: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _READ: Final = {CPU: milli_value, MEMORY: whole_value}
 _FIELDS: Final = (
     ("containers", "containerStatuses"),
@@ -100,9 +110,9 @@ class _Pods:
     def objects(self, namespace: str, now: Instant) -> list[Json]:
         """Return the metrics of pods; see ComputedObjects."""
         silent = {node["metadata"]["name"] for node in _nodes(self._storage) if _is_silent(node)}
-        found = []
+        found, loads = [], _shared_loads(self._storage, namespace or None)
         for pod in self._storage.items(POD, namespace or None):
-            used = container_usage(pod)
+            used = container_usage(pod, loads.get(pod["metadata"]["uid"], NOTHING))
             if used and pod["spec"].get("nodeName") not in silent:
                 rows = [{"name": name, "usage": _written(one)} for name, one in used.items()]
                 found.append({**_metrics_head(pod, now), "containers": rows})
@@ -130,10 +140,12 @@ class _Nodes:
             }
             for node in _nodes(self._storage)
         }
+        loads = _shared_loads(self._storage, None)
         for pod in self._storage.unsorted(POD):
             total = sums.get(pod["spec"].get("nodeName", ""))
             if total is not None:
-                for used in container_usage(pod).values():
+                load = loads.get(pod["metadata"]["uid"], NOTHING)
+                for used in container_usage(pod, load).values():
                     for name in _MEASURED:
                         total[name] += used[name]
         return [
@@ -162,18 +174,59 @@ def _is_silent(node: Json) -> bool:
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in rows)
 
 
-def container_usage(pod: Json) -> dict[str, Amounts]:
-    """Return the usage of each running container of `pod`, in the order of its spec."""
+def container_usage(pod: Json, load: Usage = NOTHING) -> dict[str, Amounts]:
+    """Return the usage of each running container of `pod`, in the order of its spec.
+
+    `load` is the pod's share of its workload's load.
+    """
     if pod.get("status", {}).get("phase") != "Running":
         return {}
     used = {container["name"]: _default_usage(container) for container in _running(pod)}
-    annotated = _annotated_usage(pod)
+    annotated = {**_annotated_usage(pod), **load}
     for name in _MEASURED:
         if used and name in annotated:
             shares = _split(annotated[name], [one[name] for one in used.values()])
             for one, share in zip(used.values(), shares, strict=True):
                 one[name] = share
     return used
+
+
+def _shared_loads(storage: Storage, namespace: str | None) -> dict[str, Usage]:
+    """Return the shares of pods in the loads of their workloads, by the pod's uid."""
+    shares: dict[str, dict[str, int]] = {}
+    for kind in _LOADED:
+        for workload in storage.items(kind, namespace):
+            meta = workload["metadata"]
+            load = annotated_load(meta.get("annotations") or {})
+            if not load:
+                continue
+            pods = list(_pods_of(kind, workload, storage))
+            serving = [pod for pod in pods if _is_serving(pod)]
+            for pod in pods:
+                shares.setdefault(pod["metadata"]["uid"], {}).update(dict.fromkeys(load, 0))
+            for name, curve in load.items():
+                parts = _split(curve.at(0), [1] * len(serving))
+                for pod, part in zip(serving, parts, strict=False):
+                    shares[pod["metadata"]["uid"]][name] = part
+    return dict(shares)
+
+
+def _pods_of(kind: Kind, workload: Json, storage: Storage) -> Iterator[Json]:
+    """Yield the pods that the selector of `workload` matches."""
+    stated = workload["spec"].get("selector") or {}
+    if kind is REPLICATION_CONTROLLER:
+        stated = {"matchLabels": stated}
+    selector = decode_as(LabelSelector, without_nulls(stated))
+    for pod in storage.items(POD, workload["metadata"]["namespace"]):
+        if stated and selector_matches(selector, pod["metadata"].get("labels") or {}):
+            yield pod
+
+
+def _is_serving(pod: Json) -> bool:
+    rows = pod["status"].get("conditions") or ()
+    is_ready = any(row["type"] == "Ready" and row["status"] == "True" for row in rows)
+    is_running = pod["status"].get("phase") == "Running"
+    return is_running and is_ready and "deletionTimestamp" not in pod["metadata"]
 
 
 def _running(pod: Json) -> Iterator[Json]:

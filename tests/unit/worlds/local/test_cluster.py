@@ -261,6 +261,9 @@ def test_a_workload_follows_its_annotated_load(cluster, version):
     cluster.pass_time(60)
     assert cluster.find("deployment", "web")["spec"]["replicas"] == 3
     status = cluster.find("hpa", "web")["status"]
+    usage = cluster.ask("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods")
+    shares = [one["containers"][0]["usage"]["cpu"] for one in usage["items"]]
+    assert sorted(shares) == ["133m", "133m", "134m"]
     current = {"averageUtilization": 133, "averageValue": "133m"}
     assert status["currentMetrics"][0]["resource"]["current"] == current
     assert [one["reason"] for one in status["conditions"]] == [
