@@ -10,7 +10,7 @@ RESOURCES: Final = (
     "replicationcontrollers", "statefulsets", "daemonsets", "jobs", "cronjobs",
     "poddisruptionbudgets", "priorityclasses", "limitranges", "resourcequotas", "runtimeclasses",
     "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes", "csidrivers",
-    "csistoragecapacities",
+    "csistoragecapacities", "horizontalpodautoscalers",
 )  # fmt: skip
 
 
