@@ -68,7 +68,8 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
         """The object as JSON; decodes the text each time."""
         obj = _decode(self.text)
         obj["metadata"].pop("managedFields", None)
-        drop_nulls(obj)
+        if b"null" in bytes(self.text):
+            drop_nulls(obj)
         return with_defaults(self.kind, obj)
 
     @property

@@ -11,7 +11,8 @@ import gc
 import os
 import pickle
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
 from signal import SIGKILL
@@ -46,18 +47,39 @@ def run_pair(
     if not _is_shareable(without, changed):
         return _run_apart(without, changed, progress, command_log, logging)
     run = ExperimentRun(without, command_log, logging=logging)
-    run.start(WITHOUT, progress)
+    with _frozen_after(lambda: run.start(WITHOUT, progress)):
 
-    def finish_without_steps() -> RunOutcome:
-        run.stop_logging()
-        return run.finish(progress).outcome
+        def finish_without_steps() -> RunOutcome:
+            run.stop_logging()
+            return run.finish(progress).outcome
 
-    before = in_child(finish_without_steps, run.pods_so_far())
-    if before is None:
-        return _run_apart(without, changed, progress, command_log, logging)
-    progress.begin(WITH, 0)
-    run.set_steps(changed.steps, before.rest.after or 0)
-    return before, run.finish(progress).outcome
+        before = in_child(finish_without_steps, run.pods_so_far())
+        if before is None:
+            return _run_apart(without, changed, progress, command_log, logging)
+        progress.begin(WITH, 0)
+        run.set_steps(changed.steps, before.rest.after or 0)
+        return before, run.finish(progress).outcome
+
+
+@contextmanager
+def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
+    """Call `load`, and exempt what exists then from garbage collection within the `with` block.
+
+    Almost nothing of what is loaded forms cycles, so collections would find nothing.
+    """
+    was_enabled, was_frozen = gc.isenabled(), gc.get_freeze_count()
+    gc.disable()
+    try:
+        load()
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+        if not was_frozen:
+            gc.unfreeze()
 
 
 def _run_apart(

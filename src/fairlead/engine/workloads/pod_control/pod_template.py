@@ -153,8 +153,7 @@ def with_finalizer(template: Json, finalizer: str) -> Json:
 def same_template(one: Json, other: Json) -> bool:
     """Return whether two templates are equal, apart from the hash label and explicit defaults."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
-    meant, asked = _without_restart_default(one), _without_restart_default(other)
-    return bool(_essence(meant) == _essence(asked))
+    return _are_alike(_without_restart_default(one), _without_restart_default(other))
 
 
 def resembles(template: Json, pod: Pod) -> bool:
@@ -193,22 +192,32 @@ def _defaults() -> Mapping[str, Any]:
     return {**found, "resources": {}}
 
 
-def _essence(value: Any) -> Any:
-    """Return `value` without nulls, defaults and ignored fields, recursively."""
-    defaults = _defaults()
-    match value:
-        case dict():
-            return {
-                key: _essence(part)
-                for key, part in value.items()
-                if part is not None
-                and key not in IGNORED
-                and not (key in defaults and part == defaults[key])
-            }
-        case list() | tuple():
-            return [_essence(part) for part in value]
+def _are_alike(one: Any, other: Any) -> bool:
+    """Return whether two values are equal without nulls, defaults and ignored fields."""
+    if one == other:
+        return True
+    match one, other:
+        case dict(), dict():
+            one, other = _essence(one), _essence(other)
+            return one.keys() == other.keys() and all(
+                _are_alike(part, other[key]) for key, part in one.items()
+            )
+        case list() | tuple(), list() | tuple():
+            return len(one) == len(other) and all(map(_are_alike, one, other))
         case _:
-            return value
+            return False
+
+
+def _essence(value: Json) -> Json:
+    """Return `value` without nulls, defaults and ignored fields."""
+    defaults = _defaults()
+    return {
+        key: part
+        for key, part in value.items()
+        if part is not None
+        and key not in IGNORED
+        and not (key in defaults and part == defaults[key])
+    }
 
 
 class PodFactory(Protocol):
