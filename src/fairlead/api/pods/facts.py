@@ -69,8 +69,10 @@ def is_static(pod: Pod) -> bool:
         or annotations.get(SOURCE_ANNOTATION, SOURCE_API) != SOURCE_API
     ):
         return True
-    owners = pod.metadata.owner_references
-    return bool(owners) and "Node" in [owner.kind for owner in owners]
+    for owner in pod.metadata.owner_references:  # noqa: SIM110, because it is called for all pods
+        if owner.kind == "Node":
+            return True
+    return False
 
 
 def is_sidecar(container: Container) -> bool:

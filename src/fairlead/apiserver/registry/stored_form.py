@@ -76,6 +76,7 @@ class StoredForm:
         self._specs: dict[bytes, tuple[Any, ...] | None] = {}
         self._affinities: dict[bytes, Affinity | None] = {}
         self._labels: dict[bytes, dict[str, str] | None] = {}
+        self._valid_labels: set[tuple[str, str]] = set()
 
     def has(self, kind: Kind, view: ApiObject) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is in stored form.
@@ -116,11 +117,19 @@ class StoredForm:
             return False
         if not all(owner.uid for owner in meta.owner_references):
             return False
-        labels = _interned(self._labels, meta.labels, _valid_labels)
+        labels = _interned(self._labels, meta.labels, self._are_valid_labels)
         if labels is None:
             return False
         force_setattr(meta, "labels", labels)
         return _is_time(meta.creation_timestamp) and _is_time(meta.deletion_timestamp)
+
+    def _are_valid_labels(self, labels: dict[str, str]) -> bool:
+        """Return whether all labels are valid; pods of a workload differ in few of them."""
+        unknown = labels.items() - self._valid_labels
+        if any(check_labels("", dict(unknown))):
+            return False
+        self._valid_labels |= unknown
+        return True
 
     def _has_pod(self, pod: Pod) -> bool:
         spec, status = pod.spec, pod.status
@@ -180,10 +189,6 @@ def _interned(
     if key not in known:
         known[key] = part if is_valid(part) else None
     return known[key]
-
-
-def _valid_labels(labels: dict[str, str]) -> bool:
-    return not any(check_labels("", labels))
 
 
 def _valid_affinity(affinity: Affinity) -> bool:

@@ -36,7 +36,9 @@ class MirrorPods:
 
     def see(self, pod: Pod) -> None:
         """Record that the pod exists."""
-        self._missing.get(pod.spec.node_name, {}).pop(pod.key, None)
+        missing = self._missing.get(pod.spec.node_name)
+        if missing is not None:
+            missing.pop(pod.key, None)
 
     def see_gone(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
         """Handle the deletion of a static pod: recreate it, now if its kubelet works."""

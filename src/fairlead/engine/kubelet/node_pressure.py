@@ -127,7 +127,7 @@ class NodePressure:
 
     def forget_pod(self, pod: Pod, now: Instant) -> None:
         """Remove the usage of the pod."""
-        name = self._where.pop(pod.key, None)
+        name = self._where.pop(pod.key, None) if self._where else None
         if name is not None:
             site = self._sites[name]
             del site.users[pod.key]

@@ -47,12 +47,13 @@ def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
 
 def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
     """Return whether the status of `pod` has these conditions already."""
-    ready, containers = condition(pod, "Ready"), condition(pod, "ContainersReady")
+    ready = condition(pod, "Ready")
     wanted = readiness(pod, heeds_gates=heeds_gates)[0]
     if ready is None or ready.status != wanted.status:
         return False
     if wanted.status == "True":
         return True
+    containers = condition(pod, "ContainersReady")
     has_containers = containers is not None and containers.status == "True"
     return has_containers and ready.message == wanted.message
 

@@ -108,14 +108,15 @@ class PodWorkers:
         """Handle a new or changed pod; `asked_at` is when the termination of the pod began."""
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
-        worker = self._workers.get(pod.key)
+        key = pod.key
+        worker = self._workers.get(key)
         if worker is not None and worker.ref.uid == pod.metadata.uid:
             _update(worker, pod, now)
             self._plan(worker)
             return []
-        self._remove(pod.key)
-        worker = self._workers[pod.key] = _new_worker(pod, now, asked_at)
-        self._by_node.setdefault(worker.node, {})[pod.key] = worker
+        self._remove(key)
+        worker = self._workers[key] = _new_worker(pod, now, asked_at)
+        self._by_node.setdefault(worker.node, {})[key] = worker
         self._plan(worker)
         return _warnings(worker)
 

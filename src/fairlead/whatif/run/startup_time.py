@@ -84,19 +84,16 @@ def _startup_time(pod: Pod) -> DurationNs | None:
     ready, scheduled = condition(pod, "Ready"), condition(pod, "PodScheduled")
     if ready is None or ready.status != "True" or not ready.last_transition_time:
         return None
+    starts = (
+        scheduled.last_transition_time if scheduled is not None else "",
+        pod.metadata.creation_timestamp,
+    )
     try:
         end = parse_timestamp(ready.last_transition_time)
-        starts = [
-            parse_timestamp(text)
-            for text in (
-                scheduled.last_transition_time if scheduled is not None else "",
-                pod.metadata.creation_timestamp,
-            )
-            if text
-        ]
+        for text in starts:
+            if text and (took := end - parse_timestamp(text)) >= 0:
+                # timestamps are whole seconds
+                return max(took, START_DELAY_DEFAULT) if took <= LONGEST else None
     except ValueError:
-        return None  # a malformed timestamp is refused when the object is loaded
-    start = next((one for one in starts if one <= end), None)
-    if start is None or end - start > LONGEST:
-        return None
-    return max(end - start, START_DELAY_DEFAULT)  # timestamps are whole seconds
+        pass  # a malformed timestamp is refused when the object is loaded
+    return None

@@ -82,6 +82,7 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
     """Yield the kinds that pods refer to, with repetitions."""
+    has_claims = False
     for manifest in manifests:
         pod = _pod(manifest)
         if pod is None:
@@ -94,7 +95,8 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
             yield PRIORITY_CLASS
         if _LIMITED in pod.metadata.annotations:
             yield LIMIT_RANGE
-        if any(True for _ in all_claims(pod)):
+        if not has_claims and any(True for _ in all_claims(pod)):
+            has_claims = True
             yield PERSISTENT_VOLUME_CLAIM
 
 

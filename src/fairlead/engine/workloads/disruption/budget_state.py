@@ -56,7 +56,7 @@ class NamespaceBudgets:
 
     states: dict[str, BudgetState] = field(default_factory=dict)
     _pods: dict[str, _SelectedPod] = field(default_factory=dict)
-    _by_labels: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = field(default_factory=dict)
+    _by_labels: dict[frozenset[tuple[str, str]], tuple[str, ...]] = field(default_factory=dict)
 
     def see_pod(self, pod: Pod) -> list[BudgetState]:
         """Store the newest version of `pod`."""
@@ -105,7 +105,7 @@ class NamespaceBudgets:
 
         Cached, since replicas have equal labels.
         """
-        key = tuple(sorted(labels.items()))
+        key = frozenset(labels.items())
         found = self._by_labels.get(key)
         if found is None:
             found = tuple(name for name, one in self.states.items() if one.selects(labels))

@@ -247,7 +247,8 @@ class StaleDisruptions:
         """Store the newest version of `pod`."""
         due = _stale_at(pod)
         if due is None:
-            self._announced.pop(pod.key, None)
+            if self._announced:
+                self._announced.pop(pod.key, None)
         elif self._announced.get(pod.key) != (pod_ref(pod), due):
             self._announced[pod.key] = (pod_ref(pod), due)
             self._timers.add(due, pod.key)

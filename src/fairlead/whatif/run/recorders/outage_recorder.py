@@ -249,9 +249,10 @@ class OutageRecorder:
     def _record_pod(self, pod: Pod) -> None:
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.pods.get(uid)
+        key = _key(pod)
         if before is None or before.spec.node_name != node:
-            self._keys[uid] = _key(pod)
-            self._by_key[_key(pod)][uid] = None
+            self._keys[uid] = key
+            self._by_key[key][uid] = None
             if node:
                 self._on_node[node][uid] = None
         self.pods[uid] = pod
@@ -259,7 +260,7 @@ class OutageRecorder:
             return
         if node and not self._is_serving.get(node, True):
             self._mark_affected(pod)
-        self._update(_key(pod))
+        self._update(key)
 
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid

@@ -336,7 +336,8 @@ class Recorder:
                 self.budgets.forget(gone)
 
     def _record_pod(self, pod: Pod) -> None:
-        known = self._tracks.get(pod.key)
+        key = pod.key
+        known = self._tracks.get(key)
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             track = known
             track.pod = pod
@@ -345,7 +346,7 @@ class Recorder:
             self._leave(known)
             if known is not None:
                 self.history.place(known.pod.metadata.uid, "", self.now)
-            track = self._tracks[pod.key] = _Track(pod, pending_since=self._created(pod))
+            track = self._tracks[key] = _Track(pod, pending_since=self._created(pod))
             self._known[pod.metadata.uid] = track
         self._enter(track, _state_of(pod))
         occupied = "" if is_terminal(pod) else pod.spec.node_name
