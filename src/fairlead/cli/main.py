@@ -54,157 +54,157 @@ Exit codes: 0 success; 2 bad input; see COMMAND --help for others. With --debug,
 show a traceback.
 """
 
-_CODES: Final = "Exit codes: 0 success; 2 bad input."
+USUAL_EXIT_CODES: Final = "Exit codes: 0 success; 2 bad input."
 
 
 @dataclass(frozen=True, slots=True)
-class _Command:
+class CommandEntry:
     """A command, imported from `path` when called; `text` is its line in `fairlead --help`."""
 
     name: str
     path: str
     text: str
-    exit_codes: str = _CODES
+    exit_codes: str = USUAL_EXIT_CODES
 
 
-_COMMANDS: Final = (
-    _Command(
+COMMANDS: Final = (
+    CommandEntry(
         "simulate",
         "fairlead.cli.commands.simulate.command:simulate",
         "Run a scenario in virtual time.",
     ),
-    _Command(
+    CommandEntry(
         "sweep",
         "fairlead.cli.commands.sweep.command:sweep",
         "Run a scenario with many values, seeds or failures.",
         "Exit codes: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
     ),
-    _Command(
+    CommandEntry(
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
         "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a condition of --fail-on holds.",
     ),
-    _Command(
+    CommandEntry(
         "explain",
         "fairlead.cli.commands.explain.command:explain",
         "Explain a pod, workload, node or disruption budget.",
     ),
-    _Command(
+    CommandEntry(
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a kind fit.",
     ),
-    _Command(
+    CommandEntry(
         "consolidate",
         "fairlead.cli.commands.consolidate:consolidate",
         "Find the nodes that can be removed, and what keeps the others.",
     ),
-    _Command(
+    CommandEntry(
         "size",
         "fairlead.cli.commands.size:size",
         "Find the cheapest nodes that run everything.",
     ),
-    _Command(
+    CommandEntry(
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
         "Plan the drain of nodes: blockers, order, pace, time.",
     ),
-    _Command(
+    CommandEntry(
         "upgrade-check",
         "fairlead.cli.commands.upgrade_check:upgrade_check",
         "Check whether all nodes can be drained and upgraded.",
     ),
-    _Command(
+    CommandEntry(
         "rebalance",
         "fairlead.cli.commands.rebalance:rebalance",
         "Propose the moves of pods that gain most.",
     ),
-    _Command(
+    CommandEntry(
         "snapshot",
         "fairlead.cli.commands.snapshot:snapshot",
         "Write what a running cluster contains to a file.",
     ),
-    _Command(
+    CommandEntry(
         "conformance",
         "fairlead.cli.commands.conformance:conformance",
         "Replay decisions recorded from upstream binaries.",
         "Exit codes: 0 all cases agree; 1 some differ; 2 bad input.",
     ),
-    _Command(
+    CommandEntry(
         "up",
         "fairlead.cli.commands.up.command:up",
         "Run a control plane with simulated nodes.",
     ),
-    _Command(
+    CommandEntry(
         "down",
         "fairlead.cli.commands.up.detached:down",
         "End the cluster that `fairlead up --detach` started.",
     ),
-    _Command(
+    CommandEntry(
         "backup",
         "fairlead.cli.commands.backup:backup",
         "Copy the data directory of a cluster to a file.",
     ),
-    _Command(
+    CommandEntry(
         "restore",
         "fairlead.cli.commands.backup:restore",
         "Restore a cluster from a backup.",
     ),
-    _Command(
+    CommandEntry(
         "clock",
         "fairlead.cli.commands.clock:clock",
         "Show or control the clock of a running cluster.",
     ),
-    _Command(
+    CommandEntry(
         "top",
         "fairlead.cli.commands.top.command:top",
         "Show nodes, pods, pending pods and events in a terminal.",
     ),
-    _Command(
+    CommandEntry(
         "dashboard",
         "fairlead.cli.commands.dashboard.command:dashboard",
         "Print a link to the dashboard of a running cluster.",
     ),
-    _Command(
+    CommandEntry(
         "run",
         "fairlead.cli.commands.run.command:run",
         "Schedule a real cluster.",
         "Exit codes: 0 stopped by a signal; 1 leadership or the cluster was lost; 2 bad input.",
     ),
-    _Command(
+    CommandEntry(
         "watch",
         "fairlead.cli.commands.watch.command:watch",
         "Ask what-if questions again as a cluster changes.",
     ),
-    _Command(
+    CommandEntry(
         "extender",
         "fairlead.cli.commands.extender.command:extender",
         "Serve plugins to a kube-scheduler.",
     ),
-    _Command(
+    CommandEntry(
         "demo",
         "fairlead.cli.commands.demo:demo",
         "Ask three questions about an example cluster.",
     ),
-    _Command(
+    CommandEntry(
         "doctor",
         "fairlead.cli.commands.doctor:doctor",
         "Check that this machine has what Fairlead needs.",
         "Exit codes: 0 all well; 1 something is missing.",
     ),
-    _Command(
+    CommandEntry(
         "completion",
         "fairlead.cli.commands.completion:completion",
         "Print a completion script for bash, zsh or fish.",
     ),
-    _Command(
+    CommandEntry(
         "bench",
         "fairlead.cli.commands.bench:bench",
         "Run upstream's benchmark workloads.",
         "Exit codes: 0 all workloads ran; 1 one failed; 2 unknown workload.",
     ),
-    _Command(
+    CommandEntry(
         "torture",
         "fairlead.cli.commands.torture:torture",
         "Test Fairlead itself under random faults.",
@@ -286,7 +286,7 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
 def documented_app() -> App:
     """Return the app with every command loaded, for completion scripts and references."""
     app = _app(asked="")
-    for command in _COMMANDS:
+    for command in COMMANDS:
         app[command.name].help = None
     return app
 
@@ -301,7 +301,7 @@ def _app(asked: str) -> App:
         version=__version__,
         suppress_keyboard_interrupt=False,
     )
-    for order, command in enumerate(_COMMANDS):
+    for order, command in enumerate(COMMANDS):
         app.command(
             command.path,
             name=command.name,
