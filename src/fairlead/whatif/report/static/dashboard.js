@@ -44,10 +44,10 @@ function drawDashboard(report) {
   content.querySelectorAll("section, section-holder, dialog, .nothing").forEach((old) => old.remove());
   const parts = [
     part(() => summarySection(report), ({ summary, resources }) => [summary, resources]),
+    { element: nodesSection(report, priorities, states, time), update: () => {} },
     { element: askSection(), update: () => {} },
     part(() => timelineSection(report, priorities, time), timelineKey),
     part(() => outageSection(report, priorities, time), ({ outage }) => outage),
-    { element: nodesSection(report, priorities, states, time), update: () => {} },
     part(() => changesSection(report, priorities), changesKey),
     part(() => pendingSection(report, priorities), ({ pending }) => pending),
   ];
@@ -100,9 +100,9 @@ function changesKey({ preemptions, evictions, moved, pdb_breaches: breaches, rec
 function liveNavigation(report) {
   const links = [
     ["summary", "Now", null],
+    ["nodes", "Nodes", report.nodes.length],
     ["ask", "What if?", null],
     ["timeline", "Time line", null],
-    ["nodes", "Nodes", report.nodes.length],
     ["changes", "Displaced", displacedPods(report)],
     ["pending", "Pending", report.pending.length],
   ];

@@ -118,8 +118,11 @@ export function liveActions() {
   return { nodeActions, explanation };
 }
 
+const saidAboutNode = new Map(); // what is said survives that the panel is drawn again
+
 function nodeActions(name, states, node) {
-  const said = saying();
+  if (!saidAboutNode.has(name)) saidAboutNode.set(name, saying());
+  const said = saidAboutNode.get(name);
   const marks = nodeMarks(states, node);
   const act = (action) => async () => (await post("/node", { node: name, action })).message;
   const buttons = [
