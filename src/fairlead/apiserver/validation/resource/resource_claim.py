@@ -41,6 +41,10 @@ from fairlead.cel.device import device_size, read_selector
 from fairlead.cel.error import ExpressionError
 
 _ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_ONE_ATTRIBUTE: Final = (
+    'exactly one of "matchAttribute" or "distinctAttribute" is required,'
+    " but multiple fields are set"
+)
 _REFERENCE: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
     "separated by '/'"
@@ -155,14 +159,16 @@ def _check_references(field: str, names: list[str], known: AbstractSet[str]) -> 
 
 
 def _check_constraint(field: str, constraint: Json) -> Causes:
-    name = constraint.get("matchAttribute")
-    if name is None:
-        if constraint.get("distinctAttribute") is None:
-            yield required(f"{field}.matchAttribute")
+    """Yield the errors of a constraint (upstream: validateDeviceConstraint)."""
+    for key in ("matchAttribute", "distinctAttribute"):
+        name = constraint.get(key)
+        if name is None:
+            continue
+        yield from check_trait_name(f"{field}.{key}", name)
+        if name and "/" not in name:
+            yield invalid(f"{field}.{key}", name, "must include a domain")
         return
-    yield from check_trait_name(f"{field}.matchAttribute", name)
-    if name and "/" not in name:
-        yield invalid(f"{field}.matchAttribute", name, "must include a domain")
+    yield required(field, _ONE_ATTRIBUTE)
 
 
 def _check_config(field: str, config: Json) -> Causes:

@@ -38,6 +38,12 @@ TEXT_LENGTH_MAX: Final = 64
 TRAITS_MAX: Final = 32
 VALID_VALUES_MAX: Final = 10  # CapacityRequestPolicyDiscreteMaxOptions
 BINDING_CONDITIONS_MAX: Final = 4  # BindingConditionsMaxSize, BindingFailureConditionsMaxSize
+DEVICES_MAX: Final = 128
+ADVANCED_DEVICES_MAX: Final = 64  # ResourceSliceMaxDevicesWithTaintsOrConsumesCounters
+TAINTS_MAX: Final = 16
+COUNTER_SETS_MAX: Final = 8
+CONSUMED_SETS_MAX: Final = 2  # ResourceSliceMaxDeviceCounterConsumptionsPerDevice
+COUNTERS_MAX: Final = 32  # per set, and per set that a device consumes
 _ONE_POLICY: Final = (
     'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same'
     " time"
@@ -45,6 +51,15 @@ _ONE_POLICY: Final = (
 _OVERLAP: Final = "bindingFailureConditions must not overlap with bindingConditions"
 _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE: Final = f"exactly one of {', '.join(f'`{key}`' for key in _PLACES)} is required"
+_DEVICE_PLACES: Final = _PLACES[:3]
+_ONE_DEVICE_PLACE: Final = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when"
+    " `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+)
+_NO_DEVICE_PLACE: Final = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set"
+    " to true in the ResourceSlice spec"
+)
 _IDENTIFIER_FORM: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _IDENTIFIER: Final = re.compile(_IDENTIFIER_FORM)
 _IDENTIFIER_RULE: Final = (
@@ -66,14 +81,31 @@ def check_slice(obj: Json) -> Causes:
     yield from check_driver("spec.driver", spec.get("driver", ""))
     yield from _check_pool("spec.pool", spec.get("pool") or {})
     yield from _check_place(spec)
+    if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
+        yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
+    yield from _check_devices("spec.devices", spec)
+    yield from _check_counter_sets(
+        "spec.sharedCounters", spec.get("sharedCounters") or [], "name", COUNTER_SETS_MAX
+    )
+
+
+def _check_devices(field: str, spec: Json) -> Causes:
     devices = spec.get("devices") or []
-    names = [device.get("name", "") for device in devices]
+    is_advanced = any(one.get("taints") or one.get("consumesCounters") for one in devices)
+    most = ADVANCED_DEVICES_MAX if is_advanced else DEVICES_MAX
+    if len(devices) > most:
+        yield too_many(field, len(devices), most)
+        return
+    is_per_device = bool(spec.get("perDeviceNodeSelection"))
     for index, device in enumerate(devices):
-        yield from _check_device(f"spec.devices[{index}]", device)
-    yield from check_fields("spec", "resource.v1.ResourceSliceSpec", spec, "devices")
+        yield from _check_device(f"{field}[{index}]", device, is_per_device=is_per_device)
+    yield from _check_unique(field, [device.get("name", "") for device in devices])
+
+
+def _check_unique(field: str, names: list[str]) -> Causes:
     for index in sorted(repeated_indexes(names)):
         if names[index]:
-            yield duplicate(f"spec.devices[{index}]", names[index])
+            yield duplicate(f"{field}[{index}]", names[index])
 
 
 def check_driver(field: str, name: str) -> Causes:
@@ -100,18 +132,50 @@ def _check_pool(field: str, pool: Json) -> Causes:
 
 def _check_place(spec: Json) -> Causes:
     """Yield the errors of the fields that say from which nodes the devices are available."""
-    if spec.get("nodeName"):
+    if spec.get("nodeName") == "":
+        yield invalid("spec.nodeName", "", "must be either unset or set to a non-empty string")
+    elif spec.get("nodeName"):
         yield from check_subdomain("spec.nodeName", spec["nodeName"])
     selector = spec.get("nodeSelector")
     if selector is not None:
         yield from _check_one_term("spec.nodeSelector", selector)
-    stated = [key for key in _PLACES if spec.get(key) not in (None, False, "")]
+    for key in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(key) is False:
+            yield invalid(f"spec.{key}", spec[key], "must be either unset or set to true")
+    stated = _stated(_PLACES, spec)
     if not stated:
         yield required("spec", _ONE_PLACE)
     elif len(stated) > 1:
-        shown = ", ".join(f"`{key}`" for key in stated)
         why = f"{_ONE_PLACE}, but multiple fields are set"
-        yield invalid("spec", f"{{{shown}}}", why)
+        yield invalid("spec", f"{{{', '.join(stated)}}}", why)
+
+
+def _check_device_place(field: str, device: Json, *, is_per_device: bool) -> Causes:
+    """Yield the errors of the fields that say from which nodes one device is available."""
+    if not is_per_device:
+        if any(device.get(key) is not None for key in _DEVICE_PLACES):
+            yield invalid(field, None, _NO_DEVICE_PLACE)
+        return
+    if device.get("nodeName") == "":
+        yield invalid(f"{field}.nodeName", "", "must not be empty")
+    elif device.get("nodeName"):
+        yield from check_subdomain(f"{field}.nodeName", device["nodeName"])
+    if device.get("nodeSelector") is not None:
+        where = f"{field}.nodeSelector"
+        yield from check_node_selector(where, node_selector(device["nodeSelector"]))
+    if device.get("allNodes") is False:
+        yield invalid(
+            f"{field}.allNodes", device["allNodes"], "must be either unset or set to true"
+        )
+    stated = _stated(_DEVICE_PLACES, device)
+    if not stated:
+        yield required(field, _ONE_DEVICE_PLACE)
+    elif len(stated) > 1:
+        yield invalid(field, f"{{{', '.join(stated)}}}", _ONE_DEVICE_PLACE)
+
+
+def _stated(keys: tuple[str, ...], obj: Json) -> list[str]:
+    return [f"`{key}`" for key in keys if obj.get(key) not in (None, False, "")]
 
 
 def _check_one_term(field: str, selector: Json) -> Causes:
@@ -122,7 +186,7 @@ def _check_one_term(field: str, selector: Json) -> Causes:
         yield invalid(f"{field}.nodeSelectorTerms", terms, why)
 
 
-def _check_device(field: str, device: Json) -> Causes:
+def _check_device(field: str, device: Json, *, is_per_device: bool) -> Causes:
     yield from check_label(f"{field}.name", device.get("name", ""))
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
     for key, attribute in attributes.items():
@@ -136,9 +200,35 @@ def _check_device(field: str, device: Json) -> Causes:
     if count > TRAITS_MAX:
         why = f"the total number of attributes and capacities must not exceed {TRAITS_MAX}"
         yield invalid(field, count, why)
-    for index, taint in enumerate(device.get("taints") or ()):
-        yield from _check_taint(f"{field}.taints[{index}]", taint)
+    yield from _check_taints(f"{field}.taints", device.get("taints") or [])
+    consumed = device.get("consumesCounters") or []
+    yield from _check_counter_sets(
+        f"{field}.consumesCounters", consumed, "counterSet", CONSUMED_SETS_MAX
+    )
+    yield from _check_device_place(field, device, is_per_device=is_per_device)
     yield from check_binding_conditions(field, device)
+
+
+def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) -> Causes:
+    """Yield the errors of counter sets, whose names are under `name_key`.
+
+    upstream: validateCounterSet, validateDeviceCounterConsumption
+    """
+    if len(sets) > most:
+        yield too_many(field, len(sets), most)
+        return
+    for index, one in enumerate(sets):
+        where = f"{field}[{index}]"
+        counters = one.get("counters") or {}
+        yield from check_label(f"{where}.{name_key}", one.get(name_key, ""))
+        if not counters:
+            yield required(f"{where}.counters")
+        elif len(counters) > COUNTERS_MAX:
+            yield too_many(f"{where}.counters", len(counters), COUNTERS_MAX)
+        else:
+            for name in counters:
+                yield from check_dns_label(f"{where}.counters[{name}]", name)
+    yield from _check_unique(field, [one.get(name_key, "") for one in sets])
 
 
 def _check_capacity(field: str, capacity: Json, *, is_shared: bool) -> Causes:
@@ -318,6 +408,11 @@ def _check_attribute(field: str, attribute: Json) -> Causes:
         yield invalid(field, shown, "exactly one value must be specified")
 
 
-def _check_taint(field: str, taint: Json) -> Causes:
-    yield from check_qualified_name(f"{field}.key", taint.get("key", ""))
-    yield from check_fields(field, "resource.v1.DeviceTaint", taint, "value", "effect")
+def _check_taints(field: str, taints: list[Json]) -> Causes:
+    if len(taints) > TAINTS_MAX:
+        yield too_many(field, len(taints), TAINTS_MAX)
+        return
+    for index, taint in enumerate(taints):
+        where = f"{field}[{index}]"
+        yield from check_qualified_name(f"{where}.key", taint.get("key", ""))
+        yield from check_fields(where, "resource.v1.DeviceTaint", taint, "value", "effect")
