@@ -58,7 +58,28 @@ def test_unknown_versions_of_kinds_that_matter_are_refused():
     assert str(refused.value) == ("f.yaml: Pod web: apiVersion: v2 is not supported; expected v1")
     autoscaler = {"apiVersion": "autoscaling/v2beta2", "kind": "HorizontalPodAutoscaler",
                   "metadata": {"name": "h"}}  # fmt: skip
-    assert len(read(autoscaler)) == 1  # nobody looks at it
+    assert read(autoscaler)[0].value["apiVersion"] == "autoscaling/v2"  # has the same fields
+
+
+def test_an_autoscaler_of_the_first_version_is_read_as_one_of_the_second():
+    spec = {"maxReplicas": 3, "targetCPUUtilizationPercentage": 60}
+    (found,) = read(
+        {
+            "apiVersion": "autoscaling/v1",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "h"},
+            "spec": spec,
+        }
+    )
+    target = {"type": "Utilization", "averageUtilization": 60}
+    assert found.value["spec"]["metrics"] == [
+        {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    ]
+
+
+def test_an_autoscaler_of_an_early_beta_is_carried_along():
+    meta = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
+    assert len(read({"apiVersion": "autoscaling/v2beta1", **meta})) == 1
 
 
 def test_a_kind_in_the_core_group_that_belongs_to_another_group_is_refused():

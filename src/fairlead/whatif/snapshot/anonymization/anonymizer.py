@@ -70,6 +70,10 @@ _QUANTITY_MAPS: Final = frozenset(
     kubeReserved systemReserved
     """)
 )
+# Fields whose values are kept if they have the form of an enumeration.
+_ENUMERATIONS: Final = frozenset(("selectPolicy", "controlledValues", "updateMode", "mode"))
+# Metrics of a HorizontalPodAutoscaler, whose name is that of a resource.
+_RESOURCE_METRICS: Final = frozenset(("resource", "containerResource"))
 _ATTRIBUTE_TYPES: Final = frozenset(_words("bool int string version bools ints strings versions"))
 # Fields whose plain values are kept.
 _KEPT_FIELDS: Final = frozenset(
@@ -86,7 +90,7 @@ _KEPT_FIELDS: Final = frozenset(
     """)
 )
 _KEPT_VALUES: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|-?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
+    r"\*|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|-?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
 )
 _VENDORS: Final = (
     "kubernetes.io",
@@ -236,8 +240,11 @@ class _Rewriter:
             return value
         if isinstance(value.get("key"), str) and ("operator" in value or "effect" in value):
             return self._requirement(value)
+        is_metric = field in _RESOURCE_METRICS and bool(value.keys() & {"target", "current"})
         return {
-            name: one if _is_kept(name, one) else self._value(name, one)
+            name: one
+            if _is_kept(name, one) or (is_metric and name == "name")
+            else self._value(name, one)
             for name, one in value.items()
             if name not in _DROPPED_FIELDS
         }
@@ -282,6 +289,8 @@ class _Rewriter:
             return self._key(text)
         if field in ("type", "conditionType"):
             return text if _ENUMERATED.fullmatch(text) else self._key(text)
+        if field in _ENUMERATIONS and _ENUMERATED.fullmatch(text):
+            return text
         if field in ("image", "names", "reference"):
             return self._image(text)
         if field in ("name", "generateName", "namespace", "uid") or not _KEPT_VALUES.fullmatch(

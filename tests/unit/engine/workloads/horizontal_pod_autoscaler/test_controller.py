@@ -298,3 +298,4 @@ def test_skipped_syncs_change_no_decision(new_world, amounts, ramp, behavior):
         world.run(seconds(900))
         taken.append([(one.at, one.before, one.after, one.why) for one in controller.history])
     assert taken[0] == taken[1]
+    assert all(1 <= after <= 10 for _, _, after, _ in taken[0])

@@ -134,3 +134,26 @@ def test_texts_of_a_wrong_type_stay_as_they_are():
     (found,) = anonymised([odd]).objects
     assert found["metadata"]["finalizers"] == [3]
     assert found["spec"][0]["values"] == [3]
+
+
+def test_autoscalers_keep_what_they_measure():
+    """The resource and the policy stay; the names of target and container follow theirs."""
+    target = {"type": "Utilization", "averageUtilization": 50}
+    metric = {"name": "cpu", "container": "app", "target": target}
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+            "metrics": [{"type": "ContainerResource", "containerResource": metric}],
+            "behavior": {"scaleUp": {"selectPolicy": "Min"}},
+        },
+    }
+    (found,) = anonymised([scaler]).objects
+    spec = found["spec"]
+    source = spec["metrics"][0]["containerResource"]
+    assert (source["name"], source["target"]) == ("cpu", target)
+    assert source["container"] != "app"
+    assert spec["scaleTargetRef"]["name"] == found["metadata"]["name"] != "web"
+    assert spec["behavior"]["scaleUp"]["selectPolicy"] == "Min"
