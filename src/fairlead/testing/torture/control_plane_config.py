@@ -2,23 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
+from fairlead.api.json import Json
+from fairlead.api.well_known_label import ZONE
+from fairlead.engine.autoscaling.cluster_autoscaler.options import parse_options
+from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.torture.scenario import ControlPlaneOptions
+from fairlead.testing.torture.unreliable_plugin import NAME, UnreliablePlugin
 from fairlead.worlds.local.control_plane import OBSERVED
 
-_NS_PER_MS = 1_000_000
+CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
+ZONES: Final = ("a", "b", "c")
+GROUP_SIZE_MAX: Final = 10
+_NS_PER_MS: Final = 1_000_000
 
 
-def engine_config(options: ControlPlaneOptions, seed: int, now: Instant) -> EngineConfig:
-    """Return the configuration of an engine that starts at `now`."""
+def engine_config(
+    options: ControlPlaneOptions, seed: int, now: Instant, is_calm: Callable[[], bool]
+) -> EngineConfig:
+    """Return the configuration of an engine that starts at `now`.
+
+    A plugin misbehaves until `is_calm`.
+    """
     kubelet = replace(
         OBSERVED.kubelet,
         start_delay=options.start_delay_ms * _NS_PER_MS,
         ready_delay=options.ready_delay_ms * _NS_PER_MS,
     )
-    batch = shipped_configuration(options.batch) if options.batch else None
-    return replace(OBSERVED, seed=seed, start=now, kubelet=kubelet, batch=batch)
+    return replace(
+        OBSERVED,
+        seed=seed,
+        start=now,
+        kubelet=kubelet,
+        batch=shipped_configuration(options.batch) if options.batch else None,
+        scheduler=_scheduler(options.plugin, is_calm) if options.plugin else OBSERVED.scheduler,
+        autoscaler=_autoscaler() if options.autoscaler == CLUSTER_AUTOSCALER else None,
+    )
+
+
+def _scheduler(behaviour: str, is_calm: Callable[[], bool]) -> SchedulerConfig:
+    """Return the default profile with an unreliable plugin."""
+    profile = Profile()
+    profile = replace(profile, plugins=((NAME, 0), *profile.plugins))
+    factories = {NAME: lambda _handle, _args: UnreliablePlugin(behaviour, is_calm)}
+    return SchedulerConfig((profile,), out_of_tree=factories)
+
+
+def _autoscaler() -> ClusterAutoscalerConfig:
+    """Return a group of nodes for each zone, and delays that fit into a short run."""
+    options = parse_options({"scale-down-delay-after-add": "1m", "scale-down-unneeded-time": "2m"})
+    groups = tuple(
+        NodeGroupSpec(
+            id=zone,
+            minimum=1,
+            maximum=GROUP_SIZE_MAX,
+            labels={ZONE: zone},
+            template=_template(zone),
+        )
+        for zone in ZONES
+    )
+    return ClusterAutoscalerConfig(groups, options)
+
+
+def _template(zone: str) -> Json:
+    size = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+    ready = {"type": "Ready", "status": "True"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": f"template-{zone}", "labels": {ZONE: zone}},
+        "status": {"capacity": size, "allocatable": size, "conditions": [ready]},
+    }

@@ -21,7 +21,7 @@ from fairlead.testing.torture.law import Law, LawBrokenError
 
 _ENDED: Final = ("Succeeded", "Failed")
 _PATIENCE: Final = seconds(120)  # beyond a pod's grace period
-VOLATILE: Final = ("Event", "Lease", "Node")
+_VOLATILE: Final = ("Event", "Lease", "Node", "ConfigMap cluster-autoscaler-status")
 _NOT_READY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -63,7 +63,7 @@ class FinalState:
         """Compare with `store` after another process has run on it: nothing may have changed."""
         then = contents(store)
         for key, obj in self._objects.items():
-            if key[0] in VOLATILE:
+            if is_volatile(obj):
                 continue
             now = then.get(key)
             self._require(now is not None, obj, "was deleted by a new process")
@@ -80,8 +80,9 @@ class FinalState:
                 Law.SETTLES,
             )
         for key in sorted(then.keys() - self._objects.keys()):
-            is_new = key[0] not in VOLATILE
-            self._require(not is_new, then[key], "is created by a new process", Law.SETTLES)
+            self._require(
+                is_volatile(then[key]), then[key], "is created by a new process", Law.SETTLES
+            )
 
     # --- pods ---------------------------------------------------------------------------------
 
@@ -111,9 +112,9 @@ class FinalState:
 
     def _check_owners(self) -> None:
         uids = {obj["metadata"]["uid"] for obj in self._objects.values()}
-        for (kind, _, _), obj in self._objects.items():
+        for obj in self._objects.values():
             owners = obj["metadata"].get("ownerReferences", ())
-            if owners and kind not in VOLATILE:
+            if owners and not is_volatile(obj):
                 is_owned = any(one["uid"] in uids for one in owners)
                 self._require(is_owned, obj, "outlives its owner")
 
@@ -222,6 +223,12 @@ class FinalState:
             meta = obj["metadata"]
             key = f"{meta.get('namespace', '')}/{meta['name']}".lstrip("/")
             raise LawBrokenError(law, f"{obj['kind']} {key} {message}")
+
+
+def is_volatile(obj: Json) -> bool:
+    """Return whether `obj` changes in a cluster at rest: heartbeats, events and times."""
+    kind = obj["kind"]
+    return kind in _VOLATILE or f"{kind} {obj['metadata']['name']}" in _VOLATILE
 
 
 def contents(store: Store) -> dict[tuple[str, str, str], Json]:

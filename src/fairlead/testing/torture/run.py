@@ -31,7 +31,7 @@ from fairlead.testing.torture.client_script import NS_PER_MS, ClientScript, Proc
 from fairlead.testing.torture.control_plane_config import engine_config
 from fairlead.testing.torture.fault_plan import FaultPlan
 from fairlead.testing.torture.faulty_world import EndlessInstantError, FaultyWorld
-from fairlead.testing.torture.final_state import VOLATILE, FinalState
+from fairlead.testing.torture.final_state import FinalState, is_volatile
 from fairlead.testing.torture.history import StoreHistory
 from fairlead.testing.torture.law import Law, LawBrokenError
 from fairlead.testing.torture.scenario import Fault, TortureScenario
@@ -43,6 +43,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 
 START: Final[Instant] = seconds(1_767_225_600)  # 2026-01-01
 REST: Final = seconds(400)  # longer than every period and backoff of the controllers
+RESTS_MAX: Final = 40
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -93,6 +94,7 @@ class _Run:
         try:
             self._bootstrap()
             self._run_until(self._end)
+            self._come_to_rest()
             self._check_rest()
         except LawBrokenError as broken:
             self._fail(broken.law, broken.message)
@@ -126,12 +128,15 @@ class _Run:
     def _start(self, now: Instant) -> None:
         """Start a process on the store."""
         options = self._scenario.options
-        config = engine_config(options, self._scenario.seed, now)
         self._auditor = Auditor(self.result.checked, self._note)
         self._auditor.suspended_until = self._suspended_until
+        config = engine_config(options, self._scenario.seed, now, self._is_calm)
         self._plane = ControlPlane(
             self._store, now, config=config, logging=self._listen, interpose=self._interpose
         )
+
+    def _is_calm(self) -> bool:
+        return self._auditor.now >= self._calm_at
 
     def _listen(self, _: Reporter) -> Reporter:
         return self._auditor
@@ -179,12 +184,20 @@ class _Run:
     def _see(self, change: StoredChange) -> None:
         """Check a change; note it if the cluster should be at rest."""
         self._history.see(change)
-        if self._auditor.now >= self._rest_from and change.kind.kind not in VOLATILE:
+        if self._auditor.now >= self._rest_from and not is_volatile(change.object):
             meta = change.object["metadata"]
             key = f"{change.kind.kind} {meta.get('namespace', '')}/{meta['name']}"
             self._restless[f"{change.type} {key}"] += 1
 
     # --- the end -----------------------------------------------------------------------------
+
+    def _come_to_rest(self) -> None:
+        """Wait until nothing has changed for REST; jobs may take hours one after the other."""
+        for _ in range(RESTS_MAX):
+            if not self._restless:
+                break
+            self._restless.clear()
+            self._run_until(self._now + REST)
 
     def _check_rest(self) -> None:
         self._auditor.validate()

@@ -15,6 +15,7 @@ from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.workloads.annotation import DRAIN
 from fairlead.testing.random_cluster import Chance
+from fairlead.testing.torture.control_plane_config import CLUSTER_AUTOSCALER, ZONES
 from fairlead.testing.torture.scenario import (
     Change,
     ClockJump,
@@ -27,6 +28,7 @@ from fairlead.testing.torture.scenario import (
     TortureScenario,
     WatchCut,
 )
+from fairlead.testing.torture.unreliable_plugin import RAISES, WAITS
 
 NODES: Final = 20
 CHAOS_MS: Final = 3_600_000
@@ -37,7 +39,6 @@ NAMESPACES: Final = ("default", "team-a", "team-b")
 PRIORITIES: Final = {"low": -5, "middle": 100, "high": 1000}
 QUEUES: Final = {"q1": 1, "q2": 3}
 _VOLCANO: Final = "scheduling.volcano.sh/v1beta1"
-_ZONES: Final = ("a", "b", "c")
 _CUT: Final = ("Pod", "Node", "ReplicaSet", "PodGroup", "PodDisruptionBudget", "Job")
 
 
@@ -52,12 +53,14 @@ class _Draw:
         self.chance = Chance(seed)
         self.chaos_ms = chaos_ms
         self.nodes = [f"node-{number}" for number in range(1, nodes + 1)]
-        self.counts = {"deploy": 0, "sts": 0, "job": 0, "pod": 0, "gang": 0}
+        self.counts = {"deploy": 0, "ds": 0, "sts": 0, "job": 0, "pod": 0, "gang": 0}
         self.changes: list[Change] = []
 
     def scenario(self) -> TortureScenario:
         chance = self.chance
         options = ControlPlaneOptions(
+            autoscaler=chance.of(("", "", CLUSTER_AUTOSCALER)),
+            plugin=chance.of(("", "", "", RAISES, WAITS)),
             batch=chance.of(("fairlead", "fairlead", "kube-batch", "volcano")),
             start_delay_ms=chance.of((0, 1000, 1000, 20_000)),
             ready_delay_ms=chance.of((0, 0, 5_000, 40_000)),
@@ -104,7 +107,7 @@ class _Draw:
             "memory": "32Gi",
             "pods": str(chance.of((8, 20, 110))),
         }
-        labels = {HOSTNAME: name, ZONE: _ZONES[self.nodes.index(name) % len(_ZONES)]}
+        labels = {HOSTNAME: name, ZONE: ZONES[self.nodes.index(name) % len(ZONES)]}
         if chance.one_in(3):
             labels["disk"] = "ssd"
         node = _named("v1", "Node", name)
@@ -125,9 +128,13 @@ class _Draw:
         return f"{kind}-{self.counts[kind]}"
 
     def _any_workload(self) -> list[Json]:
-        match self.chance.below(12):
+        match self.chance.below(14):
             case 0 | 1 | 2 | 3:
                 return self._deployment()
+            case 12:
+                return self._daemon_set()
+            case 13:
+                return self._autoscaled()
             case 4 | 5:
                 return self._stateful_set()
             case 6 | 7:
@@ -151,6 +158,28 @@ class _Draw:
         if self.chance.one_in(2):
             one["spec"]["podManagementPolicy"] = "Parallel"
         return [one, *self._around(name, namespace)]
+
+    def _daemon_set(self) -> list[Json]:
+        name, namespace = self._next("ds"), self.chance.of(NAMESPACES)
+        one = self._replicated("DaemonSet", name, namespace)
+        del one["spec"]["replicas"]
+        return [one]
+
+    def _autoscaled(self) -> list[Json]:
+        """Return a Deployment with a HorizontalPodAutoscaler."""
+        name, namespace = self._next("deploy"), self.chance.of(NAMESPACES)
+        one = self._replicated("Deployment", name, namespace)
+        scaler = _named("autoscaling/v2", "HorizontalPodAutoscaler", name, namespace)
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+        usage = {"type": "Utilization", "averageUtilization": 50 + self.chance.below(100)}
+        metric = {"type": "Resource", "resource": {"name": "cpu", "target": usage}}
+        scaler["spec"] = {
+            "scaleTargetRef": target,
+            "minReplicas": 1 + self.chance.below(3),
+            "maxReplicas": 4 + self.chance.below(8),
+            "metrics": [metric],
+        }
+        return [one, scaler]
 
     def _replicated(self, kind: str, name: str, namespace: str) -> Json:
         labels = {"app": name}

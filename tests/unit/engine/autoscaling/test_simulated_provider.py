@@ -62,6 +62,19 @@ def test_how_long_a_machine_takes_is_near_the_set_time_and_follows_the_seed():
     assert len(set(times(1))) == 5
 
 
+def test_a_node_that_comes_back_under_its_name_is_a_machine_again():
+    one = provider()
+    group = one.node_groups()[0]
+    node = one.adopt(decode_as(Node, {"metadata": {"name": "n", "labels": {"pool": "a"}}}))
+    group.delete_nodes([node.spec.provider_id], 0)
+    one.lose(node)
+    one.adopt(node)
+    assert group.target_size() == 1
+    assert one.has_instance(node.spec.provider_id)
+    group.delete_nodes([node.spec.provider_id], 0)
+    assert group.target_size() == 0
+
+
 def test_a_group_does_not_exceed_its_maximum_or_go_below_its_minimum():
     one = provider(minimum=1)
     group = one.node_groups()[0]

@@ -226,11 +226,16 @@ class SimulatedProvider:
         if provider_id not in self._names:
             self._names[provider_id] = name
             group = next((one for one in self._groups.values() if one.spec.owns(node)), None)
-            if provider_id not in self._of_machine and group is not None:
+            if group is not None and not self._is_machine(provider_id):
                 self._of_machine[provider_id] = group.id
+                self._gone.discard(provider_id)  # a Node of that name may have been deleted before
                 group.machines[provider_id] = Instance(provider_id)
                 group.target += 1
         return node
+
+    def _is_machine(self, provider_id: str) -> bool:
+        group = self.node_group_for(provider_id)
+        return group is not None and provider_id in group.machines
 
     def lose(self, node: Node) -> None:
         """Remove the machine of an adopted Node that was deleted, and lower the target."""

@@ -195,7 +195,12 @@ class PodSets:
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
         """Run the owner's rule for `slot`, or for all pods if it is None."""
         pods = self.sets[key]
-        return self._carry_out(pods, self.rules[key].plan(pods, slot, now), now)
+        plan = self.rules[key].plan(pods, slot, now)
+        commands = self._carry_out(pods, plan, now)
+        if pods.refusal and not slot and not plan.create and not pods.creations_expected:
+            pods.refusal = ""  # the pod that was refused is no longer wanted
+            self.mark_changed(key)
+        return commands
 
     def _carry_out(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if plan.again_at is not None:
@@ -203,9 +208,8 @@ class PodSets:
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan, now)
         if not plan.create and not pods.creations_expected and not plan.is_waiting:
-            pods.replacements.pop(
-                "", None
-            )  # no pod is missing, so earlier losses need no successor
+            # no pod is missing, so earlier losses need no successor
+            pods.replacements.pop("", None)
         return commands
 
     def _deletions(self, pods: PodSet, plan: Plan) -> list[Command]:

@@ -1,0 +1,72 @@
+"""UnreliablePlugin: a scheduler plugin that fails, or stalls the pods that it must permit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality
+from fairlead.engine.framework.waiting_pods import Wait
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+NAME: Final = "Unreliable"
+RAISES: Final = "raises"
+WAITS: Final = "waits"
+_EVERY: Final = 40  # calls
+_FILTER_EVERY: Final = 400  # it is called for each node
+_PATIENCE: Final = seconds(30)
+
+
+class UnreliablePlugin:
+    """Fails one call in _EVERY, or makes pods wait that it never permits, until `is_calm`."""
+
+    name: ClassVar[str] = NAME
+    locality: ClassVar[Locality] = Locality.CLUSTER
+
+    def __init__(self, behaviour: str, is_calm: Callable[[], bool]) -> None:
+        """`behaviour` is RAISES or WAITS."""
+        self._raises = behaviour == RAISES
+        self._is_calm = is_calm
+        self._calls = 0
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Accept every node."""
+        self._maybe_fail("filter", _FILTER_EVERY)
+        return None
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Record nothing."""
+        self._maybe_fail("reserve")
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """Revert nothing."""
+        self._maybe_fail("unreserve")
+
+    def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
+        """Permit the pod, or let it wait for a permission that never comes."""
+        self._maybe_fail("permit")
+        if not self._raises and self._is_turn(_EVERY):
+            return Wait(_PATIENCE)
+        return None
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Prepare nothing."""
+        self._maybe_fail("pre_bind")
+        return None
+
+    def post_bind(self, pod: PodInfo, node: str) -> None:
+        """Observe the binding."""
+        self._maybe_fail("post_bind")
+
+    def _maybe_fail(self, point: str, every: int = _EVERY) -> None:
+        if self._raises and self._is_turn(every):
+            raise RuntimeError(f"{point} fails")
+
+    def _is_turn(self, every: int) -> bool:
+        self._calls += 1
+        return self._calls % every == 0 and not self._is_calm()
