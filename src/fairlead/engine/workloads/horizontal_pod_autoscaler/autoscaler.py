@@ -176,6 +176,7 @@ class Autoscaler:
         now, current = draft.now, scale.replicas
         refusal = self._refused_selector(scale, register, draft)
         if refusal is not None:
+            self._rest_until_a_change()
             return self._failed(draft, current, None, refusal)
         self._refresh_metrics(scale, now)
         outcome = _evaluate(self._metrics, current, now)

@@ -43,6 +43,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
 from fairlead.engine.workloads.horizontal_pod_autoscaler.status import CONTROLLER
 
 Labels = Mapping[str, str]
+LabelsKey = tuple[tuple[str, str], ...]
 
 SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
@@ -51,22 +52,44 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 class _Namespace:
     """The autoscalers and pods of a namespace, by name; `selecting` caches by labels.
 
-    `generation` counts the changes of selectors.
+    `by_labels` are the pods by labels, None if they changed since it was asked for. `generation`
+    counts the changes of selectors.
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
-    selecting: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = field(default_factory=dict)
+    selecting: dict[LabelsKey, tuple[str, ...]] = field(default_factory=dict)
+    by_labels: dict[LabelsKey, dict[str, Pod]] | None = None
     generation: int = 0
 
-    def selectors_changed(self) -> None:
-        """Forget which autoscalers select which labels."""
+    def forget_selectors(self) -> None:
+        """Forget which autoscalers select which labels, after one was deleted or changed."""
         self.selecting.clear()
         self.generation += 1
 
+    def add_selector(self, name: str, selector: LabelSelector) -> None:
+        """Add the first selector of the autoscaler `name` to what is known."""
+        self.generation += 1
+        for key, names in self.selecting.items():
+            if selector_matches(selector, dict(key)):
+                self.selecting[key] = (*names, name)
+
+    def matching(self, selector: LabelSelector) -> dict[str, Pod]:
+        """Return the pods that `selector` matches, by name."""
+        if self.by_labels is None:
+            self.by_labels = {}
+            for name, pod in self.pods.items():
+                key = _labels_key(pod.metadata.labels)
+                self.by_labels.setdefault(key, {})[name] = pod
+        found: dict[str, Pod] = {}
+        for key, pods in self.by_labels.items():
+            if selector_matches(selector, dict(key)):
+                found |= pods
+        return found
+
     def selected_by(self, labels: Labels) -> tuple[str, ...]:
         """Return the names of the autoscalers whose selectors match `labels`."""
-        key = tuple(sorted(labels.items()))
+        key = _labels_key(labels)
         found = self.selecting.get(key)
         if found is None:
             found = self.selecting[key] = tuple(
@@ -75,6 +98,10 @@ class _Namespace:
                 if one.selector is not None and selector_matches(one.selector, labels)
             )
         return found
+
+
+def _labels_key(labels: Labels) -> LabelsKey:
+    return tuple(sorted(labels.items()))
 
 
 class HorizontalPodAutoscalers:
@@ -147,7 +174,7 @@ class HorizontalPodAutoscalers:
             if one.pending is not None:  # the previous scale is still in flight
                 one.due = now + self._config.sync_period
             else:
-                register = partial(self._register, one)
+                register = partial(self._register, one, now)
                 commands += self._sent(one.sync(self._targets, register, now))
             self._enqueue(one)
         return commands
@@ -171,7 +198,8 @@ class HorizontalPodAutoscalers:
             case HorizontalPodAutoscaler():
                 namespace = self._namespace(one.metadata.namespace)
                 namespace.autoscalers.pop(one.metadata.name, None)
-                namespace.selectors_changed()
+                namespace.forget_selectors()
+                self._wake_all(namespace, now)  # it may have stopped one of them
             case _ if is_scale_target(one):
                 self._targets.forget(one)
                 self._wake_autoscalers_of(one, now)
@@ -181,6 +209,7 @@ class HorizontalPodAutoscalers:
         namespace = self._namespace(meta.namespace)
         before = namespace.pods.get(meta.name)
         namespace.pods[meta.name] = pod
+        namespace.by_labels = None
         if not namespace.autoscalers:
             return
         if before is not None and before.metadata.labels != meta.labels:
@@ -193,6 +222,7 @@ class HorizontalPodAutoscalers:
     def _forget_pod(self, pod: Pod, now: Instant) -> None:
         namespace = self._namespace(pod.metadata.namespace)
         known = namespace.pods.pop(pod.metadata.name, None)
+        namespace.by_labels = None
         if known is not None and namespace.autoscalers:
             self._remove(known, namespace, now)
 
@@ -209,7 +239,7 @@ class HorizontalPodAutoscalers:
         if known is None or known.view.metadata.uid != view.metadata.uid:
             first = now + self._config.sync_period
             made = namespace.autoscalers[name] = Autoscaler(view, self._config, first, due=first)
-            namespace.selectors_changed()
+            namespace.forget_selectors()
             self._enqueue(made)
             return
         is_changed = known.view.spec != view.spec
@@ -224,6 +254,10 @@ class HorizontalPodAutoscalers:
             if (reference.kind, reference.name) == (kind, meta.name):
                 self._wake(one, now)
 
+    def _wake_all(self, namespace: _Namespace, now: Instant) -> None:
+        for one in namespace.autoscalers.values():
+            self._wake(one, now)
+
     def _wake(self, one: Autoscaler, now: Instant) -> None:
         """Let the next scheduled sync happen, with new metrics."""
         one.is_stale = True
@@ -234,18 +268,18 @@ class HorizontalPodAutoscalers:
 
     # --- syncs ---------------------------------------------------------------------------------
 
-    def _register(self, one: Autoscaler, selector: LabelSelector) -> Rivals:
+    def _register(self, one: Autoscaler, now: Instant, selector: LabelSelector) -> Rivals:
         """Store the selector of an autoscaler; return the question for others of its pods."""
         namespace = self._namespace(one.view.metadata.namespace)
         if one.selector != selector:
+            if one.selector is None:
+                namespace.add_selector(one.view.metadata.name, selector)
+            else:
+                namespace.forget_selectors()
             one.selector = selector
-            namespace.selectors_changed()
-            one.pods = {
-                name: pod
-                for name, pod in namespace.pods.items()
-                if selector_matches(selector, pod.metadata.labels)
-            }
+            one.pods = namespace.matching(selector)
             one.is_stale = True
+            self._wake_all(namespace, now)  # it may select their pods, too
         return partial(_rivals, one, namespace)
 
     def _answered(self, command: PatchObject, problem: str | None) -> list[Command]:

@@ -77,7 +77,7 @@ class PodGroups:
     unready: PodTotals
     missing_requests: list[int]
     serving: int = 0
-    weight: Fraction = Fraction(0)
+    weight: Fraction | int = 0
     stated: int = 0
     request_problem: str = ""
     until: Instant | None = None
@@ -180,7 +180,7 @@ def _is_unready(
 
 
 def _add_usage(pod: Pod, metered: MeteredResource, groups: PodGroups, *, is_serving: bool) -> None:
-    part = _container_part(pod, metered) if metered.container else Fraction(1)
+    part: Fraction | int = _container_part(pod, metered) if metered.container else 1
     if metered.has_load:
         groups.weight += part if is_serving else 0
         return

@@ -202,6 +202,20 @@ def test_two_autoscalers_of_the_same_pods_stop_each_other(begin):
         assert condition(world, "ScalingActive", name) == ("False", "AmbiguousSelector", words)
 
 
+def test_an_autoscaler_that_skips_syncs_notices_another_one_of_its_pods(begin):
+    """And when that one is gone, it acts again."""
+    world = begin(cores(*[2000] * 3, 4000), refreshes=False)
+    world.load(deployment(4), *map(pod, range(4)), autoscaler())
+    world.run(seconds(60))
+    world.create(autoscaler("other"))
+    world.run(seconds(60))
+    assert condition(world, "ScalingActive")[1] == "AmbiguousSelector"
+    world.delete("HorizontalPodAutoscaler", "other")
+    world.run(seconds(100))
+    assert condition(world, "ScalingActive")[1] == "ValidMetricFound"
+    assert replicas(world) == 8
+
+
 def test_one_failed_metric_forbids_to_scale_down_only(begin):
     memory = {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}
     cpu = autoscaler()["spec"]["metrics"]
