@@ -14,7 +14,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
-from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import Command, EvictPod, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
@@ -73,6 +73,7 @@ class ClusterChange:
     With `max_unavailable` the drain is rolling: at most that many nodes are drained at a time, and
     they return to service. `lasts` is the time for which drained and failed nodes stay down, as a
     duration. `reschedule` (`all` or a label selector) makes running pods pending before both runs.
+    `descheduler` is the policy file of a descheduler that runs once.
     """
 
     apply: tuple[str, ...] = ()
@@ -100,6 +101,7 @@ class ClusterChange:
     new_plugin: tuple[str, ...] = ()
     new_batch_config: str | None = None
     reschedule: str = ""
+    descheduler: str = ""
     namespace: str = ""
 
     @property
@@ -130,6 +132,7 @@ class ClusterChange:
             "--new-plugin": self.new_plugin,
             "--new-batch-config": (self.new_batch_config,) if self.new_batch_config else (),
             "--reschedule": (self.reschedule,) if self.reschedule else (),
+            "--descheduler": (self.descheduler,) if self.descheduler else (),
         }
         return [*_worded(parts), *self.failures.words, *_worded(after)]
 
@@ -213,8 +216,26 @@ def script_of_change(
     failures = replace(change.failures, lasts=change.lasts)
     for outage in failures.outages(collected.inventory, seed):
         collected.steps.extend(outage.steps())
+    if change.descheduler:
+        _deschedule(collected, change.descheduler)
     steps = sorted(collected.steps, key=lambda step: step.after)
     return ChangeScript(tuple(steps), tuple(collected.notes), drain)
+
+
+def _deschedule(collected: _Steps, path: str) -> None:
+    """Add the evictions of one run of the descheduler. Raises InputError."""
+    # Imported only where it runs.
+    from fairlead.whatif.descheduler.policy import read_policy  # noqa: PLC0415
+    from fairlead.whatif.descheduler.run import run_policy  # noqa: PLC0415
+
+    found = run_policy(read_policy(path), collected.inventory, collected.start)
+    for one in found.evictions:
+        if not one.refused_by:
+            meta = one.pod.metadata
+            ref = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+            command = EvictPod(ref, f"descheduler: {one.strategy}")
+            collected.add(f"Pod {meta.namespace}/{meta.name}", "--descheduler", command)
+    collected.notes += found.notes
 
 
 def _drain(collected: _Steps) -> KubectlDrain:

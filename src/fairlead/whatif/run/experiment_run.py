@@ -26,7 +26,7 @@ from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import CreateObject, Issued
+from fairlead.engine.core.command import CreateObject, EvictPod, Issued
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
@@ -285,7 +285,9 @@ class ExperimentRun:
                 continue
             outcome = perform(store, command, now)
             if isinstance(outcome, CommandFailed):
-                if outcome.reason is not FailureReason.NOT_FOUND:
+                # A budget may refuse an eviction; what is gone needs no action.
+                is_moot = outcome.reason is FailureReason.NOT_FOUND
+                if not is_moot and not isinstance(command, EvictPod):
                     raise InputError(step.source, outcome.message, object_name=step.what)
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
 

@@ -153,6 +153,14 @@ class ChangeOptions:
             show_default=False,
         ),
     ] = ""
+    descheduler: Annotated[
+        str,
+        named(
+            "POLICY.yaml",
+            "Run the descheduler once with this DeschedulerPolicy, and see where the evicted pods "
+            "go (docs/descheduler.md).",
+        ),
+    ] = ""
     namespace: Annotated[
         str,
         Parameter(

@@ -1,0 +1,195 @@
+"""Evictor: which pods the policy lets go, the limits of a run, and the evictions so far.
+
+upstream: pkg/framework/plugins/defaultevictor, pkg/descheduler/evictions/evictions.go
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminating, pod_priority
+from fairlead.api.selector import selector_matches
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.whatif.descheduler.cluster_view import ClusterView
+from fairlead.whatif.descheduler.policy import DeschedulerPolicy, EvictorArgs
+from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
+
+EVICT: Final = "descheduler.alpha.kubernetes.io/evict"
+SYSTEM_CRITICAL: Final = 2_000_000_000
+DEFAULT_PROTECTIONS: Final = (
+    "PodsWithLocalStorage",
+    "DaemonSetPods",
+    "SystemCriticalPods",
+    "FailedBarePods",
+)
+EXTRA_PROTECTIONS: Final = ("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceClaims")
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that a strategy evicts; `refused_by` is the budget that keeps it, "" if none does."""
+
+    pod: Pod
+    strategy: str
+    refused_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictorRules:
+    """DefaultEvictor with its arguments resolved.
+
+    `protections` are upstream's names of what protects pods, `threshold` is the priority from which
+    on pods stay, `owned` counts the pods of each owner.
+    """
+
+    args: EvictorArgs
+    protections: frozenset[str]
+    threshold: int
+    min_age: DurationNs
+    owned: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class RunLimits:
+    """What the policy allows in a run, and what was used: in all, by node and by namespace."""
+
+    policy: DeschedulerPolicy
+    nodes: Counter[str] = field(default_factory=Counter)
+    namespaces: Counter[str] = field(default_factory=Counter)
+
+    def is_reached(self, pod: Pod) -> bool:
+        """Return whether no pod of this node or namespace, or none at all, may be evicted."""
+        policy = self.policy
+        return (
+            self.is_total_reached
+            or _is_reached(policy.max_no_of_pods_to_evict_per_node, self.nodes[pod.spec.node_name])
+            or _is_reached(
+                policy.max_no_of_pods_to_evict_per_namespace,
+                self.namespaces[pod.metadata.namespace],
+            )
+        )
+
+    @property
+    def is_total_reached(self) -> bool:
+        """Return whether no further pod may be evicted."""
+        return _is_reached(self.policy.max_no_of_pods_to_evict_total, self.nodes.total())
+
+    def is_node_reached(self, node: str) -> bool:
+        """Return whether no further pod of `node` may be evicted."""
+        return _is_reached(self.policy.max_no_of_pods_to_evict_per_node, self.nodes[node])
+
+    def count(self, pod: Pod) -> None:
+        """Count the eviction of `pod`."""
+        self.nodes[pod.spec.node_name] += 1
+        self.namespaces[pod.metadata.namespace] += 1
+
+
+def _is_reached(limit: int | None, used: int) -> bool:
+    return limit is not None and used >= limit
+
+
+class Evictor:
+    """Filters pods, and records evictions as the eviction API would answer them."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        rules: EvictorRules,
+        limits: RunLimits,
+        budgets: BudgetRoom,
+        now: Instant,
+    ) -> None:
+        """`budgets` say what the disruption budgets allow at `now`."""
+        self.view = view
+        self.limits = limits
+        self.now = now
+        self.evictions: list[Eviction] = []
+        self._rules = rules
+        self._budgets = budgets
+        self._charged: Counter[str] = Counter()
+        self._evicted: set[str] = set()
+
+    def may_evict(self, pod: Pod) -> bool:
+        """Return whether the policy lets `pod` go.
+
+        upstream: defaultevictor.go:Filter, constraints.go
+        """
+        meta = pod.metadata
+        # Terminating pods are listed by no strategy (podutil.BuildFilterFunc).
+        if is_terminating(pod) or meta.uid in self._evicted:
+            return False
+        if is_static(pod):
+            return False
+        if EVICT in meta.annotations:
+            return True
+        return not self._is_protected(pod) and self._is_selected(pod)
+
+    def _is_protected(self, pod: Pod) -> bool:
+        on, owners = self._rules.protections, pod.metadata.owner_references
+        may_be_bare = "FailedBarePods" not in on and pod.status.phase == "Failed"
+        return (
+            (not owners and not may_be_bare)
+            or ("DaemonSetPods" in on and is_daemon_pod(pod))
+            or ("SystemCriticalPods" in on and pod_priority(pod) >= self._rules.threshold)
+            or ("PodsWithLocalStorage" in on and _has_local_storage(pod))
+            or ("PodsWithPVC" in on and any(v.persistent_volume_claim for v in pod.spec.volumes))
+            or ("PodsWithResourceClaims" in on and bool(pod.spec.resource_claims))
+            or ("PodsWithoutPDB" in on and not self._budgets.of(pod))
+        )
+
+    def _is_selected(self, pod: Pod) -> bool:
+        rules, meta = self._rules, pod.metadata
+        selector = rules.args.label_selector
+        if selector is not None and not selector_matches(selector, meta.labels):
+            return False
+        if rules.min_age and self.now - _started(pod) < rules.min_age:
+            return False
+        # upstream: constraints.go:evictionConstraintsForMinReplicas
+        owners = meta.owner_references
+        return not (
+            rules.args.min_replicas > 1
+            and len(owners) == 1
+            and rules.owned.get(owners[0].uid, 0) < rules.args.min_replicas
+        )
+
+    def fits_elsewhere(self, pod: Pod) -> bool:
+        """Return whether `pod` would find a place, if the policy asks for that (nodeFit).
+
+        upstream: defaultevictor.go:PreEvictionFilter
+        """
+        return not self._rules.args.node_fit or self.view.fits_another_node(pod, self.view.nodes)
+
+    def evict(self, pod: Pod, strategy: str) -> bool:
+        """Evict `pod`; return False if a limit or a disruption budget keeps it."""
+        if self.limits.is_reached(pod):
+            return False
+        guarding = self._budgets.guarding(pod)
+        for limit in guarding:
+            if len(guarding) > 1 or self._charged[limit.key] >= limit.now:
+                self.evictions.append(Eviction(pod, strategy, limit.key))
+                return False
+        for limit in guarding:
+            self._charged[limit.key] += 1
+        self.limits.count(pod)
+        self._evicted.add(pod.metadata.uid)
+        self.evictions.append(Eviction(pod, strategy))
+        return True
+
+    def age(self, pod: Pod) -> DurationNs:
+        """Return how long ago `pod` was created."""
+        created = pod.metadata.creation_timestamp
+        return self.now - parse_timestamp(created) if created else 0
+
+
+def _has_local_storage(pod: Pod) -> bool:
+    # upstream: pkg/utils/pod.go:IsPodWithLocalStorage
+    return any(one.host_path is not None or one.empty_dir is not None for one in pod.spec.volumes)
+
+
+def _started(pod: Pod) -> Instant:
+    return parse_timestamp(pod.status.start_time) if pod.status.start_time else 0

@@ -1,0 +1,276 @@
+"""One run of a DeschedulerPolicy over a snapshot.
+
+    1. deschedule   the strategies for single pods, profile by profile
+    2. balance      the strategies for whole nodes and domains, profile by profile
+
+Every strategy sees the snapshot without the pods that were evicted before. Disruption budgets
+answer as the eviction API would at this instant. What is evicted is decided here; where the
+replacements go is the scheduler's decision in the simulation.
+
+upstream: pkg/descheduler/descheduler.go:runProfiles
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.codec import DecodeError, decode
+from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.apiserver.kind import (
+    DEPLOYMENT,
+    NODE,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.whatif.descheduler.cluster_view import ClusterView
+from fairlead.whatif.descheduler.evictor import (
+    DEFAULT_PROTECTIONS,
+    EXTRA_PROTECTIONS,
+    SYSTEM_CRITICAL,
+    Eviction,
+    Evictor,
+    EvictorRules,
+    RunLimits,
+)
+from fairlead.whatif.descheduler.policy import (
+    BALANCE,
+    DESCHEDULE,
+    EVICTOR,
+    EvictorArgs,
+    FailedArgs,
+    LifeTimeArgs,
+    NodeAffinityArgs,
+    PolicyFile,
+    Profile,
+    SpreadArgs,
+    UtilizationArgs,
+)
+from fairlead.whatif.descheduler.spread import remove_duplicates, remove_violating_spread
+from fairlead.whatif.descheduler.strategy import (
+    PREFERRED,
+    REQUIRED,
+    remove_failed,
+    remove_old,
+    remove_restarting,
+    remove_violating_anti_affinity,
+    remove_violating_node_affinity,
+    remove_violating_node_taints,
+)
+from fairlead.whatif.descheduler.utilization import LOW, balance_high, balance_low
+from fairlead.whatif.input.duration import read_duration
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+Strategy = Callable[[Evictor, Any], None]
+
+_STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "PodLifeTime": remove_old,
+    "RemoveFailedPods": remove_failed,
+    "RemovePodsHavingTooManyRestarts": remove_restarting,
+    "RemovePodsViolatingInterPodAntiAffinity": remove_violating_anti_affinity,
+    "RemovePodsViolatingNodeAffinity": remove_violating_node_affinity,
+    "RemovePodsViolatingNodeTaints": remove_violating_node_taints,
+    "HighNodeUtilization": balance_high,
+    "LowNodeUtilization": balance_low,
+    "RemoveDuplicates": remove_duplicates,
+    "RemovePodsViolatingTopologySpreadConstraint": remove_violating_spread,
+}
+# What strategies look at, and what budgets count by.
+_KINDS: Final = (NODE, POD, POD_DISRUPTION_BUDGET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET,
+                 REPLICATION_CONTROLLER)  # fmt: skip
+_PHASES: Final = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
+_SPREAD_KINDS: Final = ("DoNotSchedule", "ScheduleAnyway")
+# upstream: descheduler.go: a cluster without a second node could only be disturbed
+_NODES_MIN: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DescheduleResult:
+    """The pods of a run in order, those that a budget keeps included; `nodes` were looked at."""
+
+    evictions: Sequence[Eviction]
+    nodes: int
+
+    @property
+    def notes(self) -> list[str]:
+        """What the run did, in words."""
+        if self.nodes < _NODES_MIN:
+            return [f"The descheduler evicts nothing on {self.nodes} Ready nodes."]
+        made = Counter(one.strategy for one in self.evictions if not one.refused_by)
+        kept = Counter(one.refused_by for one in self.evictions if one.refused_by)
+        found = [f"{count:,} by {name}" for name, count in made.items()]
+        total = made.total()
+        pods = "1 pod" if total == 1 else f"{total:,} pods"
+        by = f": {', '.join(found)}" if found else ""
+        notes = [f"The descheduler evicts {pods} in one run{by}."]
+        notes += [
+            f"The budget {name} keeps {count:,} of the descheduler's pods."
+            for name, count in sorted(kept.items())
+        ]
+        return notes
+
+
+def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> DescheduleResult:
+    """Return what one run of the policy evicts at `now`. Raises InputError for wrong arguments."""
+    policy = file.policy
+    manifests = [one for kind in _KINDS for one in inventory.of_kind(kind)]
+    objects = [_view(one) for one in manifests]
+    pods = [one for one in objects if isinstance(one, Pod)]
+    nodes = [one for one in objects if isinstance(one, Node)]
+    budgets, limits = BudgetRoom(objects, now), RunLimits(policy)
+    runs: list[tuple[Profile, Evictor]] = []
+    for profile in policy.profiles:
+        args = file.args(profile, EVICTOR, EvictorArgs)
+        selector = _selector(file.source, args.node_selector or policy.node_selector)
+        chosen = [one for one in nodes if selector_matches(selector, one.metadata.labels)]
+        view = ClusterView(chosen, pods)
+        rules = _rules(file.source, args, inventory, pods)
+        runs.append((profile, Evictor(view, rules, limits, budgets, now)))
+    steps = [
+        (profile, evictor, name, forms[name])
+        for point, forms in (("deschedule", DESCHEDULE), ("balance", BALANCE))
+        for profile, evictor in runs
+        for name in _enabled(profile, point)
+    ]
+    evictions: list[Eviction] = []
+    for profile, evictor, name, form in steps:
+        arguments = file.args(profile, name, form)
+        _require_supported(file.source, name, arguments)
+        if len(evictor.view.nodes) < _NODES_MIN:
+            continue
+        before = len(evictor.evictions)
+        _STRATEGIES[name](evictor, arguments)
+        evictions += evictor.evictions[before:]
+    seen = min((len(evictor.view.nodes) for _, evictor in runs), default=0)
+    return DescheduleResult(evictions, seen)
+
+
+def _enabled(profile: Profile, point: str) -> list[str]:
+    plugins = getattr(profile.plugins, point)
+    return [name for name in plugins.enabled if name not in plugins.disabled]
+
+
+def _view(manifest: Manifest) -> ApiObject:
+    if manifest.view is not None:
+        return manifest.view
+    try:
+        return decode(manifest.value)
+    except DecodeError as cause:
+        raise InputError.of_decode(manifest.source, cause) from None
+
+
+def _selector(source: str, text: str) -> Any:
+    try:
+        return parse_selector(text)
+    except SelectorError as cause:
+        problem = f"{text!r} is not a selector: {cause}"
+        raise InputError(source, problem, field="nodeSelector") from None
+
+
+def _rules(
+    source: str, args: EvictorArgs, inventory: Inventory, pods: Sequence[Pod]
+) -> EvictorRules:
+    owned = Counter(owner.uid for pod in pods for owner in pod.metadata.owner_references)
+    threshold = _threshold(source, args, inventory)
+    return EvictorRules(args, _protections(source, args), threshold, _min_age(source, args), owned)
+
+
+def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
+    """Return what protects pods; older fields of the arguments mean the same as the newer ones.
+
+    upstream: defaultevictor.go:getEffectivePodProtections
+    """
+    stated, field = args.pod_protections, f"{EVICTOR}.podProtections"
+    for names, known in ((stated.default_disabled, DEFAULT_PROTECTIONS),
+                         (stated.extra_enabled, EXTRA_PROTECTIONS)):  # fmt: skip
+        for name in names:
+            if name not in known:
+                problem = f"unknown protection {name!r}; {known_names(name, known)}"
+                raise InputError(source, problem, field=field)
+    off = {
+        "FailedBarePods": args.evict_failed_bare_pods,
+        "PodsWithLocalStorage": args.evict_local_storage_pods,
+        "DaemonSetPods": args.evict_daemon_set_pods,
+        "SystemCriticalPods": args.evict_system_critical_pods,
+    }
+    on = {"PodsWithPVC": args.ignore_pvc_pods, "PodsWithoutPDB": args.ignore_pods_without_pdb}
+    kept = {name for name in DEFAULT_PROTECTIONS if not off[name]} - set(stated.default_disabled)
+    added = {name for name, is_on in on.items() if is_on}
+    return frozenset(kept | added | set(stated.extra_enabled))
+
+
+def _threshold(source: str, args: EvictorArgs, inventory: Inventory) -> int:
+    threshold = args.priority_threshold
+    if threshold is None:
+        return SYSTEM_CRITICAL
+    if not threshold.name:
+        return SYSTEM_CRITICAL if threshold.value is None else threshold.value
+    found = inventory.get(PRIORITY_CLASS, "", threshold.name)
+    if found is None:
+        problem = f"there is no PriorityClass {threshold.name}"
+        raise InputError(source, problem, field=f"{EVICTOR}.priorityThreshold.name")
+    return int(found.value["value"])
+
+
+def _min_age(source: str, args: EvictorArgs) -> DurationNs:
+    if args.min_pod_age is None:
+        return 0
+    try:
+        return read_duration(args.min_pod_age)
+    except ValueError as cause:
+        raise InputError(source, str(cause), field=f"{EVICTOR}.minPodAge") from None
+
+
+def _require_supported(source: str, name: str, args: Any) -> None:
+    """Raise InputError for values of arguments that have no meaning, or none here."""
+    match args:
+        case NodeAffinityArgs(node_affinity_type=kinds):
+            _require_known(source, name, "nodeAffinityType", kinds, (REQUIRED, PREFERRED))
+        case SpreadArgs(constraints=kinds):
+            _require_known(source, name, "constraints", kinds, _SPREAD_KINDS)
+        case LifeTimeArgs(states=states):
+            # Reasons of waiting containers are not part of a simulation.
+            _require_known(source, name, "states", states, _PHASES)
+        case FailedArgs(reasons=reasons) if reasons:
+            problem = "reasons of failed pods are not simulated"
+            raise InputError(source, problem, field=f"{name}.reasons")
+        case UtilizationArgs(thresholds=lower, target_thresholds=upper):
+            _require_percentages(source, name, lower, upper)
+        case _:
+            pass
+
+
+def _require_known(
+    source: str, name: str, field: str, values: Sequence[str], known: Sequence[str]
+) -> None:
+    for value in values:
+        if value not in known:
+            problem = f"unknown value {value!r}; {known_names(value, known)}"
+            raise InputError(source, problem, field=f"{name}.{field}")
+
+
+def _require_percentages(
+    source: str, name: str, lower: Mapping[str, float], upper: Mapping[str, float]
+) -> None:
+    """Raise InputError as upstream does (nodeutilization/validation.go)."""
+    for field, shares in (("thresholds", lower), ("targetThresholds", upper)):
+        for resource, share in shares.items():
+            if not 0 <= share <= 100:
+                problem = f"{share:g} is not a percentage from 0 to 100"
+                raise InputError(source, problem, field=f"{name}.{field}.{resource}")
+    if not lower:
+        raise InputError(source, "is required", field=f"{name}.thresholds")
+    if name == LOW and set(lower) != set(upper):
+        problem = "must name the same resources as thresholds"
+        raise InputError(source, problem, field=f"{name}.targetThresholds")

@@ -1,0 +1,222 @@
+"""The strategies that look at single pods: taints, affinity, anti-affinity, age, restarts, failure.
+
+Each takes the evictor, which records what it evicts, and the arguments of its plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from fairlead.api.node_selector import required_node_affinity_matches, term_matches
+from fairlead.api.objects import Container, Node, Pod, Taint
+from fairlead.api.pods.qos import qos_class
+from fairlead.api.selector import selector_matches
+from fairlead.api.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE, is_tolerated
+from fairlead.engine.core.instant import to_seconds
+from fairlead.whatif.descheduler.evictor import Evictor
+from fairlead.whatif.descheduler.policy import (
+    FailedArgs,
+    LifeTimeArgs,
+    NodeAffinityArgs,
+    NodeTaintsArgs,
+    RestartsArgs,
+    SelectorArgs,
+)
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_QOS: Final = ("BestEffort", "Burstable", "Guaranteed")
+
+
+def by_priority(pods: Iterable[Pod]) -> list[Pod]:
+    """Return `pods` as upstream evicts them: lowest priority first, then by QoS class.
+
+    Upstream leaves the order of equals open; here they keep theirs.
+    upstream: pkg/descheduler/pod/pods.go:SortPodsBasedOnPriorityLowToHigh
+    """
+
+    def key(pod: Pod) -> tuple[bool, int, int]:
+        priority = pod.spec.priority
+        return priority is not None, priority or 0, _QOS.index(qos_class(_resources(pod)))
+
+    return sorted(pods, key=key)
+
+
+def _resources(pod: Pod) -> dict[str, Any]:
+    """Return the part of the pod's spec that decides its QoS class."""
+
+    def parts(containers: Sequence[Container]) -> list[dict[str, Any]]:
+        return [
+            {"resources": {"requests": one.resources.requests, "limits": one.resources.limits}}
+            for one in containers
+        ]
+
+    spec = pod.spec
+    found: dict[str, Any] = {
+        "containers": parts(spec.containers),
+        "initContainers": parts(spec.init_containers),
+    }
+    if spec.resources is not None:
+        resources = spec.resources
+        found["resources"] = {"requests": resources.requests, "limits": resources.limits}
+    return found
+
+
+def listed(evictor: Evictor, node: Node, args: SelectorArgs) -> Iterator[Pod]:
+    """Yield the evictable pods on `node` that the arguments select."""
+    for pod in evictor.view.on(node):
+        if _is_selected(pod, args) and evictor.may_evict(pod):
+            yield pod
+
+
+def _is_selected(pod: Pod, args: SelectorArgs) -> bool:
+    selector = args.label_selector
+    return args.namespaces.has(pod.metadata.namespace) and (
+        selector is None or selector_matches(selector, pod.metadata.labels)
+    )
+
+
+def _evict(evictor: Evictor, pods: Iterable[Pod], strategy: str) -> None:
+    for pod in pods:
+        if evictor.limits.is_total_reached:
+            return
+        if evictor.fits_elsewhere(pod):
+            evictor.evict(pod, strategy)
+
+
+def remove_violating_node_taints(evictor: Evictor, args: NodeTaintsArgs) -> None:
+    """Evict pods that do not tolerate a taint of their node.
+
+    upstream: removepodsviolatingnodetaints/node_taint.go
+    """
+    soft = (PREFER_NO_SCHEDULE,) if args.include_prefer_no_schedule else ()
+    effects = (NO_SCHEDULE, *soft)
+
+    def counts(taint: Taint) -> bool:
+        names = {taint.key, f"{taint.key}={taint.value}"}
+        return (
+            taint.effect in effects
+            and not names & set(args.excluded_taints)
+            and (not args.included_taints or bool(names & set(args.included_taints)))
+        )
+
+    for node in evictor.view.nodes:
+        taints = [taint for taint in node.spec.taints if counts(taint)]
+        found = [
+            pod
+            for pod in listed(evictor, node, args)
+            if not all(is_tolerated(taint, pod.spec.tolerations) for taint in taints)
+        ]
+        _evict(evictor, found, "RemovePodsViolatingNodeTaints")
+
+
+def remove_violating_node_affinity(evictor: Evictor, args: NodeAffinityArgs) -> None:
+    """Evict pods whose node affinity their node does not fulfil, or another fulfils better.
+
+    upstream: removepodsviolatingnodeaffinity/node_affinity.go
+    """
+    for kind in args.node_affinity_type:
+        is_misplaced = _violates if kind == REQUIRED else _could_be_better
+        for node in evictor.view.nodes:
+            found = [
+                pod
+                for pod in listed(evictor, node, args)
+                if is_misplaced(pod, node, evictor) and evictor.view.fits_any_node(pod)
+            ]
+            _evict(evictor, found, "RemovePodsViolatingNodeAffinity")
+
+
+def _violates(pod: Pod, node: Node, _: Evictor) -> bool:
+    affinity = pod.spec.affinity
+    has_rule = bool(pod.spec.node_selector) or (
+        affinity is not None
+        and affinity.node_affinity is not None
+        and affinity.node_affinity.required_during_scheduling_ignored_during_execution is not None
+    )
+    labels = node.metadata.labels
+    return has_rule and not required_node_affinity_matches(pod.spec, labels, node.metadata.name)
+
+
+def _could_be_better(pod: Pod, node: Node, evictor: Evictor) -> bool:
+    own = _preference(pod, node)
+    return any(_preference(pod, other) > own for other in evictor.view.nodes)
+
+
+def _preference(pod: Pod, node: Node) -> int:
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return 0
+    terms = affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+    labels, name = node.metadata.labels, node.metadata.name
+    return sum(term.weight for term in terms if term_matches(term.preference, labels, name))
+
+
+def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None:
+    """Evict pods whose own anti-affinity excludes a pod that runs in the same domain.
+
+    upstream: removepodsviolatinginterpodantiaffinity/pod_antiaffinity.go
+    """
+    present = list(evictor.view.pods)
+    for node in evictor.view.nodes:
+        for pod in by_priority(listed(evictor, node, args)):
+            if evictor.limits.is_total_reached:
+                return
+            if evictor.view.conflicting(pod, present) is None or not evictor.fits_elsewhere(pod):
+                continue
+            if evictor.evict(pod, "RemovePodsViolatingInterPodAntiAffinity"):
+                # The other pods of the conflict may stay now.
+                present = [one for one in present if one is not pod]
+
+
+def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
+    """Evict pods that have lived too long, the oldest first.
+
+    upstream: podlifetime/pod_lifetime.go
+    """
+    states = args.states or ["Running", "Pending"]
+    found = [
+        pod
+        for node in evictor.view.nodes
+        for pod in listed(evictor, node, args)
+        if pod.status.phase in states
+        and int(to_seconds(evictor.age(pod))) > args.max_pod_life_time_seconds
+    ]
+    _evict(evictor, sorted(found, key=evictor.age, reverse=True), "PodLifeTime")
+
+
+def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
+    """Evict pods whose containers were restarted too often.
+
+    upstream: removepodshavingtoomanyrestarts/toomanyrestarts.go
+    """
+
+    def restarts(pod: Pod) -> int:
+        statuses = pod.status.container_statuses
+        if args.including_init_containers:
+            statuses += pod.status.init_container_statuses
+        return sum(one.restart_count for one in statuses)
+
+    for node in evictor.view.nodes:
+        pods = listed(evictor, node, args)
+        found = [pod for pod in pods if restarts(pod) >= args.pod_restart_threshold]
+        _evict(evictor, found, "RemovePodsHavingTooManyRestarts")
+
+
+def remove_failed(evictor: Evictor, args: FailedArgs) -> None:
+    """Delete failed pods.
+
+    upstream: removefailedpods/failedpods.go
+    """
+    excluded = set(args.exclude_owner_kinds)
+    for node in evictor.view.nodes:
+        found = [
+            pod
+            for pod in evictor.view.ended_on(node)
+            if pod.status.phase == "Failed"
+            and _is_selected(pod, args)
+            and evictor.may_evict(pod)
+            and not excluded & {owner.kind for owner in pod.metadata.owner_references}
+            and to_seconds(evictor.age(pod)) >= (args.min_pod_lifetime_seconds or 0)
+        ]
+        _evict(evictor, found, "RemoveFailedPods")

@@ -1,0 +1,189 @@
+"""LowNodeUtilization and HighNodeUtilization: evict by the share of a node that is requested.
+
+LowNodeUtilization takes pods from overutilized nodes (one resource above its target) as long as
+underutilized nodes (all resources below their threshold) could take them up to their target.
+HighNodeUtilization empties underutilized nodes into all others, for an autoscaler to remove.
+
+upstream: nodeutilization/nodeutilization.go, lownodeutilization.go, highnodeutilization.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.whatif.descheduler.cluster_view import PODS, allocatable_amount
+from fairlead.whatif.descheduler.evictor import Evictor
+from fairlead.whatif.descheduler.policy import Percentages, UtilizationArgs
+from fairlead.whatif.descheduler.strategy import by_priority
+
+LOW: Final = "LowNodeUtilization"
+HIGH: Final = "HighNodeUtilization"
+_BASIC: Final = ("cpu", "memory", PODS)
+_BLOCKING: Final = (NO_SCHEDULE, NO_EXECUTE)
+_WHOLE: Final = 100.0
+
+
+@dataclass(slots=True)
+class _Usage:
+    """A node with its usage, and the amounts at its lower and upper threshold, by resource."""
+
+    node: Node
+    used: dict[str, int]
+    lower: Mapping[str, int]
+    upper: Mapping[str, int]
+
+    @property
+    def is_below(self) -> bool:
+        """Whether no resource exceeds its lower threshold."""
+        return all(self.used[name] <= amount for name, amount in self.lower.items())
+
+    @property
+    def is_above(self) -> bool:
+        """Whether a resource exceeds its upper threshold."""
+        return any(self.used[name] > amount for name, amount in self.upper.items())
+
+    @property
+    def total(self) -> int:
+        """The sum by which upstream sorts nodes: memory in bytes, cpu in thousandths, pods."""
+        return sum(self.used.values())
+
+
+def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
+    """Evict pods from overutilized nodes."""
+    names = list(dict.fromkeys([*args.thresholds, *_BASIC]))
+    usages = _usages(evictor, args.thresholds, args.target_thresholds, names, args)
+    low = [one for one in usages if one.is_below and not one.node.spec.unschedulable]
+    under = {one.node.metadata.name for one in low}
+    high = [one for one in usages if one.is_above and one.node.metadata.name not in under]
+    if not _may_balance(low, high, usages, args):
+        return
+    room = _room(low, names)
+
+    def goes_on(usage: _Usage) -> bool:
+        return usage.is_above and all(amount > 0 for amount in room.values())
+
+    fullest_first = sorted(high, key=lambda one: -one.total)
+    _evict(evictor, fullest_first, _Targets(LOW, low, room, goes_on, args))
+
+
+def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
+    """Empty underutilized nodes."""
+    thresholds = {**dict.fromkeys(_BASIC, _WHOLE), **args.thresholds}
+    names = list(thresholds)
+    targets = dict.fromkeys(names, _WHOLE)
+    usages = _usages(evictor, thresholds, targets, names, args)
+    source = [one for one in usages if one.is_below]
+    target = [one for one in usages if not one.is_below and not one.node.spec.unschedulable]
+    if not _may_balance(source, target, usages, args):
+        return
+    room = _room(target, names)
+
+    def goes_on(_: _Usage) -> bool:
+        return all(amount > 0 for amount in room.values())
+
+    emptiest_first = sorted(source, key=lambda one: one.total)
+    _evict(evictor, emptiest_first, _Targets(HIGH, target, room, goes_on, args))
+
+
+def _may_balance(
+    under: Sequence[_Usage], other: Sequence[_Usage], every: Sequence[_Usage], args: UtilizationArgs
+) -> bool:
+    return bool(other) and len(under) > args.number_of_nodes and len(under) < len(every)
+
+
+def _usages(
+    evictor: Evictor,
+    lower: Percentages,
+    upper: Percentages,
+    names: Sequence[str],
+    args: UtilizationArgs,
+) -> list[_Usage]:
+    view = evictor.view
+    average = _average(evictor, args) if args.use_deviation_thresholds else {}
+    found = []
+    for node in view.nodes:
+        sums = view.requested(node)
+        used = {name: sums.get(name, 0) for name in names}
+        lows = {
+            name: _part(node, name, average[name] - share if average else share)
+            for name, share in lower.items()
+        }
+        highs = {
+            name: _part(node, name, average[name] + share if average else share)
+            for name, share in upper.items()
+        }
+        # A resource without a threshold does not limit.
+        highs = {name: highs.get(name, allocatable_amount(node, name)) for name in names}
+        found.append(_Usage(node, used, lows, highs))
+    return found
+
+
+def _part(node: Node, name: str, share: float) -> int:
+    """Return `share` percent of what the node has, between nothing and all of it."""
+    return int(min(max(share, 0.0), _WHOLE) * 0.01 * allocatable_amount(node, name))
+
+
+def _average(evictor: Evictor, args: UtilizationArgs) -> dict[str, float]:
+    """Return the average share that is requested, in percent, of each resource with a threshold.
+
+    upstream: nodeutilization.go:averageNodeBasicresources
+    """
+    nodes = evictor.view.nodes
+    found = {}
+    for name in args.thresholds:
+        shares = [
+            _WHOLE * evictor.view.requested(node).get(name, 0) / whole
+            for node in nodes
+            if (whole := allocatable_amount(node, name))
+        ]
+        found[name] = sum(shares) / len(nodes)
+    return found
+
+
+def _room(targets: Sequence[_Usage], names: Sequence[str]) -> dict[str, int]:
+    """Return how much the `targets` can take up to their upper thresholds."""
+    return {name: sum(one.upper[name] - one.used[name] for one in targets) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """Where evicted pods should go: `room` is left there, and evictions continue if `goes_on`."""
+
+    strategy: str
+    nodes: Sequence[_Usage]
+    room: dict[str, int]
+    goes_on: Callable[[_Usage], bool]
+    args: UtilizationArgs
+
+
+def _evict(evictor: Evictor, sources: Sequence[_Usage], targets: _Targets) -> None:
+    """Evict pods of `sources`, node by node, as long as the targets can take them.
+
+    upstream: nodeutilization.go:evictPodsFromSourceNodes, evictPods
+    """
+    room, excluded = targets.room, set(targets.args.evictable_namespaces.exclude)
+    for usage in sources:
+        name = usage.node.metadata.name
+        for pod in by_priority(filter(evictor.may_evict, evictor.view.on(usage.node))):
+            if evictor.limits.is_total_reached:
+                return
+            if evictor.limits.is_node_reached(name) or not targets.goes_on(usage):
+                break
+            if pod.metadata.namespace in excluded or not _tolerates_one(pod, targets.nodes):
+                continue
+            if evictor.fits_elsewhere(pod) and evictor.evict(pod, targets.strategy):
+                requests = {**evictor.view.requests(pod), PODS: 1}
+                for resource in room:
+                    usage.used[resource] -= requests.get(resource, 0)
+                    room[resource] -= requests.get(resource, 0)
+
+
+def _tolerates_one(pod: Pod, targets: Sequence[_Usage]) -> bool:
+    return any(
+        find_untolerated(one.node.spec.taints, pod.spec.tolerations, _BLOCKING) is None
+        for one in targets
+    )

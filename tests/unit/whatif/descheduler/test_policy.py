@@ -1,0 +1,71 @@
+"""Wrong policies are refused in one line that names the field; the what-if shows where pods go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.unit.whatif.descheduler.conftest import node, pod
+
+from fairlead.cli import exit_code
+from fairlead.cli.main import run as run_command
+from fairlead.whatif.input.error import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "evictor", "point", "problem"),
+    [
+        ("PodLifeTyme", {}, {}, "deschedule", "did you mean PodLifeTime?"),
+        ("LowNodeUtilization", {}, {}, "deschedule", "unknown strategy"),
+        ("PodLifeTime", {}, {}, "deschedule", "maxPodLifeTimeSeconds: is required"),
+        ("PodLifeTime", {"maxPodLifeTimeSeconds": 1, "days": 2}, {}, "deschedule", "days: unknown"),
+        ("PodLifeTime", {"maxPodLifeTimeSeconds": 1, "states": ["CrashLoopBackOff"]}, {},
+         "deschedule", "PodLifeTime.states"),
+        ("LowNodeUtilization", {"thresholds": {"cpu": 101}, "targetThresholds": {"cpu": 50}}, {},
+         "balance", "LowNodeUtilization.thresholds.cpu: 101 is not a percentage"),
+        ("LowNodeUtilization", {"thresholds": {"cpu": 10}}, {}, "balance", "the same resources"),
+        ("LowNodeUtilization", {"thresholds": {"cpu": 1}, "metricsUtilization": {}}, {}, "balance",
+         "metricsUtilization: unknown field"),
+        ("RemoveFailedPods", {"reasons": ["OutOfcpu"]}, {}, "deschedule", "not simulated"),
+        ("RemovePodsViolatingNodeAffinity", {"nodeAffinityType": ["soft"]}, {}, "deschedule",
+         "nodeAffinityType"),
+        ("RemoveDuplicates", {}, {"minPodAge": "soon"}, "balance", "DefaultEvictor.minPodAge"),
+        ("RemoveDuplicates", {}, {"nodeSelector": "a=b=c"}, "balance", "nodeSelector"),
+        ("RemoveDuplicates", {}, {"priorityThreshold": {"name": "gone"}}, "balance",
+         "no PriorityClass gone"),
+        ("RemoveDuplicates", {}, {"podProtections": {"extraEnabled": ["All"]}}, "balance",
+         "unknown protection 'All'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_policy_is_refused(run, name, args, evictor, point, problem) -> None:
+    with pytest.raises(InputError) as refusal:
+        run([node("one"), node("two"), pod("a", "one")], name, args, evictor, point)
+    assert problem in str(refusal.value)
+    assert str(refusal.value).count("policy.yaml") == 1
+    assert "\n" not in str(refusal.value)
+
+
+def test_another_file_is_no_policy(tmp_path: Path, capsys) -> None:
+    dump, policy = tmp_path / "dump.yaml", tmp_path / "policy.yaml"
+    dump.write_text(yaml.safe_dump_all([node("one"), node("two"), pod("a", "one")]))
+    policy.write_text("apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n")
+    status = run_command(["whatif", str(dump), "--descheduler", str(policy)])
+    assert status == exit_code.BAD_INPUT
+    assert "is not a DeschedulerPolicy of descheduler/v1alpha2" in capsys.readouterr().err
+
+
+def test_a_what_if_shows_where_evicted_pods_go(tmp_path: Path, capsys) -> None:
+    dump, policy = tmp_path / "dump.yaml", tmp_path / "policy.yaml"
+    objects = [node("full"), node("empty"), *(pod(f"w{n}", "full") for n in range(8))]
+    dump.write_text(yaml.safe_dump_all(objects))
+    args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}}
+    profile = {"pluginConfig": [{"name": "LowNodeUtilization", "args": args}],
+               "plugins": {"balance": {"enabled": ["LowNodeUtilization"]}}}  # fmt: skip
+    content = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy",
+               "profiles": [profile]}  # fmt: skip
+    policy.write_text(yaml.safe_dump(content))
+    run_command(["whatif", str(dump), "--descheduler", str(policy), "--no-report"])
+    printed = capsys.readouterr().out
+    assert "The descheduler evicts 4 pods in one run: 4 by LowNodeUtilization." in printed
+    assert "MOVED (4)" in printed

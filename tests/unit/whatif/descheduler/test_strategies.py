@@ -1,0 +1,313 @@
+"""Which pods each strategy of the descheduler evicts."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.descheduler.conftest import ZONE, names, node, pod
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+}
+REPLICA_SET = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "web", "namespace": "default", "uid": "uid-web"},
+    "spec": {
+        "replicas": 4,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "main", "image": "web"}]},
+        },
+    },
+}
+TAINT = {"key": "old", "value": "yes", "effect": "NoSchedule"}
+ANTI = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname",
+             "labelSelector": {"matchLabels": {"app": "web"}}}
+        ]
+    }
+}  # fmt: skip
+
+
+def required(zone):
+    terms = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}]
+    kind = "requiredDuringSchedulingIgnoredDuringExecution"
+    return {"nodeAffinity": {kind: {"nodeSelectorTerms": terms}}}
+
+
+def preferred(zone):
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    kind = "preferredDuringSchedulingIgnoredDuringExecution"
+    return {"nodeAffinity": {kind: [{"weight": 10, "preference": term}]}}
+
+
+# --- single pods --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "evicted"),
+    [
+        ({}, ["a"]),
+        ({"excludedTaints": ["old"]}, []),
+        ({"excludedTaints": ["old=no"]}, ["a"]),
+        ({"includedTaints": ["new"]}, []),
+        ({"includedTaints": ["old=yes"]}, ["a"]),
+        ({"namespaces": {"exclude": ["default"]}}, []),
+        ({"labelSelector": {"matchLabels": {"app": "other"}}}, []),
+    ],
+)
+def test_node_taints(run, args, evicted) -> None:
+    objects = [
+        node("one", taints=[TAINT]),
+        node("two"),
+        pod("a", "one"),
+        pod("b", "one", tolerations=[{"key": "old", "operator": "Exists"}]),
+        pod("c", "two"),
+    ]
+    assert names(run(objects, "RemovePodsViolatingNodeTaints", args)) == evicted
+
+
+def test_prefer_no_schedule_counts_if_asked_for(run) -> None:
+    objects = [
+        node("one", taints=[{"key": "slow", "effect": "PreferNoSchedule"}]),
+        node("two"),
+        pod("a", "one"),
+    ]
+    name = "RemovePodsViolatingNodeTaints"
+    assert names(run(objects, name)) == []
+    assert names(run(objects, name, {"includePreferNoSchedule": True})) == ["a"]
+
+
+def test_required_node_affinity(run) -> None:
+    args = {"nodeAffinityType": ["requiredDuringSchedulingIgnoredDuringExecution"]}
+    objects = [
+        node("one", "a"),
+        node("two", "b"),
+        pod("stays", "one", affinity=required("a")),
+        pod("goes", "one", affinity=required("b")),
+        pod("nowhere", "one", affinity=required("c")),
+        pod("free", "one"),
+    ]
+    assert names(run(objects, "RemovePodsViolatingNodeAffinity", args)) == ["goes"]
+
+
+def test_preferred_node_affinity(run) -> None:
+    args = {"nodeAffinityType": ["preferredDuringSchedulingIgnoredDuringExecution"]}
+    objects = [
+        node("one", "a"),
+        node("two", "b"),
+        pod("stays", "one", affinity=preferred("a")),
+        pod("goes", "one", affinity=preferred("b")),
+    ]
+    assert names(run(objects, "RemovePodsViolatingNodeAffinity", args)) == ["goes"]
+
+
+def test_of_two_pods_that_exclude_each_other_one_goes(run) -> None:
+    objects = [
+        node("one"),
+        node("two"),
+        pod("high", "one", priority=5, affinity=ANTI),
+        pod("low", "one", priority=1, affinity=ANTI),
+        pod("other", "one", owner="db"),
+    ]
+    assert names(run(objects, "RemovePodsViolatingInterPodAntiAffinity")) == ["low"]
+
+
+def test_old_pods_go_oldest_first(run) -> None:
+    objects = [node("one"), node("two"), pod("a", "one"), pod("b", "one"), pod("young", "two")]
+    objects[2]["metadata"]["creationTimestamp"] = "2024-09-02T00:00:00Z"
+    objects[3]["metadata"]["creationTimestamp"] = "2024-09-01T00:00:00Z"
+    objects[4]["metadata"]["creationTimestamp"] = "2024-10-04T00:00:00Z"
+    day = 86_400  # now is 2024-10-04
+    args = {"maxPodLifeTimeSeconds": 5 * day}
+    assert names(run(objects, "PodLifeTime", args)) == ["b", "a"]
+    assert names(run(objects, "PodLifeTime", {**args, "states": ["Pending"]})) == []
+
+
+def test_restarts(run) -> None:
+    statuses = [{"name": "main", "restartCount": 60}, {"name": "side", "restartCount": 40}]
+    init = [{"name": "init", "restartCount": 10}]
+    often = {"containerStatuses": statuses, "initContainerStatuses": init}
+    objects = [node("one"), node("two"), pod("a", "one", status=often), pod("b", "one")]
+    name = "RemovePodsHavingTooManyRestarts"
+    assert names(run(objects, name, {"podRestartThreshold": 100})) == ["a"]
+    assert names(run(objects, name, {"podRestartThreshold": 101})) == []
+    args = {"podRestartThreshold": 110, "includingInitContainers": True}
+    assert names(run(objects, name, args)) == ["a"]
+
+
+def test_failed_pods(run) -> None:
+    objects = [node("one"), node("two"), pod("a", "one", status={"phase": "Failed"}),
+               pod("b", "one"), pod("c", "two", owner="", status={"phase": "Failed"})]  # fmt: skip
+    assert names(run(objects, "RemoveFailedPods")) == ["a"]
+    bare = {"evictFailedBarePods": True}
+    assert names(run(objects, "RemoveFailedPods", evictor=bare)) == ["a", "c"]
+    assert names(run(objects, "RemoveFailedPods", {"excludeOwnerKinds": ["ReplicaSet"]})) == []
+
+
+# --- spreading ----------------------------------------------------------------------------------
+
+
+def test_duplicates_above_the_average_go(run) -> None:
+    objects = [node("one"), node("two"), node("three"), *(pod(f"w{n}", "one") for n in range(5))]
+    result = run(objects, "RemoveDuplicates", point="balance")
+    assert names(result) == ["w2", "w3", "w4"]
+    assert result.notes == ["The descheduler evicts 3 pods in one run: 3 by RemoveDuplicates."]
+
+
+def test_duplicates_that_no_other_node_admits_stay(run) -> None:
+    selector = {"kubernetes.io/hostname": "one"}
+    objects = [node("one"), node("two"), *(pod(f"w{n}", "one", nodeSelector=selector)
+                                           for n in range(5))]  # fmt: skip
+    assert names(run(objects, "RemoveDuplicates", point="balance")) == []
+    kinds = {"excludeOwnerKinds": ["ReplicaSet"]}
+    free = [node("one"), node("two"), *(pod(f"w{n}", "one") for n in range(5))]
+    assert names(run(free, "RemoveDuplicates", kinds, point="balance")) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "skew", "moved"),
+    [((2, 5, 8), 1, 3), ((4, 4, 5), 1, 0), ((0, 3), 1, 1), ((0, 3), 3, 0), ((0, 0, 6), 1, 4)],
+)
+def test_spread_is_evened_out_to_the_average(run, sizes, skew, moved) -> None:
+    spread = [{"maxSkew": skew, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
+               "labelSelector": {"matchLabels": {"app": "web"}}}]  # fmt: skip
+    objects = [node(f"n{at}", f"zone-{at}") for at in range(len(sizes))]
+    for at, size in enumerate(sizes):
+        objects += [pod(f"p{at}-{n}", f"n{at}", cpu="10m", topologySpreadConstraints=spread)
+                    for n in range(size)]  # fmt: skip
+    name = "RemovePodsViolatingTopologySpreadConstraint"
+    evicted = names(run(objects, name, point="balance"))
+    assert len(evicted) == moved
+    fullest = sizes.index(max(sizes))
+    assert all(one.startswith(f"p{fullest}-") for one in evicted)
+
+
+def test_soft_constraints_count_if_asked_for(run) -> None:
+    spread = [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway",
+               "labelSelector": {"matchLabels": {"app": "web"}}}]  # fmt: skip
+    pods = [pod(f"w{n}", "one", topologySpreadConstraints=spread) for n in range(4)]
+    objects = [node("one", "a"), node("two", "b"), *pods]
+    name = "RemovePodsViolatingTopologySpreadConstraint"
+    assert names(run(objects, name, point="balance")) == []
+    soft = {"constraints": ["DoNotSchedule", "ScheduleAnyway"]}
+    assert len(names(run(objects, name, soft, point="balance"))) == 2
+
+
+# --- utilization --------------------------------------------------------------------------------
+
+LOW = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}}
+
+
+def test_overutilized_nodes_give_until_they_reach_the_target(run) -> None:
+    """Eight pods request the 4 CPUs of a node; the target is half, so four go."""
+    objects = [node("full"), node("empty"), *(pod(f"w{n}", "full", priority=n) for n in range(8))]
+    assert names(run(objects, "LowNodeUtilization", LOW, point="balance")) == [
+        "w0", "w1", "w2", "w3",
+    ]  # fmt: skip
+
+
+def test_underutilized_nodes_take_no_more_than_the_target(run) -> None:
+    """The empty node takes 2 of its 4 CPUs: two pods of 1 CPU each, and no third."""
+    objects = [node("full"), node("empty"), *(pod(f"w{n}", "full", cpu="1") for n in range(4))]
+    tight = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 30}}
+    assert len(names(run(objects, "LowNodeUtilization", LOW, point="balance"))) == 2
+    assert len(names(run(objects, "LowNodeUtilization", tight, point="balance"))) == 2
+
+
+def test_nothing_is_balanced_without_both_kinds_of_nodes(run) -> None:
+    full = [node("one"), node("two"), *(pod(f"w{n}", ("one", "two")[n % 2]) for n in range(12))]
+    assert names(run(full, "LowNodeUtilization", LOW, point="balance")) == []
+    idle = [node("one"), node("two"), pod("a", "one")]
+    assert names(run(idle, "LowNodeUtilization", LOW, point="balance")) == []
+    many = {**LOW, "numberOfNodes": 1}
+    uneven = [node("full"), node("empty"), *(pod(f"w{n}", "full") for n in range(8))]
+    assert names(run(uneven, "LowNodeUtilization", many, point="balance")) == []
+
+
+def test_thresholds_can_be_deviations_from_the_average(run) -> None:
+    """The average is 50 %; with 10 points to either side, the full node gives down to 60 %."""
+    objects = [node("full"), node("empty"), *(pod(f"w{n}", "full") for n in range(8))]
+    args = {"thresholds": {"cpu": 10}, "targetThresholds": {"cpu": 10},
+            "useDeviationThresholds": True}  # fmt: skip
+    assert len(names(run(objects, "LowNodeUtilization", args, point="balance"))) == 4
+
+
+def test_underutilized_nodes_are_emptied(run) -> None:
+    objects = [node("busy"), node("idle"), *(pod(f"b{n}", "busy") for n in range(5)),
+               pod("a", "idle")]  # fmt: skip
+    args = {"thresholds": {"cpu": 30}}
+    assert names(run(objects, "HighNodeUtilization", args, point="balance")) == ["a"]
+
+
+# --- what the evictor keeps ---------------------------------------------------------------------
+
+OLD = ("PodLifeTime", {"maxPodLifeTimeSeconds": 1})
+
+
+@pytest.mark.parametrize(
+    ("one", "evictor", "evicted"),
+    [
+        (pod("a", "one"), {}, True),
+        (pod("a", "one", owner=""), {}, False),
+        (pod("a", "one", priority=2_000_000_000), {}, False),
+        (pod("a", "one", priority=2_000_000_000), {"evictSystemCriticalPods": True}, True),
+        (pod("a", "one", priority=100), {"priorityThreshold": {"value": 100}}, False),
+        (pod("a", "one", priority=99), {"priorityThreshold": {"value": 100}}, True),
+        (pod("a", "one", volumes=[{"name": "v", "emptyDir": {}}]), {}, False),
+        (pod("a", "one", volumes=[{"name": "v", "emptyDir": {}}]),
+         {"evictLocalStoragePods": True}, True),
+        (pod("a", "one", volumes=[{"name": "v", "emptyDir": {}}]),
+         {"podProtections": {"defaultDisabled": ["PodsWithLocalStorage"]}}, True),
+        (pod("a", "one", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]),
+         {"ignorePvcPods": True}, False),
+        (pod("a", "one"), {"podProtections": {"extraEnabled": ["PodsWithoutPDB"]}}, False),
+        (pod("a", "one"), {"labelSelector": {"matchLabels": {"app": "db"}}}, False),
+        (pod("a", "one"), {"minReplicas": 2}, False),
+        (pod("a", "one", status={"startTime": "2024-10-03T23:59:00Z"}), {"minPodAge": "5m"}, False),
+        (pod("a", "one", owner="", annotations={"descheduler.alpha.kubernetes.io/evict": ""}), {},
+         True),
+        (pod("a", "one", cpu="3"), {"nodeFit": True}, True),
+        (pod("a", "one", cpu="5"), {"nodeFit": True}, False),
+    ],
+)  # fmt: skip
+def test_protections(run, one, evictor, evicted) -> None:
+    result = run([node("one"), node("two"), one], *OLD, evictor=evictor)
+    assert names(result) == (["a"] if evicted else [])
+
+
+def test_budgets_answer_as_the_eviction_api(run) -> None:
+    pods = [pod(f"w{n}", "one") for n in range(4)]
+    result = run([node("one"), node("two"), *pods, REPLICA_SET, BUDGET], *OLD)
+    assert names(result) == ["w0"]
+    assert result.notes == [
+        "The descheduler evicts 1 pod in one run: 1 by PodLifeTime.",
+        "The budget default/web keeps 3 of the descheduler's pods.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [
+        ({"maxNoOfPodsToEvictPerNode": 1}, 2),
+        ({"maxNoOfPodsToEvictPerNamespace": 1}, 1),
+        ({"maxNoOfPodsToEvictTotal": 3}, 3),
+        ({"nodeSelector": "kubernetes.io/hostname in (one,three)"}, 2),
+    ],
+)
+def test_limits_and_nodes_of_the_policy(run, limits, count) -> None:
+    pods = [pod(f"w{n}", ("one", "two")[n % 2]) for n in range(4)]
+    objects = [node("one"), node("two"), node("three"), *pods]
+    assert len(names(run(objects, *OLD, **limits))) == count
+
+
+def test_a_single_node_is_left_alone(run) -> None:
+    result = run([node("one"), pod("a", "one")], *OLD)
+    assert names(result) == []
+    assert result.notes == ["The descheduler evicts nothing on 1 Ready nodes."]
