@@ -70,6 +70,12 @@ def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
     until(page, "!document.querySelector('#tile-evicted .tile-value').innerText.startsWith('0')")
     page.mouse_over("h1")
     until(page, "document.querySelector('#nodes .panel .badge')?.innerText === 'out of service'")
+    page.js("document.querySelector('#nodes .scrubber').focus()")
+    page.press("Home")
+    until(page, "document.querySelector('#nodes .panel .badge') === null")
+    assert page.text("#nodes .time-words") == "At 0:00:00"
+    page.press("End")
+    until(page, "document.querySelector('#nodes .time-words').innerText.startsWith('Now, ')")
     assert page.problems == []
 
 

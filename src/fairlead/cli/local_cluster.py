@@ -15,11 +15,16 @@ from fairlead.whatif.input.error import InputError
 
 if TYPE_CHECKING:
     from fairlead.client.connection import ConnectionConfig
+    from fairlead.client.error import RequestError
 
 # The answer to an advance of the clock may take long: it is sent when everything due in that time
 # has happened.
 TIMEOUT_S: Final = 600
 VARIABLE: Final = "KUBECONFIG"
+_NOT_FOUND: Final = 404
+_ABSENT: Final = {
+    "/fairlead/dashboard": "the cluster has no dashboard; start it with fairlead up --dashboard",
+}
 Answer = TypeVar("Answer")
 
 
@@ -67,11 +72,16 @@ async def _request(
     except ConnectionConfigError as cause:
         raise InputError(cause.source, cause.problem, field=cause.field) from None
     except RequestError as cause:
-        problem = (
-            cause.message if cause.code else f"{cause.server} does not answer: {cause.message}"
-        )
-        raise InputError(source, problem) from None
+        raise InputError(source, _problem(cause, path)) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         what = path.rpartition("/")[2]
         problem = f"{config.server} does not answer with a {what}; is it a cluster of fairlead up?"
         raise InputError(source, problem) from None
+
+
+def _problem(cause: RequestError, path: str) -> str:
+    if not cause.code:
+        return f"{cause.server} does not answer: {cause.message}"
+    if cause.code == _NOT_FOUND:
+        return _ABSENT.get(path, f"{cause.server} is no cluster of fairlead up: {cause.message}")
+    return cause.message

@@ -38,7 +38,7 @@ followState(({ clock, page: packed }) => {
 function drawDashboard(report) {
   Object.assign(report, { live: liveActions() });
   const states = nodeStates(report);
-  const time = { ...timeModel(report, states.instants), isLive: true };
+  const time = Object.assign(timeModel(report, states.instants), { isLive: true });
   const priorities = prioritiesOf(report);
   page = { report, states, time, priorities, parts: [] };
   content.querySelectorAll("section, section-holder, dialog, .nothing").forEach((old) => old.remove());

@@ -101,7 +101,7 @@ function followReport(report, view, parts, states, time, refresh) {
 
 /** The scrubber above the map, with the instant that the map shows. */
 function nodeTime({ isKnown }, time) {
-  if (!time.end) return null;
+  if (!time.end && !time.isLive) return null;
   if (!isKnown) return h("p", { class: "note" }, "Too many placements to show at other instants: this is the end.");
   const words = h("output", { class: "time-words" });
   onTime(time, (t) => (words.textContent = timeText(time, t)));
