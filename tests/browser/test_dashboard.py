@@ -63,6 +63,8 @@ def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
     page = dashboard
     page.js("location.hash = '#node=worker-01'")
     until(page, "document.querySelector('.node-actions') !== null")
+    press_button(page, ".clock-buttons", "1 min")
+    until(page, "!document.querySelector('#nodes .time-words').innerText.endsWith('0:00:00')")
     press_button(page, ".node-actions", "Stop")
     until(page, "document.querySelector('.node-actions').innerText.includes('has stopped')")
     press_button(page, ".clock-buttons", "5 min")
