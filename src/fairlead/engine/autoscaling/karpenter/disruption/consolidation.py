@@ -39,6 +39,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.method import (
     DisruptionContext,
     Waiting,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.quick_rejection import (
+    QuickRejection,
+    RejectionMemory,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated, simulate
 from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
@@ -98,6 +102,8 @@ class Consolidation:
         self._context = context
         self._memory = memory
         self._method = method
+        self._rejections = RejectionMemory()
+        self._search: QuickRejection | None = None  # of the search that is under way
 
     def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
         """Yield the command that `search` finds, if it is still valid after a wait.
@@ -109,7 +115,9 @@ class Consolidation:
         """
         if self._memory.is_consolidated(self._method, now):
             return []
+        self._search = self._new_search(now)
         command, is_constrained = search(now)
+        self._search = None
         if command is None:
             if not is_constrained:
                 self._memory.mark(self._method, now)
@@ -121,10 +129,21 @@ class Consolidation:
             return []
         return [command]
 
+    def _new_search(self, now: Instant) -> QuickRejection:
+        context = self._context
+        return QuickRejection(context.cluster, context.provisioner, self._rejections, now)
+
+    def needs_several(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> bool:
+        """Return whether removing all `candidates` surely needs more than one new node."""
+        return (self._search or self._new_search(now)).needs_several(candidates)
+
     def compute(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | str:
         """Return the command that removes exactly `candidates`, or upstream's reason against it."""
+        rejection = (self._search or self._new_search(now)).reason(candidates, self._cheaper)
+        if rejection is not None:
+            return rejection
         context = self._context
         simulated = simulate(context.cluster, context.provisioner, candidates, now)
         if simulated is None:

@@ -72,6 +72,8 @@ class MultiNodeConsolidation:
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
         """Return the command for exactly these candidates, None if it is not worthwhile."""
+        if self._consolidation.needs_several(candidates, now):
+            return None
         command = self._consolidation.compute(candidates, now)
         if isinstance(command, str):
             return None

@@ -109,7 +109,7 @@ class Provisioner:
         `types_of` returns what the provider sells to a NodePool, with overlays.
         """
         self._cluster = cluster
-        self._types_of = types_of
+        self.types_of = types_of
         self._options = options
         self._facts = PodFactsCache(options)
 
@@ -144,19 +144,27 @@ class Provisioner:
         return pending, ignored
 
     def schedule(
-        self, pods: Sequence[Pod], nodes: Sequence[StateNode], *, strict_reservations: bool
+        self,
+        pods: Sequence[Pod],
+        nodes: Sequence[StateNode],
+        *,
+        strict_reservations: bool,
+        onto: Sequence[StateNode] | None = None,
     ) -> Provisioned:
-        """Place `pods` on `nodes` or new ones."""
+        """Place `pods` on `nodes` or new ones.
+
+        If `onto` is given, only those nodes take pods; the others count against limits.
+        """
         if not pods:
             return Provisioned()
         pools = self.usable_pools()
         if not pools:
-            queue = PendingPodQueue(self._pending(pod) for pod in pods).ordered
+            queue = PendingPodQueue(self.pending(pod) for pod in pods).ordered
             return Provisioned(queue=[one.pod for one in queue], has_pools=False)
         result = Provisioned()
         templates = self._templates(pools, result)
-        daemons = self._daemons()
-        domains = TopologyDomains((pool, self._types_of(pool).types) for pool in pools)
+        daemons = self.daemons()
+        domains = TopologyDomains((pool, self.types_of(pool).types) for pool in pools)
         topology = Topology(
             self._cluster,
             nodes,
@@ -164,12 +172,12 @@ class Provisioner:
             {pod.key for pod in pods},
             respects_preferences=self._options.respects_preferences,
         )
-        pending = [self._pending(pod) for pod in pods]
+        pending = [self.pending(pod) for pod in pods]
         for one in pending:
             topology.update(one)
         existing = [
-            ExistingNode(node, self._cluster, topology, self._daemons_on(node, daemons))
-            for node in nodes
+            ExistingNode(node, self._cluster, topology, self.daemons_on(node, daemons))
+            for node in (nodes if onto is None else onto)
         ]
         scheduler = ProvisioningScheduler(
             templates,
@@ -210,7 +218,7 @@ class Provisioner:
     def _templates(self, pools: Sequence[NodePool], result: Provisioned) -> list[NodeClaimTemplate]:
         templates: list[NodeClaimTemplate] = []
         for pool in pools:
-            table = self._types_of(pool)
+            table = self.types_of(pool)
             requirements = template_requirements(pool)
             relaxes = self._options.relaxes_min_values
             found = filter_instance_types(
@@ -225,13 +233,14 @@ class Provisioner:
             templates.append(template)
         return templates
 
-    def _pending(self, pod: Pod) -> PendingPod:
+    def pending(self, pod: Pod) -> PendingPod:
+        """Return a pod as a pass sees it, before its topology is known."""
         volumes = volume_requirements(pod, self._cluster.storage)
         return PendingPod(pod, self._facts.of(pod), volumes)
 
     # --- daemons ---------------------------------------------------------------------------------
 
-    def _daemons(self) -> list[Pod]:
+    def daemons(self) -> list[Pod]:
         """Return one pod for every DaemonSet."""
         found = [self._daemon_pod(one) for one in self._cluster.daemon_sets.values()]
         if self._options.ignore_dra_requests:
@@ -258,7 +267,8 @@ class Provisioner:
             return newest
         return _with_required_node_affinity(newest, node_affinity)
 
-    def _daemons_on(self, node: StateNode, daemons: Sequence[Pod]) -> list[Pod]:
+    def daemons_on(self, node: StateNode, daemons: Sequence[Pod]) -> list[Pod]:
+        """Return those of `daemons` that run, or will run, on a node."""
         labels = node.label_requirements
         return [
             pod
@@ -304,13 +314,17 @@ def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
         pod = step[0]
 
 
-def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
+def currently_reschedulable(
+    cluster: KarpenterCluster, node: StateNode, now: Instant, budgets: PodBudgets | None = None
+) -> list[Pod]:
     """Return the pods of a node that would be rescheduled at the moment.
 
     Pods with do-not-disrupt, and pods whose budget never allows a disruption, are left out.
+    `budgets` are those of the cluster, if they are known.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
-    budgets = PodBudgets(cluster.budgets.values())
+    if budgets is None:
+        budgets = PodBudgets(cluster.budgets.values())
     return [
         pod
         for pod in cluster.pods_on(node.node_name).pods

@@ -5,7 +5,7 @@ upstream: pkg/controllers/provisioning/scheduling/existingnode.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fairlead.api.objects import Pod
 from fairlead.api.well_known_label import HOSTNAME
@@ -17,7 +17,11 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
 from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
-from fairlead.engine.autoscaling.karpenter.state.usage import conflicting_port, requests_of
+from fairlead.engine.autoscaling.karpenter.state.usage import (
+    PodsOnNode,
+    conflicting_port,
+    requests_of,
+)
 
 
 class ExistingNode:
@@ -37,12 +41,7 @@ class ExistingNode:
         self.state = state
         self.pods: list[PendingPod] = []
         on_node = cluster.pods_on(state.node_name)
-        available = _minus(state.allocatable, on_node.requests)
-        missing = {
-            name: max(0, amount - on_node.daemon_requests.get(name, 0))
-            for name, amount in requests_of(daemons).items()
-        }
-        self.remaining = _minus(available, missing)
+        self.remaining = free_resources(state, on_node, daemons)
         # If any amount is negative, no pod fits, so only growing amounts need a recheck.
         self.is_overcommitted = any(amount < 0 for amount in self.remaining.values())
         self.requirements = state.requirements
@@ -121,6 +120,16 @@ class ExistingNode:
         if self._limits:
             for driver, more in self._storage.mounts((pod.pod,)).items():
                 self._mounts.setdefault(driver, set()).update(more)
+
+
+def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
+    """Return what a node has left for pods, with room kept for `daemons` that do not run yet."""
+    available = _minus(state.allocatable, on_node.requests)
+    missing = {
+        name: max(0, amount - on_node.daemon_requests.get(name, 0))
+        for name, amount in requests_of(daemons).items()
+    }
+    return _minus(available, missing)
 
 
 def _minus(amounts: Mapping[str, int], less: Mapping[str, int]) -> dict[str, int]:

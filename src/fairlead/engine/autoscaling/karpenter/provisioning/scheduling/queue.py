@@ -17,7 +17,7 @@ class PendingPodQueue:
 
     def __init__(self, pods: Iterable[PendingPod]) -> None:
         """Sort by cpu, then memory, descending; then by age, oldest first, then by uid."""
-        self.ordered = sorted(pods, key=_sort_key)
+        self.ordered = sorted(pods, key=queue_order)
         self._pods = deque(self.ordered)
         self._length_when_pushed: dict[str, int] = {}
 
@@ -36,7 +36,8 @@ class PendingPodQueue:
         self._length_when_pushed[pod.key] = len(self._pods)
 
 
-def _sort_key(pod: PendingPod) -> tuple[int, int, int, str]:
+def queue_order(pod: PendingPod) -> tuple[int, int, int, str]:
+    """Return the sort key of a pod in the queue."""
     requests = pod.facts.requests
     created = pod.pod.metadata.creation_timestamp
     return (
