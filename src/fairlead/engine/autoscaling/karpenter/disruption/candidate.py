@@ -19,13 +19,13 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import In
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
     InstanceTypeTable,
 )
-from fairlead.engine.autoscaling.karpenter.eviction_cost import eviction_cost, lifetime_remaining
+from fairlead.engine.autoscaling.karpenter.eviction_cost import lifetime_remaining
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, NODE_POOL
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
-from fairlead.engine.autoscaling.karpenter.pod import is_disruptable, is_reschedulable
-from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
+from fairlead.engine.autoscaling.karpenter.pod import is_disruptable
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 from fairlead.engine.core.instant import Instant
 
 
@@ -86,6 +86,7 @@ class Candidates:
         self._types_of = types_of
         self._queued = queued
         self._well_known = well_known
+        self._prices: dict[str, tuple[StateNode, InstanceType, float | None]] = {}
 
     def all(
         self, disruption_class: DisruptionClass, now: Instant
@@ -125,8 +126,8 @@ class Candidates:
             return f"node doesn't have required label (label={NODE_POOL})"
         if pool is None or not self._types_of(pool).types:
             return f"nodepool not found (NodePool={node.node_pool})"
-        pods = self._cluster.pods_on(node.node_name).pods
-        blocking = _blocking_pod(pods, budgets, now)
+        on_node = self._cluster.pods_on(node.node_name)
+        blocking = self._blocking_pod(on_node, budgets, now)
         has_grace_period = claim.spec.termination_grace_period is not None
         if blocking and not (disruption_class is DisruptionClass.EVENTUAL and has_grace_period):
             return blocking
@@ -138,9 +139,9 @@ class Candidates:
             claim,
             pool,
             instance_type,
-            tuple(pod for pod in pods if is_reschedulable(pod)),
-            sum(map(eviction_cost, pods)) * lifetime_remaining(claim, now),
-            self._price(node.label_requirements, instance_type),
+            on_node.reschedulable,
+            on_node.eviction_cost * lifetime_remaining(claim, now),
+            self._price(node, instance_type),
         )
 
     def _node_problem(self, node: StateNode) -> str | None:
@@ -159,13 +160,26 @@ class Candidates:
         )
         return next((text for applies, text in checks if applies), None)
 
-    def _price(
-        self, requirements: Requirements, instance_type: InstanceType | None
-    ) -> float | None:
+    def _price(self, node: StateNode, instance_type: InstanceType | None) -> float | None:
+        """Return the lowest price of the node's offerings, which is kept until either differs."""
         if instance_type is None:
             return None
-        offerings = instance_type.compatible_offerings(requirements, self._well_known)
-        return min((one.price for one in offerings), default=None)
+        known = self._prices.get(node.key)
+        if known is not None and known[0] is node and known[1] is instance_type:
+            return known[2]
+        offerings = instance_type.compatible_offerings(node.label_requirements, self._well_known)
+        price = min((one.price for one in offerings), default=None)
+        self._prices[node.key] = node, instance_type, price
+        return price
+
+    def _blocking_pod(self, on_node: PodsOnNode, budgets: PodBudgets, now: Instant) -> str | None:
+        for pod in on_node.annotated:
+            if not is_disruptable(pod, now):
+                return f'pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
+        if not self._cluster.budgets:
+            return None
+        blocking = (budgets.blocking(pod, now) for pod in on_node.pods)
+        return next((text for text in blocking if text is not None), None)
 
 
 def total_price(candidates: Iterable[DisruptionCandidate]) -> float:
@@ -177,12 +191,3 @@ def total_price(candidates: Iterable[DisruptionCandidate]) -> float:
             return 0.0
         total += one.price
     return total
-
-
-def _blocking_pod(pods: Iterable[Pod], budgets: PodBudgets, now: Instant) -> str | None:
-    pods = tuple(pods)
-    for pod in pods:
-        if not is_disruptable(pod, now):
-            return f'pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-    blocking = (budgets.blocking(pod, now) for pod in pods)
-    return next((text for text in blocking if text is not None), None)

@@ -27,7 +27,10 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import Am
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
     InstanceTypeTable,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.candidate import DisruptionCandidate
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    total_price,
+)
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
@@ -87,8 +90,10 @@ class _PlainPod:
 class RejectionMemory:
     """What searches keep for later ones: rows and pods that did not change, and new NodeClaims.
 
-    `requests` maps the sequence that is left to its NodeClaims, None if there were errors. It is
-    emptied when a NodePool, the instance types or the DaemonSets' pods differ.
+    `requests` maps the sequence that is left to its NodeClaims, None if there were errors, and
+    `compared` that sequence with the candidates' price and capacity types to the reason against a
+    replacement. They are emptied when a NodePool, the instance types or the DaemonSets' pods
+    differ.
     """
 
     pools: list[NodePool] = field(default_factory=list)
@@ -97,6 +102,9 @@ class RejectionMemory:
     rows: dict[str, _Row] = field(default_factory=dict)
     pods: dict[str, _PlainPod] = field(default_factory=dict)
     requests: dict[Sequenced, tuple[NodeClaimRequest, ...] | None] = field(default_factory=dict)
+    compared: dict[tuple[Sequenced, float, tuple[str, ...]], str | None] = field(
+        default_factory=dict
+    )
 
     def renew(
         self, pools: list[NodePool], tables: list[InstanceTypeTable], daemons: list[PodSpec]
@@ -105,6 +113,7 @@ class RejectionMemory:
         is_same = _are_same(self.pools, pools) and _are_same(self.tables, tables)
         if not is_same or self.daemons != daemons:
             self.requests.clear()
+            self.compared.clear()
             self.rows.clear()
             self.pods.clear()
         self.pools, self.tables, self.daemons = pools, tables, daemons
@@ -193,13 +202,20 @@ class QuickRejection:
         `compare` compares the price of one new NodeClaim with that of the candidates.
         """
         left = self._left(candidates)
-        requests = None if not left else self._new_claims(candidates, left)
+        if not left:
+            return None
+        requests = self._new_claims(candidates, left)
         if not requests:
             return None
         if len(requests) > 1:
             return f"Can't remove without creating {len(requests)} candidates"
-        chosen = compare(candidates, requests[0])
-        return chosen if isinstance(chosen, str) else None
+        if self._has_limits:
+            return _text(compare(candidates, requests[0]))
+        kinds = tuple(one.capacity_type for one in candidates)
+        key = _sequence(left), total_price(candidates), kinds
+        if key not in self._memory.compared:
+            self._memory.compared[key] = _text(compare(candidates, requests[0]))
+        return self._memory.compared[key]
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
         """Return whether the pods that are left surely fit no single new node."""
@@ -283,6 +299,10 @@ class QuickRejection:
         if not self._has_limits:
             self._memory.requests[key] = found
         return found
+
+
+def _text(chosen: NodeClaimRequest | str) -> str | None:
+    return chosen if isinstance(chosen, str) else None
 
 
 def _sequence(pods: Sequence[PendingPod]) -> Sequenced:

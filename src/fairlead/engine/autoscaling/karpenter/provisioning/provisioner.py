@@ -24,7 +24,6 @@ from fairlead.engine.autoscaling.karpenter.pod import (
     has_resource_claims,
     is_active,
     is_provisionable,
-    is_reschedulable,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import (
     NodeClaimRequest,
@@ -323,13 +322,15 @@ def currently_reschedulable(
     `budgets` are those of the cluster, if they are known.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
+    on_node = cluster.pods_on(node.node_name)
+    if not on_node.annotated and not cluster.budgets:
+        return list(on_node.reschedulable)
     if budgets is None:
         budgets = PodBudgets(cluster.budgets.values())
     return [
         pod
-        for pod in cluster.pods_on(node.node_name).pods
-        if is_reschedulable(pod)
-        and not (is_active(pod) and has_do_not_disrupt(pod, now))
+        for pod in on_node.reschedulable
+        if not (is_active(pod) and has_do_not_disrupt(pod, now))
         and not budgets.is_fully_blocked(pod, now)
     ]
 

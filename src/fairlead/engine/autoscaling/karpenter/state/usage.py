@@ -15,6 +15,9 @@ from fairlead.api.pods.facts import is_daemon_pod, is_terminal
 from fairlead.api.pods.host_port import ALL_ADDRESSES, HostPort
 from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import merged
+from fairlead.engine.autoscaling.karpenter.eviction_cost import eviction_cost
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
+from fairlead.engine.autoscaling.karpenter.pod import is_reschedulable
 
 _UNSPECIFIED: Final = (ALL_ADDRESSES, "::", "")
 
@@ -42,6 +45,21 @@ class PodsOnNode:
     def daemon_requests(self) -> Mapping[str, int]:
         """The sum of the requests of DaemonSet pods."""
         return requests_of(pod for pod in self.running if is_daemon_pod(pod))
+
+    @cached_property
+    def reschedulable(self) -> tuple[Pod, ...]:
+        """The pods that are rescheduled when the node is removed."""
+        return tuple(pod for pod in self.pods if is_reschedulable(pod))
+
+    @cached_property
+    def eviction_cost(self) -> float:
+        """The cost of evicting all pods."""
+        return sum(map(eviction_cost, self.pods))
+
+    @cached_property
+    def annotated(self) -> tuple[Pod, ...]:
+        """The pods with the annotation do-not-disrupt, whatever its value."""
+        return tuple(pod for pod in self.pods if DO_NOT_DISRUPT in pod.metadata.annotations)
 
     @cached_property
     def ports(self) -> tuple[HostPort, ...]:
