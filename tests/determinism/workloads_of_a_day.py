@@ -46,6 +46,7 @@ def selecting(kind, name, **spec):
 
 
 job = {"template": template("job", annotations=ENDS, restartPolicy="Never")}
+HALF_A_CORE = {"type": "AverageValue", "averageValue": "500m"}
 OBJECTS = [
     selecting("Deployment", "web", replicas=7),
     selecting("StatefulSet", "db", replicas=3),
@@ -60,6 +61,15 @@ OBJECTS = [
         selector={"matchLabels": {"app": "web"}},
         maxUnavailable="25%",
     ),
+    selecting("Deployment", "api", replicas=2),
+    made(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        "api",
+        scaleTargetRef={"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"},
+        maxReplicas=9,
+        metrics=[{"type": "Resource", "resource": {"name": "cpu", "target": HALF_A_CORE}}],
+    ),
 ]
 STOPPED = {"metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}}
 RUNNING = {"metadata": {"annotations": {"fairlead.dev/kubelet": None}}}
@@ -68,6 +78,8 @@ CHANGES = [
     (101, "deployment", "web", {"spec": {"replicas": 11}}),
     (102, "statefulset", "db", {"spec": {"replicas": 5, "template": template("db", "i:2")}}),
     (110, "daemonset", "agent", {"spec": {"template": template("agent", "i:2")}}),
+    (120, "deployment", "api", {"metadata": {"annotations": {"fairlead.dev/load": "cpu=4"}}}),
+    (400, "deployment", "api", {"metadata": {"annotations": {"fairlead.dev/load": "cpu=1"}}}),
     (150, "node", "n1", STOPPED),
     (700, "node", "n1", RUNNING),
 ]
