@@ -11,6 +11,7 @@ from fairlead.cli.options.present import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.configuration.autoscaler import installed_flags
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
@@ -20,7 +21,6 @@ from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
-from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.run.experiment import Experiment, with_batch

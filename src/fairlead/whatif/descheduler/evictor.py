@@ -15,9 +15,9 @@ from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminating, po
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.descheduler.cluster_view import ClusterView
 from fairlead.whatif.descheduler.policy import DeschedulerPolicy, EvictorArgs
-from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
 
 EVICT: Final = "descheduler.alpha.kubernetes.io/evict"
 SYSTEM_CRITICAL: Final = 2_000_000_000

@@ -97,13 +97,13 @@ class DuplicatesArgs(_Form, frozen=True, kw_only=True):
     exclude_owner_kinds: list[str] = []
 
 
-class NodeAffinityArgs(SelectorArgs, frozen=True, kw_only=True):
+class ViolatingNodeAffinityArgs(SelectorArgs, frozen=True, kw_only=True):
     """The arguments of RemovePodsViolatingNodeAffinity."""
 
     node_affinity_type: list[str]
 
 
-class NodeTaintsArgs(SelectorArgs, frozen=True, kw_only=True):
+class ViolatingNodeTaintsArgs(SelectorArgs, frozen=True, kw_only=True):
     """The arguments of RemovePodsViolatingNodeTaints; taints are `key` or `key=value`."""
 
     include_prefer_no_schedule: bool = False
@@ -146,8 +146,8 @@ DESCHEDULE: Final[dict[str, type[msgspec.Struct]]] = {
     "RemoveFailedPods": FailedArgs,
     "RemovePodsHavingTooManyRestarts": RestartsArgs,
     "RemovePodsViolatingInterPodAntiAffinity": SelectorArgs,
-    "RemovePodsViolatingNodeAffinity": NodeAffinityArgs,
-    "RemovePodsViolatingNodeTaints": NodeTaintsArgs,
+    "RemovePodsViolatingNodeAffinity": ViolatingNodeAffinityArgs,
+    "RemovePodsViolatingNodeTaints": ViolatingNodeTaintsArgs,
 }
 BALANCE: Final[dict[str, type[msgspec.Struct]]] = {
     "HighNodeUtilization": UtilizationArgs,
@@ -183,7 +183,7 @@ class Plugins(_Form, frozen=True, kw_only=True):
     sort: PluginSet = PluginSet()
 
 
-class Profile(_Form, frozen=True, kw_only=True):
+class DeschedulerProfile(_Form, frozen=True, kw_only=True):
     """One profile: its plugins and their arguments."""
 
     name: str = ""
@@ -196,7 +196,7 @@ class DeschedulerPolicy(_Form, frozen=True, kw_only=True):
 
     api_version: str
     kind: str
-    profiles: list[Profile] = []
+    profiles: list[DeschedulerProfile] = []
     node_selector: str = ""
     max_no_of_pods_to_evict_per_node: int | None = None
     max_no_of_pods_to_evict_per_namespace: int | None = None
@@ -213,7 +213,7 @@ class PolicyFile:
         for number, profile in enumerate(policy.profiles):
             self._check(f"profiles[{number}]", profile)
 
-    def args(self, profile: Profile, name: str, form: type[Args]) -> Args:
+    def args(self, profile: DeschedulerProfile, name: str, form: type[Args]) -> Args:
         """Return the arguments of the plugin `name` in `profile`. Raises InputError."""
         number = self.policy.profiles.index(profile)
         for at, config in enumerate(profile.plugin_config):
@@ -222,7 +222,7 @@ class PolicyFile:
                 return decode_strictly(Document(self.source, config.args), form, where)
         return decode_strictly(Document(self.source, {}), form, f"profiles[{number}] {name}")
 
-    def _check(self, where: str, profile: Profile) -> None:
+    def _check(self, where: str, profile: DeschedulerProfile) -> None:
         known = {**DESCHEDULE, **BALANCE}
         points = (("deschedule", profile.plugins.deschedule, DESCHEDULE),
                   ("balance", profile.plugins.balance, BALANCE))  # fmt: skip

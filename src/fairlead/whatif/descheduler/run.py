@@ -31,6 +31,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.descheduler.cluster_view import ClusterView
 from fairlead.whatif.descheduler.evictor import (
     DEFAULT_PROTECTIONS,
@@ -45,14 +46,14 @@ from fairlead.whatif.descheduler.policy import (
     BALANCE,
     DESCHEDULE,
     EVICTOR,
+    DeschedulerProfile,
     EvictorArgs,
     FailedArgs,
     LifeTimeArgs,
-    NodeAffinityArgs,
     PolicyFile,
-    Profile,
     SpreadArgs,
     UtilizationArgs,
+    ViolatingNodeAffinityArgs,
 )
 from fairlead.whatif.descheduler.spread import remove_duplicates, remove_violating_spread
 from fairlead.whatif.descheduler.strategy import (
@@ -68,7 +69,6 @@ from fairlead.whatif.descheduler.strategy import (
 from fairlead.whatif.descheduler.utilization import LOW, balance_high, balance_low
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError, known_names
-from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -129,7 +129,7 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
     pods = [one for one in objects if isinstance(one, Pod)]
     nodes = [one for one in objects if isinstance(one, Node)]
     budgets, limits = BudgetRoom(objects, now), RunLimits(policy)
-    runs: list[tuple[Profile, Evictor]] = []
+    runs: list[tuple[DeschedulerProfile, Evictor]] = []
     for profile in policy.profiles:
         args = file.args(profile, EVICTOR, EvictorArgs)
         selector = _selector(file.source, args.node_selector or policy.node_selector)
@@ -156,7 +156,7 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
     return DescheduleResult(evictions, seen)
 
 
-def _enabled(profile: Profile, point: str) -> list[str]:
+def _enabled(profile: DeschedulerProfile, point: str) -> list[str]:
     plugins = getattr(profile.plugins, point)
     return [name for name in plugins.enabled if name not in plugins.disabled]
 
@@ -235,7 +235,7 @@ def _min_age(source: str, args: EvictorArgs) -> DurationNs:
 def _require_supported(source: str, name: str, args: Any) -> None:
     """Raise InputError for values of arguments that have no meaning, or none here."""
     match args:
-        case NodeAffinityArgs(node_affinity_type=kinds):
+        case ViolatingNodeAffinityArgs(node_affinity_type=kinds):
             _require_known(source, name, "nodeAffinityType", kinds, (REQUIRED, PREFERRED))
         case SpreadArgs(constraints=kinds):
             _require_known(source, name, "constraints", kinds, _SPREAD_KINDS)

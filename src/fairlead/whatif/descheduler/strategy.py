@@ -18,10 +18,10 @@ from fairlead.whatif.descheduler.evictor import Evictor
 from fairlead.whatif.descheduler.policy import (
     FailedArgs,
     LifeTimeArgs,
-    NodeAffinityArgs,
-    NodeTaintsArgs,
     RestartsArgs,
     SelectorArgs,
+    ViolatingNodeAffinityArgs,
+    ViolatingNodeTaintsArgs,
 )
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -85,7 +85,7 @@ def _evict(evictor: Evictor, pods: Iterable[Pod], strategy: str) -> None:
             evictor.evict(pod, strategy)
 
 
-def remove_violating_node_taints(evictor: Evictor, args: NodeTaintsArgs) -> None:
+def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs) -> None:
     """Evict pods that do not tolerate a taint of their node.
 
     upstream: removepodsviolatingnodetaints/node_taint.go
@@ -111,7 +111,7 @@ def remove_violating_node_taints(evictor: Evictor, args: NodeTaintsArgs) -> None
         _evict(evictor, found, "RemovePodsViolatingNodeTaints")
 
 
-def remove_violating_node_affinity(evictor: Evictor, args: NodeAffinityArgs) -> None:
+def remove_violating_node_affinity(evictor: Evictor, args: ViolatingNodeAffinityArgs) -> None:
     """Evict pods whose node affinity their node does not fulfil, or another fulfils better.
 
     upstream: removepodsviolatingnodeaffinity/node_affinity.go

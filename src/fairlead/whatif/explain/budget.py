@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.planner.node_drain.budget_room import BudgetLimit
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.result.tabular_answer import (
     NAME,

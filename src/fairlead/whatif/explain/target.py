@@ -19,6 +19,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
 from fairlead.whatif.explain.group import GROUP_KINDS
@@ -29,7 +30,6 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
-from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import TabularAnswer

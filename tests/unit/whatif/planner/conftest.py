@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.node_drain.budget_room import BudgetRoom
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.run.experiment import Experiment
 

@@ -27,6 +27,7 @@ from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import (
@@ -37,7 +38,6 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.node.node_copy import copy_node
-from fairlead.whatif.planner.node_drain.budget_room import BudgetLimit, BudgetRoom
 
 _REMEDY_NODES_MAX: Final = 12  # each search takes milliseconds
 

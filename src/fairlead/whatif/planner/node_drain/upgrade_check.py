@@ -17,11 +17,11 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
-from fairlead.whatif.planner.node_drain.budget_room import BudgetLimit
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
