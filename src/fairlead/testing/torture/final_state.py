@@ -17,12 +17,12 @@ from fairlead.apiserver.kind import NAMESPACE, NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.testing.torture.auditor import OUTAGE_TAINTS
 from fairlead.testing.torture.law import Law, LawBrokenError
 
 _ENDED: Final = ("Succeeded", "Failed")
 _PATIENCE: Final = seconds(120)  # beyond a pod's grace period
 _VOLATILE: Final = ("Event", "Lease", "Node", "ConfigMap cluster-autoscaler-status")
-_NOT_READY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 class FinalState:
@@ -105,7 +105,7 @@ class FinalState:
         self._require(phase in (*_ENDED, "Running"), pod, f"is {phase} on {name}")
 
     def _check_taints(self, node: Json) -> None:
-        keys = {one["key"] for one in node["spec"].get("taints", ())} & set(_NOT_READY)
+        keys = {one["key"] for one in node["spec"].get("taints", ())} & set(OUTAGE_TAINTS)
         self._require(_is_ready(node) != bool(keys), node, f"has the taints {sorted(keys)}")
 
     # --- workloads ----------------------------------------------------------------------------
