@@ -72,15 +72,15 @@ def test_archives_in_a_directory_are_read(path, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("cut.gz", gzip.compress(NODE)[:-9], "is cut short"),
-        ("odd.gz", gzip.compress(NODE)[:10] + b"\xff" * 20, "is not a valid gzip file"),
+        ("cut.gz", gzip.compress(NODE, mtime=0)[:-9], "is cut short"),
+        ("odd.gz", gzip.compress(NODE, mtime=0)[:10] + b"\xff" * 20, "is not a valid gzip file"),
         (
             "none.tar",
             tar_of({"notes.txt": b"{"}),
             "is an archive without a .yaml, .yml, .json file",
         ),
         ("bad.tar", tar_of({"n.json": NODE})[:300], "is not a valid tar file"),
-        ("bad.json.gz", gzip.compress(b"{"), "is not JSON"),
+        ("bad.json.gz", gzip.compress(b"{", mtime=0), "is not JSON"),
     ],
 )
 def test_what_cannot_be_unpacked_is_refused_by_name(path, name, content, problem):
