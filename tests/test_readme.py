@@ -28,6 +28,7 @@ PAGES: Final = (
     ROOT / "docs" / "index.md",
     ROOT / "docs" / "outages.md",
     ROOT / "docs" / "rebalance.md",
+    ROOT / "docs" / "replay.md",
     ROOT / "docs" / "size.md",
     ROOT / "docs" / "sweep.md",
     ROOT / "docs" / "tutorial.md",

@@ -152,7 +152,21 @@ def plan(name, arguments, *says, files=()):
     return Case(name, arguments, says, (("dump.yaml", cluster), *files))
 
 
+AUDITED = (
+    '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete",'
+    '"verb":"create","objectRef":{"resource":"pods","namespace":"shop","name":"web",'
+    '"subresource":"binding"},"responseStatus":{"code":201}}'
+)
+
 CASES = [
+    # --- replays -------------------------------------------------------------------------------
+    plan("a log without bodies", "replay a.log",
+         "a.log: line 1: create pods/binding was recorded at level Metadata; a replay needs",
+         files=(("a.log", AUDITED),)),
+    plan("a dump in place of a log", "replay dump.yaml",
+         "dump.yaml: line 1: is not an audit event"),
+    plan("no log", "replay a.log", "a.log: cannot be read"),
+    plan("a folder in place of a log", "replay .", ".: is a directory; expected a file"),
     # --- plans ---------------------------------------------------------------------------------
     plan("a drain of nothing", "drain-plan dump.yaml", "arguments: name the nodes with --nodes N"),
     plan("a drain of nobody", "drain-plan dump.yaml --nodes pool=x", "--nodes: no node matches"),

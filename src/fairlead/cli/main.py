@@ -121,6 +121,11 @@ COMMANDS: Final = (
         "Propose the moves of pods that gain most.",
     ),
     CommandEntry(
+        "replay",
+        "fairlead.cli.commands.replay:replay",
+        "Compare recorded placements with the scheduler's rules.",
+    ),
+    CommandEntry(
         "snapshot",
         "fairlead.cli.commands.snapshot:snapshot",
         "Write what a running cluster contains to a file.",

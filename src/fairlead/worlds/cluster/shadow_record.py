@@ -59,7 +59,7 @@ class ShadowRecord(Collector):
         if decision.agreement is not ShadowAgreement.EQUAL and len(examples) < EXAMPLES_MAX:
             examples.append(decision)
         if self._lines is not None:
-            self._lines.write(_encode(_as_json(decision)) + b"\n")
+            self._lines.write(_encode(decision_json(decision)) + b"\n")
 
     def collect(self) -> Iterable[Metric]:
         """See Collector."""
@@ -96,14 +96,14 @@ def _summary(counts: _Counts) -> dict[str, Any]:
         "decisions": {one.value: counts.by_agreement[one] for one in ShadowAgreement},
         "averageScoreLost": round(counts.lost_score / differing, 2) if differing else 0,
         "examples": {
-            agreement.value: [_as_json(one) for one in examples]
+            agreement.value: [decision_json(one) for one in examples]
             for agreement, examples in sorted(counts.examples.items())
             if examples
         },
     }
 
 
-def _as_json(decision: ShadowDecision) -> Mapping[str, Any]:
+def decision_json(decision: ShadowDecision) -> Mapping[str, Any]:
     """Return a decision as JSON, without empty fields."""
     fields: dict[str, Any] = {
         "time": format_timestamp(decision.at),

@@ -1,0 +1,182 @@
+"""Audit logs of kube-apiserver: reads the recorded writes of objects that scheduling reads.
+
+A log has one `Event` of audit.k8s.io/v1 in each line, or an `EventList`, as the webhook backend
+sends it. The events of the stage ResponseComplete of successful writes are used, in the order of
+their times. Their bodies are needed, so that the level must be Request or RequestResponse.
+
+upstream: apiserver/pkg/apis/audit/v1/types.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.error import InputError
+
+API_VERSION: Final = "audit.k8s.io/v1"
+_COMPLETE: Final = "ResponseComplete"
+_BODY_LEVELS: Final = ("Request", "RequestResponse")
+_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+_SUBRESOURCES: Final = ("", "status", "binding", "eviction", "resize", "ephemeralcontainers")
+_RESOURCES: Final = (
+    "pods",
+    "nodes",
+    "namespaces",
+    "services",
+    "replicationcontrollers",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "poddisruptionbudgets.policy",
+    "priorityclasses.scheduling.k8s.io",
+    "storageclasses.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "resourceclaims.resource.k8s.io",
+    "resourceslices.resource.k8s.io",
+    "deviceclasses.resource.k8s.io",
+)
+_KINDS: Final = {
+    (kind.plural, kind.group): kind for kind in map(find_kind, _RESOURCES) if kind is not None
+}
+
+_NO_BODY: Final = msgspec.Raw(b"null")
+
+
+class _ObjectReference(msgspec.Struct, rename="camel"):
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    api_group: str = ""
+    subresource: str = ""
+
+
+class _ResponseStatus(msgspec.Struct):
+    code: int = 0
+
+
+class _Event(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    level: str = ""
+    stage: str = ""
+    verb: str = ""
+    request_uri: str = msgspec.field(name="requestURI", default="")
+    object_ref: _ObjectReference | None = None
+    response_status: _ResponseStatus | None = None
+    request_object: msgspec.Raw = _NO_BODY
+    response_object: msgspec.Raw = _NO_BODY
+    stage_timestamp: str = ""
+    items: list[_Event] = msgspec.field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedWrite:
+    """A successful write; `where` is its line in messages.
+
+    `request` is the body of the request, a patch for the verb `patch`; `response` is the object
+    after the write, None if it was not recorded or is not an object of `kind`. `deleted` are the
+    objects in the response to deletecollection.
+    """
+
+    where: str
+    at: Instant
+    verb: str
+    kind: Kind
+    subresource: str
+    namespace: str
+    name: str
+    request: Any
+    response: Json | None
+    deleted: tuple[Json, ...] = ()
+
+
+def read_audit_log(source: str, data: bytes) -> list[AuditedWrite]:
+    """Return the writes in the log `data`, called `source` in messages, in order of time.
+
+    Raises InputError for a line that is not an event, and for a level without bodies.
+    """
+    decode = msgspec.json.Decoder(_Event).decode
+    writes: list[AuditedWrite] = []
+    stages: set[str] = set()
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        try:
+            event = decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+            raise InputError(source, f"is not an audit event: {cause}", object_name=where) from None
+        for one in _events(source, where, event):
+            stages.add(one.stage)
+            writes += _writes(source, where, one)
+    if _COMPLETE not in stages:
+        raise InputError(source, f"has no audit event of the stage {_COMPLETE}")
+    return sorted(writes, key=lambda write: write.at)
+
+
+def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
+    """Return `event`, or the events in it. Raises InputError for another kind or version."""
+    if event.api_version != API_VERSION or event.kind not in ("Event", "EventList"):
+        found = f"{event.kind or 'an object'} of {event.api_version or 'no apiVersion'}"
+        problem = f"expected an Event of {API_VERSION}, got {found}"
+        raise InputError(source, problem, object_name=where)
+    return (event,) if event.kind == "Event" else event.items
+
+
+def _writes(source: str, where: str, event: _Event) -> Iterator[AuditedWrite]:
+    """Yield the write of `event`, if it is one of an object that is followed."""
+    ref, status = event.object_ref, event.response_status
+    if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
+        return
+    kind = _KINDS.get((ref.resource, ref.api_group))
+    if kind is None or ref.subresource not in _SUBRESOURCES or "dryRun=" in event.request_uri:
+        return
+    if status is None or not 200 <= status.code < 300:
+        return
+    if event.level not in _BODY_LEVELS:
+        what = "/".join(filter(None, (ref.resource, ref.subresource)))
+        problem = (
+            f"{event.verb} {what} was recorded at level {event.level or 'None'}; a replay needs "
+            f"level Request or RequestResponse in the audit policy for {what}"
+        )
+        raise InputError(source, problem, object_name=where)
+    try:
+        at = parse_timestamp(event.stage_timestamp)
+    except ValueError as cause:
+        raise InputError(source, str(cause), object_name=where, field="stageTimestamp") from None
+    request, response = (
+        msgspec.json.decode(body) for body in (event.request_object, event.response_object)
+    )
+    is_object = isinstance(response, dict) and response.get("kind") == kind.kind
+    name = ref.name or (response["metadata"].get("name", "") if is_object else "")
+    yield AuditedWrite(
+        where,
+        at,
+        event.verb,
+        kind,
+        ref.subresource,
+        ref.namespace,
+        name,
+        request,
+        response if is_object else None,
+        tuple(_listed(response, kind)) if event.verb == "deletecollection" else (),
+    )
+
+
+def _listed(response: Any, kind: Kind) -> Iterator[Json]:
+    """Yield the objects in the list `response`, whose items may lack kind and version."""
+    if isinstance(response, dict) and response.get("kind") == kind.list_kind:
+        for item in response.get("items") or ():
+            yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}

@@ -1,0 +1,339 @@
+"""RecordedCluster: the state of a cluster while the writes of its audit log are applied.
+
+With level RequestResponse each write has the object after it, which replaces the object before.
+With level Request the object is computed from the one before and the request:
+
+    create          the request, with defaults and the priority of its class
+    update, patch   the fields of the request (of its status, for the subresource status)
+    binding         the pod with `spec.nodeName`
+    delete          the object is gone; a pod on a node first gets a deletion timestamp
+
+The type of a patch is not in the log: a list is a JSON patch, an object a strategic merge patch.
+A pod created with `generateName` has no name in the log at level Request: the first later write of
+a name with that prefix names it. A daemon pod is named by a binding to its node.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.codec import decode
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
+from fairlead.apiserver.registry.snapshot_load import as_stored
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.replay.audit_log import AuditedWrite
+from fairlead.whatif.snapshot.api_refusal import refusal_of
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
+from fairlead.worlds.seeded_ids import SeededIds
+
+_TERMINAL: Final = ("Succeeded", "Failed")
+_DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_Identity = tuple[str, str, str]  # namespace, name and kind
+
+
+@dataclass(slots=True)
+class RecordedCluster:
+    """The objects of a cluster, which `apply` changes; `source` is the log in messages.
+
+    `unknown_bindings` are the pods that were bound but never seen before; `unfollowed` is the
+    number of writes whose effect the log does not tell.
+    """
+
+    source: str
+    unknown_bindings: list[str] = field(default_factory=list)
+    unfollowed: int = 0
+    _store: Store = field(default_factory=lambda: Store(SeededIds(0), log_capacity=1))
+    _versions: dict[_Identity, int] = field(default_factory=dict)
+    _unnamed: list[Json] = field(default_factory=list)
+
+    def load(self, snapshot: Snapshot) -> ObjectsLoaded:
+        """Start with the objects of `snapshot`. Raises InputError."""
+        for manifest in snapshot.manifests:
+            view = manifest.view
+            version = (
+                manifest.value["metadata"].get("resourceVersion", "")
+                if view is None
+                else view.metadata.resource_version
+            )
+            ref = manifest.ref
+            self._note_version((ref.namespace, ref.name, ref.kind), str(version))
+        views = load_objects(snapshot, self._store)
+        return ObjectsLoaded(views)
+
+    def apply(self, write: AuditedWrite) -> Iterator[Stimulus]:
+        """Apply `write`; yield the changes of objects. Raises InputError for a malformed object."""
+        if write.verb == "deletecollection":
+            yield from self._delete_collection(write)
+            return
+        if write.verb == "create" and not write.subresource:
+            yield from self._create(write)
+            return
+        old = self._store.find(write.kind, write.namespace, write.name)
+        if old is None and write.kind is POD and (named := self._named(write)) is not None:
+            yield self._put(write, named)
+            old = self._store.find(write.kind, write.namespace, write.name)
+        if write.subresource == "binding":
+            yield from self._bind(write, old)
+        elif write.verb == "delete" or write.subresource == "eviction":
+            yield from self._delete(write, old)
+        elif write.response is not None:
+            yield from self._replace(write, write.response)
+        elif old is None or not isinstance(write.request, dict | list):
+            self.unfollowed += 1
+        else:
+            yield from self._replace(write, self._changed(write, old))
+
+    # --- the writes -------------------------------------------------------------------------
+
+    def _create(self, write: AuditedWrite) -> Iterator[Stimulus]:
+        if write.response is not None:
+            yield from self._replace(write, write.response)
+            return
+        if not isinstance(write.request, dict):
+            self.unfollowed += 1
+            return
+        meta = {**(write.request.get("metadata") or {})}
+        meta["creationTimestamp"] = format_timestamp(write.at)
+        if write.kind.namespaced:
+            meta["namespace"] = write.namespace
+        typed = {"apiVersion": write.kind.api_version, "kind": write.kind.kind}
+        new = {**typed, **write.request, "metadata": meta}
+        if write.kind is POD:
+            new.setdefault("status", {"phase": "Pending"})
+        name = meta.setdefault("name", write.name)
+        if name and self._store.find(write.kind, write.namespace, name) is not None:
+            return  # the snapshot has it
+        if name:
+            yield self._put(write, new, Operation.CREATE)
+        else:
+            del meta["name"]
+            self._unnamed.append(new)
+
+    def _bind(self, write: AuditedWrite, old: Json | None) -> Iterator[Stimulus]:
+        node = _target(write)
+        if old is None or not node:
+            self.unknown_bindings.append(f"{write.namespace}/{write.name}")
+        elif not old["spec"].get("nodeName"):
+            yield self._put(write, {**old, "spec": {**old["spec"], "nodeName": node}})
+
+    def _delete(self, write: AuditedWrite, old: Json | None) -> Iterator[Stimulus]:
+        if old is None:
+            return
+        if write.response is not None:
+            last = write.response
+        else:
+            last = _marked(old, write) if write.kind is POD else old
+        yield from self._deleted(write, last)
+
+    def _delete_collection(self, write: AuditedWrite) -> Iterator[Stimulus]:
+        if write.response is None and not write.deleted:
+            self.unfollowed += 1
+        for item in write.deleted:
+            meta = item["metadata"]
+            if self._store.find(write.kind, meta.get("namespace", ""), meta["name"]) is not None:
+                yield from self._deleted(write, item)
+
+    def _deleted(self, write: AuditedWrite, last: Json) -> Iterator[Stimulus]:
+        """Yield the removal of `last`, or its change if a finalizer or a grace period keeps it."""
+        meta = last["metadata"]
+        if meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
+            yield from self._replace(write, last)
+        else:
+            yield self._remove(write.kind, meta.get("namespace", ""), meta["name"])
+
+    def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
+        """Yield the change to `new`, or the removal if it lost the last finalizer."""
+        meta = new["metadata"]
+        key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
+        if not self._note_version(key, str(meta.get("resourceVersion", ""))):
+            return  # the snapshot or an earlier line has a newer version
+        is_known = self._store.find(write.kind, *key[:2]) is not None
+        if _is_gone(new):
+            if is_known:
+                yield self._remove(write.kind, *key[:2])
+            return
+        yield self._put(write, new)
+
+    def _changed(self, write: AuditedWrite, old: Json) -> Json:
+        """Return `old` with the update or patch of a request. Raises InputError."""
+        if write.verb == "update":
+            new = write.request
+        elif isinstance(write.request, list):
+            new = self._patched(write, lambda: apply_json_patch(old, write.request))
+        else:
+            patch, before = copy.deepcopy(write.request), copy.deepcopy(old)
+            schema = None if write.kind.is_custom else schema_of_kind(write.kind)
+            new = self._patched(
+                write,
+                lambda: (
+                    merge_patch(before, patch)
+                    if schema is None
+                    else apply_strategic_merge(schema, before, patch)
+                ),
+            )
+        if write.subresource == "status":
+            return {**old, "status": new.get("status", {})}
+        meta = {**old["metadata"], **(new.get("metadata") or {})}
+        kept = {"status": old["status"]} if "status" in old else {}
+        typed = {"apiVersion": old["apiVersion"], "kind": old["kind"]}
+        return {**new, **typed, **kept, "metadata": meta}
+
+    def _patched(self, write: AuditedWrite, patch: Callable[[], Any]) -> Json:
+        try:
+            result: Json = patch()
+        except ApiError as refused:
+            raise refusal_of(self.source, write.where, refused) from None
+        return result
+
+    # --- the store --------------------------------------------------------------------------
+
+    def _put(
+        self, write: AuditedWrite, obj: Json, operation: Operation = Operation.LOAD
+    ) -> ObjectChanged:
+        manifest = manifest_of(self.source, write.where, obj)
+        try:
+            kind, stored = as_stored(
+                manifest.value, write.at, self._store.ids, self._store.registry
+            )
+            if kind is POD:
+                stored = self._store.admission.admit(operation, kind, stored)
+        except ApiError as refused:
+            title = f"{write.where}: {manifest.title}"
+            raise refusal_of(self.source, title, refused) from None
+        return ObjectChanged(decode(self._store.storage.put(kind, stored)))
+
+    def _remove(self, kind: Kind, namespace: str, name: str) -> ObjectDeleted:
+        return ObjectDeleted(decode(self._store.storage.remove(kind, namespace, name)))
+
+    def _note_version(self, key: _Identity, version: str) -> bool:
+        """Note a recorded resourceVersion; return False if a newer one was noted before."""
+        if not version.isdecimal():
+            return True
+        if int(version) < self._versions.get(key, 0):
+            return False
+        self._versions[key] = int(version)
+        return True
+
+    def _named(self, write: AuditedWrite) -> Json | None:
+        """Return the oldest pod without a name that `write` can mean, now with the name."""
+        node = _target(write)
+        for at, pod in enumerate(self._unnamed):
+            meta = pod["metadata"]
+            if meta["namespace"] != write.namespace:
+                continue
+            wanted = _wanted_node(pod)
+            if write.name.startswith(meta["generateName"]) and wanted in ("", node):
+                del self._unnamed[at]
+                return {**pod, "metadata": {**meta, "name": write.name}}
+        return None
+
+
+def manifest_of(source: str, where: str, obj: Json) -> Manifest:
+    """Return a recorded object as a manifest. Raises InputError that names the line."""
+    try:
+        (manifest,) = manifests([Document(source, obj)])
+    except InputError as refusal:
+        title = f"{where}: {refusal.object_name}" if refusal.object_name else where
+        raise InputError(source, refusal.problem, object_name=title, field=refusal.field) from None
+    return manifest
+
+
+def _target(write: AuditedWrite) -> str:
+    """Return the node of a binding, "" for other writes."""
+    if write.subresource != "binding" or not isinstance(write.request, dict):
+        return ""
+    return str((write.request.get("target") or {}).get("name", ""))
+
+
+def _is_gone(obj: Json) -> bool:
+    """Return whether a deleted object has nothing left that keeps it."""
+    meta = obj["metadata"]
+    kept = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+    return bool(meta.get("deletionTimestamp")) and not kept
+
+
+def _marked(pod: Json, write: AuditedWrite) -> Json:
+    """Return `pod` as a deletion with the options of the request leaves it.
+
+    upstream: pkg/registry/core/pod/strategy.go: CheckGracefulDelete
+    """
+    options = write.request if isinstance(write.request, dict) else {}
+    if write.subresource == "eviction":
+        options = options.get("deleteOptions") or {}
+    grace = options.get("gracePeriodSeconds")
+    if grace is None:
+        grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    is_ended = pod.get("status", {}).get("phase") in _TERMINAL
+    if not pod["spec"].get("nodeName") or is_ended:
+        grace = 0
+    meta = {
+        **pod["metadata"],
+        "deletionTimestamp": format_timestamp(write.at + seconds(grace)),
+        "deletionGracePeriodSeconds": grace,
+    }
+    return {**pod, "metadata": meta}
+
+
+def _wanted_node(pod: Json) -> str:
+    """Return the node that the DaemonSet controller chose for `pod`, "" for other pods."""
+    match pod.get("spec"):
+        case {
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [{"matchFields": [{"values": [str(name)]}]}]
+                    }
+                }
+            }
+        }:
+            return name
+    return ""
+
+
+def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, Json]]:
+    """Return the objects that existed before the first write, as far as the log shows them.
+
+    These are the objects that were created before it and appear first in the response of another
+    write. A pod that the log binds before it shows it had no node.
+    """
+    found: dict[_Identity, tuple[AuditedWrite, Json] | None] = {}
+    bound: set[_Identity] = set()
+    start: Instant | None = None
+    for write in writes:
+        start = write.at if start is None else start
+        key = (write.namespace, write.name, write.kind.kind)
+        if write.verb == "create" and not write.subresource:
+            found.setdefault(key, None)
+        elif write.subresource == "binding":
+            bound.add(key)
+        elif write.response is not None and key not in found:
+            created = str(write.response["metadata"].get("creationTimestamp", ""))
+            is_old = created <= format_timestamp(start)
+            obj = _before(write.response, is_bound=key not in bound)
+            found[key] = (write, obj) if is_old else None
+    return [one for one in found.values() if one is not None]
+
+
+def _before(obj: Json, *, is_bound: bool) -> Json:
+    """Return `obj` as it was before its deletion, and if not `is_bound` before its binding."""
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
+    if is_bound:
+        return {**obj, "metadata": meta}
+    spec = {key: value for key, value in obj["spec"].items() if key != "nodeName"}
+    return {**obj, "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
