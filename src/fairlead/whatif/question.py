@@ -55,10 +55,13 @@ from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT, QUIET, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
+from fairlead.whatif.run.runtime import Runtimes, coverage, runtimes_in, unmatched
+from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -80,6 +83,7 @@ class Conditions:
     `instance_types` is the file with the type of new nodes, `load` that with the load of workloads.
     `seeds` seeds, from `seed` on, say how certain the answer is.
     `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
+    `runtimes` is the file with the runtimes of pods, in addition to those that the dump shows.
     """
 
     seed: int = 0
@@ -94,12 +98,15 @@ class Conditions:
     karpenter: KarpenterInput | None = None
     instance_types: str | None = None
     startup: DurationNs | None = None
+    runtimes: str | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     provider: ProviderSettings = DEFAULT_PROVIDER
     load: str | None = None
 
 
 SEEDS_MAX: Final = 1_000
+DRAWS_DEFAULT: Final = 20
+_MANY_WAIT: Final = ("pods wait", "their start times")
 REVERSED: Final = "with the change, in reverse order"
 _ARRIVAL: Final = 1 << 41  # distinct from the purposes of node selection and scenario events
 DEFAULT_CONDITIONS: Final = Conditions()
@@ -126,6 +133,7 @@ class WhatIfAnswer:
     verdict: Verdict
     seeds: int = 1
     certainty: tuple[CertaintyRow, ...] = ()
+    start_times: StartTimes | None = None
 
     @property
     def scheduler_words(self) -> str:
@@ -179,6 +187,7 @@ def what_if(
     """
     if not 1 <= conditions.seeds <= SEEDS_MAX:
         raise InputError("--seeds", f"{conditions.seeds} is not from 1 to {SEEDS_MAX}")
+    known = _runtimes(snapshot, conditions)
     pair = _experiments(snapshot, change, conditions)
     progress = progress or NoProgress()
     before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
@@ -186,6 +195,8 @@ def what_if(
     stays = effect.difference.is_empty and not change.reschedule and bool(after.placed())
     notes = [*pair.notes, *([PODS_STAY] if stays and change.changes_scheduler else [])]
     notes += _order_note(pair, effect, progress)
+    starts = _start_times(snapshot, change, conditions, known, after, progress)
+    notes += _runtime_notes(snapshot, known, after, starts)
     if notes:
         effect = replace(effect, changed=replace(after, notes=(*notes, *after.notes)))
     verdict = verdict_of(effect)
@@ -201,7 +212,63 @@ def what_if(
         verdict=verdict,
         seeds=len(outcomes),
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
+        start_times=starts,
     )
+
+
+def _runtimes(snapshot: Snapshot, conditions: Conditions) -> Runtimes:
+    """Return the runtimes of the file and of the dump. Raises InputError."""
+    if conditions.runtimes is None:
+        return runtimes_in(snapshot.manifests)
+    from fairlead.whatif.run.runtime_file import read_runtimes  # noqa: PLC0415
+
+    return runtimes_in(snapshot.manifests, read_runtimes(conditions.runtimes))
+
+
+def _start_times(
+    snapshot: Snapshot,
+    change: ClusterChange,
+    conditions: Conditions,
+    known: Runtimes,
+    after: RunOutcome,
+    progress: Progress,
+) -> StartTimes | None:
+    """Return when the pods that wait at the end of `after` start; None if that is not known.
+
+    It is simulated with each of --seeds, or with --runtimes alone with `DRAWS_DEFAULT` seeds.
+    """
+    if not any(one.until is None for one in after.waits):
+        return None
+    if conditions.seeds == 1 and conditions.runtimes is None:
+        return None
+    covered = coverage(known, snapshot.manifests, snapshot.taken_at)
+    if not covered.known:
+        return None
+    draws = conditions.seeds if conditions.seeds > 1 else DRAWS_DEFAULT
+    experiments = [
+        _rearranged(_experiments(snapshot, change, replace(conditions, seed=seed)).changed, number)
+        for number, seed in enumerate(range(conditions.seed, conditions.seed + draws))
+    ]
+    return start_times(experiments, after, known, covered, progress)
+
+
+def _runtime_notes(
+    snapshot: Snapshot, known: Runtimes, after: RunOutcome, starts: StartTimes | None
+) -> Iterator[str]:
+    """Yield what start times are based on, or how to get them, and stated runtimes without pods."""
+    if starts is not None:
+        yield starts.words
+    elif (count := sum(one.until is None for one in after.waits)) and known.is_given:
+        covered = coverage(known, snapshot.manifests, snapshot.taken_at)
+        if covered.known:
+            waits, its = ("pod waits", "its start time") if count == 1 else _MANY_WAIT
+            yield (
+                f"{count:,} {waits} at the end. --seeds 20 estimates {its}, because "
+                f"{covered.known:,} of {covered.running:,} running pods have a known runtime."
+            )
+    if unused := unmatched(known, snapshot.manifests):
+        more = f" and {len(unused) - 1:,} more" if len(unused) > 1 else ""
+        yield f"No pod of the dump matches {unused[0].subject}{more} of --runtimes."
 
 
 def _other_seeds(
@@ -211,10 +278,17 @@ def _other_seeds(
     for number in range(1, conditions.seeds):
         seed = conditions.seed + number
         pair = _experiments(snapshot, change, replace(conditions, seed=seed))
-        steps = rearranged(pair.changed.steps, partial(shuffled, seed=seed, purpose=_ARRIVAL))
-        changed = replace(pair.changed, steps=steps)
+        changed = _rearranged(pair.changed, number)
         effect = effect_of(*run_pair(pair.without, changed, progress), pair.drain)
         yield seed_outcome(effect, verdict_of(effect))
+
+
+def _rearranged(experiment: Experiment, number: int) -> Experiment:
+    """Return `experiment` with the order of arrival of its seed; the first seed keeps the order."""
+    if number == 0:
+        return experiment
+    order = partial(shuffled, seed=experiment.seed, purpose=_ARRIVAL)
+    return replace(experiment, steps=rearranged(experiment.steps, order))
 
 
 def _order_note(pair: _Experiments, effect: Effect, progress: Progress) -> Iterator[str]:

@@ -135,7 +135,7 @@ def test_a_group_is_explained(dump, capsys, target):
     )
     assert run(["explain", target, "--snapshot", path]) == 0
     shown = lines(capsys)
-    assert shown[0] == "default/g: needs 3 of its 3 members, 0 on nodes, 2 more could start now"
+    assert shown[0] == "default/g: needs 3 of its 3 members, 0 on nodes, nodes have room for 2 more"
     assert shown[1].startswith("Blocked: no node can take the next member (default/g-")
     assert "a           1  4.5 cpu   nothing    4.5 cpu     0.00  no" in shown
     assert "n1    Insufficient cpu            500m cpu" in shown
@@ -156,7 +156,7 @@ def test_a_pod_without_a_group_is_one(dump, capsys):
     del alone["metadata"]["annotations"]
     run(["explain", "pod/alone-0", "--snapshot", dump(node("n1"), alone)])
     assert lines(capsys)[:2] == [
-        "Pod/default/alone-0: needs 1 of its 1 members, 0 on nodes, 1 more could start now",
+        "Pod/default/alone-0: needs 1 of its 1 members, 0 on nodes, nodes have room for 1 more",
         "Not blocked: it runs, or starts with the next session.",
     ]
 

@@ -19,6 +19,7 @@ from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
+from fairlead.cli.output.start_time_summary import print_start_times
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
@@ -69,6 +70,8 @@ def print_answer(
     _print_kubectl_drain(console, effect.drain)
     _print_undrained(console, changed.undrained)
     _print_pending(console, found)
+    if answer.start_times is not None:
+        print_start_times(console, answer.start_times)
     _print_displaced(console, found, start)
     _print_other_pods(console, found)
     _print_notes(console, answer)
@@ -90,8 +93,7 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
     span = for_readers(changed.after_start(changed.ended_at))
     facts = [
         answer.source,
-        f"{len(changed.nodes):,} nodes",
-        f"{len(changed.pods):,} pods",
+        f"{len(changed.nodes):,} nodes and {len(changed.pods):,} pods at the end",
         f"{span} from {format_timestamp(changed.started_at)}",
         f"seed {answer.seed}",
         answer.scheduler_words,

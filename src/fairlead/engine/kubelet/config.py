@@ -44,8 +44,9 @@ class KubeletConfig:
     With `accepts_pods`, the status shows when a node has accepted a pod or observed a change;
     with `heeds_gates`, readiness gates count. `input_duration` is how long pods with
     `stdinOnce` run, `job_duration` how long pods with restartPolicy Never or OnFailure run
-    (None: forever, like others); an annotation of the pod takes precedence. `nodes` are the
-    nodes with a kubelet, None for all. `eviction` configures node-pressure eviction.
+    (None: forever, like others); `run_durations` knows how long certain pods run (None: not this
+    pod). An annotation of the pod takes precedence. `nodes` are the nodes with a kubelet, None for
+    all. `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
@@ -61,5 +62,6 @@ class KubeletConfig:
     heeds_gates: bool = False
     input_duration: DurationNs | None = None
     job_duration: DurationNs | None = None
+    run_durations: Callable[[Pod], DurationNs | None] | None = None
     nodes: tuple[str, ...] | None = None
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

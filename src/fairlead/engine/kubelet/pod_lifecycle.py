@@ -103,6 +103,8 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
     duration = run_duration(pod)
     if duration is None and RUN_DURATION not in pod.metadata.annotations:
         duration = config.input_duration if reads_to_the_end(pod) else None
+        if duration is None and config.run_durations is not None:
+            duration = config.run_durations(pod)
         if duration is None and pod.spec.restart_policy != "Always":
             duration = config.job_duration
     if duration is not None:

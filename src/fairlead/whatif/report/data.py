@@ -238,6 +238,7 @@ class ReportData(TypedDict, total=False):
     budgets: Sequence[Json]
     fail_on: Sequence[Json]
     certainty: Sequence[Json]
+    start_times: Sequence[Json]
     drain_refused: Sequence[Json]
     drain_flags: Sequence[Json]
     undrained: Sequence[Json]
@@ -253,9 +254,9 @@ class ReportData(TypedDict, total=False):
 
 
 LISTS: Final = (
-    "workloads", "node_pools", "budgets", "fail_on", "certainty", "drain_refused", "undrained",
-    "gone", "not_created", "placed", "updated", "removed", "skipped", "complaints", "recurrences",
-    "notes",
+    "workloads", "node_pools", "budgets", "fail_on", "certainty", "start_times", "drain_refused",
+    "undrained", "gone", "not_created", "placed", "updated", "removed", "skipped", "complaints",
+    "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 

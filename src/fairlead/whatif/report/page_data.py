@@ -37,6 +37,7 @@ TABLES = {
     "certainty": (
         "subject", "what", "seeds", "total", "least", "median", "p90", "most", "certain",
     ),
+    "start_times": ("subject", "kind", "pods", "p10_s", "p50_s", "p90_s", "started"),
     "drain_refused": ("node", "message"),
     "drain_flags": ("flag", "needed_for", "pods"),
     "undrained": ("pod", "node", "why"),

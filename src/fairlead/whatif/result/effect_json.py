@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.api.json import Json
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.instant import DurationNs, to_seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.certainty import CertaintyRow
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.verdict import Verdict
 from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
+from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.outcome.workload import WorkloadReadiness
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
@@ -35,6 +36,7 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, group_by)],
         "budgets": [_budget(one) for one in effect.budgets],
         "certainty": [_certainty(one) for one in answer.certainty],
+        **_start_times(answer.start_times),
         "drain_flags": [
             {"flag": one.flag, "needed_for": len(one.pods), "pods": list(one.pods)}
             for one in effect.drain.needed
@@ -69,6 +71,35 @@ def _certainty(one: CertaintyRow) -> Json:
         "most": one.most,
         "certain": one.words,
     }
+
+
+def _start_times(found: StartTimes | None) -> Json:
+    if found is None:
+        return {"start_times": [], "start_times_basis": None}
+    basis = {
+        "draws": found.draws,
+        "running": found.running,
+        "known": found.known,
+        "known_from_file": found.stated,
+        "simulated_s": to_seconds(found.look_ahead),
+    }
+    return {"start_times": [_start(one) for one in found.rows], "start_times_basis": basis}
+
+
+def _start(one: StartTimeRow) -> Json:
+    return {
+        "subject": one.subject,
+        "kind": one.kind,
+        "pods": one.pods,
+        "started": one.started,
+        "p10_s": _seconds(one.p10),
+        "p50_s": _seconds(one.p50),
+        "p90_s": _seconds(one.p90),
+    }
+
+
+def _seconds(duration: DurationNs | None) -> float | None:
+    return None if duration is None else round(to_seconds(duration), 3)
 
 
 def _workload(one: WorkloadEffect) -> Json:

@@ -42,7 +42,8 @@ class Experiment:
     If `duration` is None, the run ends when the cluster has settled (nothing has changed for
     `quiet`), at most `horizon` after the last step. Steps and outcome are counted from
     `steps_begin`, a delay after `start`; if it is None, the outcome is counted from when the
-    cluster is at rest. `loads` are the loads of workloads. `notes` are added to the outcome.
+    cluster is at rest. If `ends_when_placed` names pods (`namespace/name`), the run also ends once
+    all of them have a node. `loads` are the loads of workloads. `notes` are added to the outcome.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Experiment:
     duration: DurationNs | None = None
     horizon: DurationNs = HORIZON_DEFAULT
     quiet: DurationNs = QUIET
+    ends_when_placed: tuple[str, ...] = ()
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)

@@ -323,6 +323,10 @@ class ExperimentRun:
         that expires, a failed node in the queue to be tainted.
         """
         world = self._world
+        awaited = self._experiment.ends_when_placed
+        if awaited and self._done == len(self._experiment.steps):  # noqa: SIM102
+            if self._recorder.are_placed(awaited):
+                return True
         if self._batch is not None and self._batch.next_deadline() is not None:
             return False
         if self._recorder.outage.is_waiting() or self._pod_autoscalers.is_waiting():

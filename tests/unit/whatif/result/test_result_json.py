@@ -63,6 +63,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     assert empty == [
         "fail_on",
         "certainty",
+        "start_times",
         "drain_flags",
         "drain_refused",
         "updated",

@@ -35,7 +35,7 @@ def _members(found: GroupExplanation) -> str:
     if found.promised:
         parts.append(f"{found.promised} pipelined")
     if found.placeable:
-        parts.append(f"{found.placeable} more could start now")
+        parts.append(f"nodes have room for {found.placeable} more")
     return ", ".join(parts)
 
 

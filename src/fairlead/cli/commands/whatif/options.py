@@ -196,6 +196,15 @@ class RunOptions:
             "same workload in the snapshot took, else 1s).",
         ),
     ] = ""
+    runtimes: Annotated[
+        str | None,
+        named(
+            "FILE",
+            "How long pods run, by workload, image or label, as YAML or CSV: with it, the answer "
+            "says when waiting pods start (also with --seeds, from completed pods of the "
+            "snapshot).",
+        ),
+    ] = None
     horizon: Annotated[
         str, Parameter(help="Virtual time after which to stop a simulation that has not settled.")
     ] = "1h"

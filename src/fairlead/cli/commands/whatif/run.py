@@ -125,6 +125,7 @@ def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
         provider=provision_times(options.provision_time),
         instance_types=options.instance_types,
         load=options.load,
+        runtimes=options.runtimes,
         startup=field_duration("--startup-time", "", options.startup_time or None),
     )
 

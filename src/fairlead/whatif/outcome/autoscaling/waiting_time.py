@@ -19,12 +19,16 @@ _PERCENT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class PodWait:
-    """A wait of a pod (`namespace/name`) for a node; `until` is None if it still waits."""
+    """A wait of a pod (`namespace/name`) for a node; `until` is None if it still waits.
+
+    `group` is the name of its PodGroup, "" if it has none.
+    """
 
     pod: str
     workload: WorkloadRef
     since: Instant
     until: Instant | None
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ const LISTS = [
   "workloads",
   "budgets",
   "certainty",
+  "start_times",
   "drain_refused",
   "drain_flags",
   "undrained",

@@ -66,16 +66,32 @@ const CERTAINTY = {
   ],
 };
 
+const START_TIMES = {
+  key: "start_times",
+  label: "Start times",
+  empty: "",
+  fields: [
+    { key: "subject", label: "Waiting", kind: "pod" },
+    { key: "kind", label: "Kind", kind: "word" },
+    { key: "pods", label: "Pods", kind: "count" },
+    { key: "p10_s", label: "10 %", kind: "duration" },
+    { key: "p50_s", label: "Median", kind: "duration" },
+    { key: "p90_s", label: "90 %", kind: "duration" },
+    { key: "started", label: "Draws that start it", kind: "count" },
+  ],
+};
+
 export function verdictSection(report, priorities) {
   if (!report.verdict.length) return [];
   const [first, ...others] = report.verdict;
   const tables = { ...report, node_pools: poolTable(report.node_pools) };
+  const optional = [CERTAINTY, START_TIMES].filter(({ key }) => report[key].length);
   const body = [
     h("p", { class: `verdict ${first.severity}` }, first.sentence),
     others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
     ...conditions(report.fail_on),
     ...notes(report),
-    tabbedTables(report.certainty.length ? [...TABLES, CERTAINTY] : TABLES, tables, "The effect by workload", priorities, new Set()),
+    tabbedTables([...TABLES, ...optional], tables, "The effect by workload", priorities, new Set()),
     untouched(report),
   ];
   return [section("verdict", "Verdict", null, ...body)];

@@ -23,6 +23,7 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.batch.info.group import group_name
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import (
@@ -382,6 +383,11 @@ class Recorder:
         """Return the existing pods in their current version."""
         return (track.pod for track in self._tracks.values())
 
+    def are_placed(self, keys: Iterable[str]) -> bool:
+        """Return whether all pods called `keys` (`namespace/name`) exist and none is pending."""
+        tracks = map(self._tracks.get, keys)
+        return all(one is not None and one.state != _PENDING for one in tracks)
+
     def waits(self, begin: Instant) -> list[PodWait]:
         """Return the pods that were bound after `begin` or still wait, and since when they waited.
 
@@ -392,7 +398,7 @@ class Recorder:
         pending = [self._tracks[key] for key in sorted(self._tracks)]
         found += [(one.pod, one.pending_since, None) for one in pending if one.state == _PENDING]
         return [
-            PodWait(_original_key(pod), workload_of(pod), max(since, begin), until)
+            PodWait(_original_key(pod), workload_of(pod), max(since, begin), until, group_name(pod))
             for pod, since, until in found
             if not is_daemon_pod(pod) and not is_static(pod)
         ]

@@ -1,0 +1,47 @@
+"""Prints when waiting pods, workloads and gangs start."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Console
+
+from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.terminal import print_line
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.start_time import StartTimes
+
+ROWS_MAX: Final = 10
+
+
+def print_start_times(console: Console, found: StartTimes) -> None:
+    """Print the percentiles; gangs and workloads come first."""
+    columns = (
+        TableColumn(f"START TIMES ({len(found.rows):,})", is_name=True),
+        TableColumn("PODS", rank=2, is_number=True),
+        TableColumn("10%", is_number=True),
+        TableColumn("MEDIAN", is_number=True),
+        TableColumn("90%", is_number=True),
+        TableColumn("STARTS IN", rank=1),
+    )
+    unknown = f"> {for_readers(found.look_ahead)}"
+
+    def text(duration: DurationNs | None) -> str:
+        return unknown if duration is None else for_readers(duration)
+
+    rows = [
+        (
+            one.subject,
+            f"{one.pods:,}",
+            text(one.p10),
+            text(one.p50),
+            text(one.p90),
+            f"{one.started:,}/{found.draws:,} draws",
+        )
+        for one in found.rows
+    ]
+    shown = rows if len(rows) <= ROWS_MAX + 1 else rows[:ROWS_MAX]
+    FittedTable(columns, shown).print(console)
+    if rest := len(rows) - len(shown):
+        print_line(console, f"... and {rest:,} more (all in the report and with -o json)", "dim")

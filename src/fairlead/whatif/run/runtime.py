@@ -1,0 +1,226 @@
+"""Runtimes: how long pods run until they complete, from completed pods of a dump or a file.
+
+A completed pod of the dump ran from status.startTime until its last container finished. It counts
+for pods of the same owner (for a Job of a CronJob, the CronJob), and for pods of the same template.
+Pods that the node or a controller stopped (`status.reason: Evicted`), and pods that restart forever
+(restartPolicy Always), say nothing about runtimes.
+
+The remaining runtime of a pod that has run for `age` is drawn from the runtimes above `age`:
+
+    runtimes 10m 20m 30m, age 15m    ->    20m or 30m in all, 5m or 15m from now
+
+If there is none, the pod runs longer than any known pod did, and its end is unknown.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, TypeVar
+from zlib import crc32
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.kind import POD
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.whatif.input.seeded_choice import draws
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_PURPOSE: Final = 1 << 42  # distinct from the purposes of arrivals and node selection
+_ALWAYS: Final = "Always"
+_DEADLINE: Final = "DeadlineExceeded"
+
+Key = TypeVar("Key")
+Durations = tuple[DurationNs, ...]
+Template = tuple[str, str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedRuntime:
+    """Runtimes from a file, sorted, for the pods that `workload`, `image` or `label` selects.
+
+    `workload` is `kind/namespace/name`, in which * matches any part of a name; `label` is a key and
+    a value. Exactly one of the three is not empty.
+    """
+
+    durations: Durations
+    workload: str = ""
+    image: str = ""
+    label: tuple[str, str] = ("", "")
+
+    @property
+    def subject(self) -> str:
+        """What it selects, as in the file."""
+        return self.workload or self.image or "=".join(self.label)
+
+    def matches(self, pod: Pod) -> bool:
+        """Return whether the runtimes are those of `pod`."""
+        if self.workload:
+            ref = workload_of(pod)
+            full = f"{ref.kind.lower()}/{ref.namespace}/{ref.name}"
+            return fnmatchcase(str(ref), self.workload) or fnmatchcase(full, self.workload)
+        if self.image:
+            return any(one.image == self.image for one in pod.spec.containers)
+        key, value = self.label
+        return pod.metadata.labels.get(key) == value
+
+
+@dataclass(frozen=True, slots=True)
+class Runtimes:
+    """The known runtimes, sorted; `stated` ones come first, then the owner's, then the template's.
+
+    The first stated entry that matches a pod counts.
+    """
+
+    stated: tuple[StatedRuntime, ...] = ()
+    by_owner: Mapping[WorkloadRef, Durations] = field(default_factory=dict)
+    by_template: Mapping[Template, Durations] = field(default_factory=dict)
+
+    @property
+    def is_given(self) -> bool:
+        """Return whether any runtime is known."""
+        return bool(self.stated or self.by_owner)
+
+    def of(self, pod: Pod) -> Durations:
+        """Return the runtimes of pods such as `pod`, sorted; () if unknown."""
+        for one in self.stated:
+            if one.matches(pod):
+                return one.durations
+        if pod.spec.restart_policy == _ALWAYS:
+            return ()
+        return self.by_owner.get(workload_of(pod)) or self.by_template.get(_template(pod), ())
+
+    def remaining(self, pod: Pod, now: Instant) -> Durations:
+        """Return the runtimes above the age of `pod` at `now`, from its start on; () if unknown."""
+        known = self.of(pod)
+        return known[bisect_right(known, _age(pod, now)) :]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeDraw:
+    """Draws a runtime for each pod, equal for equal seeds; a function of a pod, for kubelets.
+
+    Pods that ran at `start` get a runtime longer than their age.
+    """
+
+    runtimes: Runtimes
+    start: Instant
+    seed: int
+
+    def __call__(self, pod: Pod) -> DurationNs | None:
+        """Return how long `pod` runs from its start on; None if unknown."""
+        known = self.runtimes.remaining(pod, self.start)
+        if not known:
+            return None
+        purpose = _PURPOSE ^ crc32(pod.key.encode())
+        return known[next(draws(self.seed, purpose)) % len(known)]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeCoverage:
+    """How many of the `running` pods of a dump have a known runtime.
+
+    `stated` of the `known` ones are from a file. Pods of DaemonSets and static pods do not count.
+    `longest` is the longest runtime of any pod, 0 if there is none.
+    """
+
+    running: int = 0
+    known: int = 0
+    stated: int = 0
+    longest: DurationNs = 0
+
+
+def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] = ()) -> Runtimes:
+    """Return the runtimes of the completed pods among `manifests`, after `stated` ones."""
+    by_owner: dict[WorkloadRef, list[DurationNs]] = defaultdict(list)
+    by_template: dict[Template, list[DurationNs]] = defaultdict(list)
+    for manifest in manifests:
+        if manifest.kind is not POD:
+            continue
+        pod = manifest.pod
+        took = _runtime(pod)
+        if took is not None:
+            by_owner[workload_of(pod)].append(took)
+            by_template[_template(pod)].append(took)
+    return Runtimes(tuple(stated), _sorted(by_owner), _sorted(by_template))
+
+
+def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) -> RuntimeCoverage:
+    """Return for how many pods that run at `now` there is a runtime."""
+    running = known = stated = 0
+    for manifest in manifests:
+        if manifest.kind is not POD:
+            continue
+        pod = manifest.pod
+        if not _runs(pod):
+            continue
+        running += 1
+        if runtimes.remaining(pod, now):
+            known += 1
+            stated += any(one.matches(pod) for one in runtimes.stated)
+    lists = (
+        *(one.durations for one in runtimes.stated),
+        *runtimes.by_owner.values(),
+    )
+    return RuntimeCoverage(running, known, stated, max((one[-1] for one in lists), default=0))
+
+
+def unmatched(runtimes: Runtimes, manifests: Iterable[Manifest]) -> list[StatedRuntime]:
+    """Return the stated runtimes that match no pod among `manifests`."""
+    pods = [one.pod for one in manifests if one.kind is POD]
+    return [one for one in runtimes.stated if not any(map(one.matches, pods))]
+
+
+def _runs(pod: Pod) -> bool:
+    if is_terminal(pod) or is_terminating(pod) or is_daemon_pod(pod) or is_static(pod):
+        return False
+    return bool(pod.spec.node_name)
+
+
+def _runtime(pod: Pod) -> DurationNs | None:
+    """Return how long the completed `pod` ran, None if it does not show."""
+    if not is_terminal(pod) or pod.spec.restart_policy == _ALWAYS:
+        return None
+    if pod.status.reason not in ("", _DEADLINE) or not pod.status.start_time:
+        return None
+    finished = [
+        one.state.terminated.finished_at
+        for one in pod.status.container_statuses
+        if one.state.terminated is not None and one.state.terminated.finished_at
+    ]
+    if not finished:
+        return None
+    try:
+        took = max(map(parse_timestamp, finished)) - parse_timestamp(pod.status.start_time)
+    except ValueError:
+        return None  # a malformed timestamp is refused when the object is loaded
+    return took if took >= 0 else None
+
+
+def _age(pod: Pod, now: Instant) -> DurationNs:
+    """Return how long `pod` has run at `now`; -1 if it has not started."""
+    if not pod.status.start_time or pod.status.phase != "Running":
+        return -1
+    try:
+        started = parse_timestamp(pod.status.start_time)
+    except ValueError:
+        return -1
+    return now - started if started <= now else -1
+
+
+def _template(pod: Pod) -> Template:
+    """Return what pods of one template share: namespace, priority class, images and requests."""
+    containers = tuple(
+        (one.image, tuple(sorted((name, str(n)) for name, n in one.resources.requests.items())))
+        for one in pod.spec.containers
+    )
+    return (pod.metadata.namespace, pod.spec.priority_class_name, containers)
+
+
+def _sorted(found: Mapping[Key, list[DurationNs]]) -> dict[Key, Durations]:
+    return {key: tuple(sorted(times)) for key, times in found.items()}
