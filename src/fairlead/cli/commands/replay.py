@@ -24,10 +24,11 @@ def replay(
 ) -> int:
     """Compare every placement of a recorded history with the scheduler's rules.
 
-    FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse). Each pod
-    that it binds is decided on the state before the binding; then the history is followed. The
-    answer counts the pods on the best nodes, and lists the others with reasons. `--config` is the
-    configuration that the recorded scheduler had.
+    FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
+    export of kube-scheduler-simulator. Each pod that it binds is decided on the state before the
+    binding; then the history is followed. The answer counts the pods on the best nodes, and lists
+    the others with reasons. `--config` is the configuration that the recorded scheduler had
+    (default: the one in the export, else kube-scheduler's defaults).
 
     Try:
 
@@ -40,7 +41,7 @@ def replay(
     Parameters
     ----------
     file
-        An audit log, or - for standard input.
+        An audit log or an export, or - for standard input.
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
@@ -48,12 +49,27 @@ def replay(
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.configuration.user_plugin import UserPlugins
     from fairlead.whatif.input.content import BYTES_MAX
+    from fairlead.whatif.input.document import Document
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.replay.replay import read_history, replay_answer, replay_audit_log
+    from fairlead.whatif.replay.answer import replay_answer
+    from fairlead.whatif.replay.replay import (
+        as_simulator_export,
+        read_history,
+        replay_audit_log,
+        replay_simulator_export,
+    )
     from fairlead.whatif.snapshot.snapshot import read_snapshot
 
+    bytes_max = present.max_input or BYTES_MAX
+    source, data = read_history(file, bytes_max)
+    export = as_simulator_export(source, data)
+    if export is not None and snapshot is not None:
+        raise InputError("--snapshot", "is only for audit logs; an export has its objects")
+    recorded = None
+    if export is not None and export.value.get("schedulerConfig"):
+        recorded = Document(f"{source}: schedulerConfig", export.value["schedulerConfig"])
     config = read_scheduler_config(
-        present.config,
+        present.config or recorded,
         UserPlugins(present.plugin),
         read_release(release.choice),
         allow_extenders=True,
@@ -61,9 +77,10 @@ def replay(
     if config.extenders:
         raise InputError("--config", "extenders cannot be replayed: they would decide again")
     with ProgressBar() as progress:
-        bytes_max = present.max_input or BYTES_MAX
-        source, data = read_history(file, bytes_max)
-        dump = None if snapshot is None else read_snapshot(snapshot, bytes_max=bytes_max)
-        answer = replay_answer(replay_audit_log(source, data, dump, config, progress))
-    print_tabular(answer, output)
+        if export is not None:
+            result = replay_simulator_export(export, config, progress)
+        else:
+            dump = None if snapshot is None else read_snapshot(snapshot, bytes_max=bytes_max)
+            result = replay_audit_log(source, data, dump, config, progress)
+    print_tabular(replay_answer(result), output)
     return 0

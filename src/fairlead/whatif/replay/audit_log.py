@@ -159,8 +159,8 @@ def _writes(source: str, where: str, event: _Event) -> Iterator[AuditedWrite]:
     request, response = (
         msgspec.json.decode(body) for body in (event.request_object, event.response_object)
     )
-    is_object = isinstance(response, dict) and response.get("kind") == kind.kind
-    name = ref.name or (response["metadata"].get("name", "") if is_object else "")
+    is_object = _is_object(response) and response.get("kind") == kind.kind
+    name = ref.name or (response["metadata"]["name"] if is_object else "")
     yield AuditedWrite(
         where,
         at,
@@ -175,8 +175,14 @@ def _writes(source: str, where: str, event: _Event) -> Iterator[AuditedWrite]:
     )
 
 
+def _is_object(value: Any) -> bool:
+    """Return whether `value` is an object with a name."""
+    meta = value.get("metadata") if isinstance(value, dict) else None
+    return isinstance(meta, dict) and isinstance(meta.get("name"), str)
+
+
 def _listed(response: Any, kind: Kind) -> Iterator[Json]:
     """Yield the objects in the list `response`, whose items may lack kind and version."""
     if isinstance(response, dict) and response.get("kind") == kind.list_kind:
-        for item in response.get("items") or ():
+        for item in filter(_is_object, response.get("items") or ()):
             yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}

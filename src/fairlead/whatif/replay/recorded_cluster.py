@@ -249,7 +249,7 @@ def manifest_of(source: str, where: str, obj: Json) -> Manifest:
     try:
         (manifest,) = manifests([Document(source, obj)])
     except InputError as refusal:
-        title = f"{where}: {refusal.object_name}" if refusal.object_name else where
+        title = ": ".join(filter(None, (where, refusal.object_name)))
         raise InputError(source, refusal.problem, object_name=title, field=refusal.field) from None
     return manifest
 
@@ -335,5 +335,10 @@ def _before(obj: Json, *, is_bound: bool) -> Json:
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
     if is_bound:
         return {**obj, "metadata": meta}
-    spec = {key: value for key, value in obj["spec"].items() if key != "nodeName"}
-    return {**obj, "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+    return unbound({**obj, "metadata": meta})
+
+
+def unbound(pod: Json) -> Json:
+    """Return `pod` as it was before its binding."""
+    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    return {**pod, "spec": spec, "status": {"phase": "Pending"}}

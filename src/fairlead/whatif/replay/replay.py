@@ -13,55 +13,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fairlead.api.json import Json
-from fairlead.api.timestamp import format_timestamp
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.input.archive import unpacked
 from fairlead.whatif.input.content import content_of, content_of_stream
-from fairlead.whatif.input.document import STDIN
+from fairlead.whatif.input.document import STDIN, Document, parse_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.replay.audit_log import AuditedWrite, read_audit_log
 from fairlead.whatif.replay.recorded_cluster import (
     RecordedCluster,
     initial_objects,
     manifest_of,
+    unbound,
 )
-from fairlead.whatif.result.tabular_answer import (
-    NAME,
-    NUMBER,
-    ResultColumn,
-    ResultTable,
-    Row,
-    TabularAnswer,
-    counted,
-)
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.worlds.cluster.shadow import (
-    PLACEMENTS,
-    Shadow,
-    ShadowAgreement,
-    ShadowDecision,
-)
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.simulator_export import is_simulator_export, selected_node
+from fairlead.whatif.snapshot.snapshot import Snapshot, start_of_time
+from fairlead.worlds.cluster.shadow import Shadow, ShadowDecision
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
 
 PRESENT: Final = "present"
+SCHEDULED: Final = "PodScheduled"
 _PROGRESS_EVERY: Final = 256  # writes
-_NODES_SHOWN: Final = 3
-
-_ONLY_BEST: Final = "same"
-_MEANINGS: Final = {
-    _ONLY_BEST: "the only best node",
-    ShadowAgreement.EQUAL: "one of several best nodes, among which the scheduler draws",
-    ShadowAgreement.SAMPLED: "a feasible node with a lower score; sampling explains it",
-    ShadowAgreement.LOWER: "a feasible node with a lower score",
-    ShadowAgreement.INFEASIBLE: "a node on which the pod does not fit",
-    ShadowAgreement.UNSCHEDULABLE: "placed, but the pod fits no node",
-    ShadowAgreement.PREEMPTED: "nominated after preemption, and the pod fits no node",
-    ShadowAgreement.NEEDLESS: "nominated after preemption, but the pod fits a node",
-    ShadowAgreement.ERROR: "a plugin failed",
-}
-_AGREEING: Final = (_ONLY_BEST, ShadowAgreement.EQUAL, ShadowAgreement.SAMPLED)
+_HEAD_BYTES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +70,15 @@ def read_history(path: str, bytes_max: int) -> tuple[str, bytes]:
     return source, bytes(content)
 
 
+def as_simulator_export(source: str, data: bytes) -> Document | None:
+    """Return `data` as a document if it is an export of kube-scheduler-simulator, else None."""
+    if b"schedulerConfig" not in data or b"audit.k8s.io" in data[:_HEAD_BYTES]:
+        return None
+    found = parse_listings(source, data)
+    is_export = len(found) == 1 and is_simulator_export(found[0].value)
+    return found[0] if is_export else None
+
+
 def replay_audit_log(
     source: str,
     data: bytes,
@@ -119,6 +106,67 @@ def replay_audit_log(
             earlier = counted(len(writes) - len(later), "write")
             notes.append(f"{earlier} before the snapshot was taken not replayed")
         writes = later
+    return _followed(source, snapshot, writes, config, progress, notes)
+
+
+def replay_simulator_export(
+    document: Document, config: SchedulerConfig, progress: Progress
+) -> ReplayResult:
+    """Replay the placements in an export of kube-scheduler-simulator, in the order of their times.
+
+    The pods that its scheduler placed are pending at the start; the time of a placement is that of
+    the condition PodScheduled. Raises InputError.
+    """
+    source = document.source
+    found = manifests([document])
+    at_end = start_of_time((), found)
+    initial, placed = [], []
+    for manifest in found:
+        node = _node_of(manifest)
+        if not node:
+            initial.append(manifest)
+            continue
+        initial.append(manifest_of(source, "", unbound(manifest.value)))
+        placed.append(_placement(manifest, node, at_end))
+    if not any(manifest.kind is NODE for manifest in found):
+        raise InputError(source, "contains no Node", field="nodes")
+    snapshot = Snapshot(source, tuple(initial), at_end)
+    writes = sorted(placed, key=lambda write: write.at)
+    notes = ["pods that were deleted before the export are not in it"]
+    return _followed(source, snapshot, writes, config, progress, notes)
+
+
+def _node_of(manifest: Manifest) -> str:
+    """Return the node of a pod that the simulator's scheduler placed, "" for other objects."""
+    if manifest.kind is not POD:
+        return ""
+    annotations = manifest.value["metadata"].get("annotations") or {}
+    return manifest.pod.spec.node_name if selected_node(annotations) else ""
+
+
+def _placement(manifest: Manifest, node: str, at_end: Instant) -> AuditedWrite:
+    """Return the binding of a placed pod; without a condition, its creation is the time."""
+    pod, at = manifest.pod, at_end
+    times = [one.last_transition_time for one in pod.status.conditions if one.type == SCHEDULED]
+    for text in (*times, pod.metadata.creation_timestamp):
+        if text:
+            at = parse_timestamp(text)
+            break
+    ref, request = manifest.ref, {"target": {"kind": "Node", "name": node}}
+    return AuditedWrite(
+        manifest.title, at, "create", POD, "binding", ref.namespace, ref.name, request, None
+    )
+
+
+def _followed(
+    source: str,
+    snapshot: Snapshot,
+    writes: Sequence[AuditedWrite],
+    config: SchedulerConfig,
+    progress: Progress,
+    notes: Sequence[str],
+) -> ReplayResult:
+    """Follow `writes` from `snapshot` on, and compare each placement. Raises InputError."""
     decisions: list[ShadowDecision] = []
     record = ShadowRecord([PRESENT])
     shadow = Shadow({PRESENT: config}, decisions.append)
@@ -135,8 +183,7 @@ def replay_audit_log(
             shadow.handle(stimulus, write.at)
     for decision in decisions:
         record.record(decision)
-    notes += _gaps(cluster)
-    return ReplayResult(source, decisions, record, tuple(notes))
+    return ReplayResult(source, decisions, record, (*notes, *_gaps(cluster)))
 
 
 def _first_state(source: str, writes: Sequence[AuditedWrite]) -> Snapshot:
@@ -153,112 +200,3 @@ def _gaps(cluster: RecordedCluster) -> Iterable[str]:
         yield f"{pods} not compared, whose creation is not recorded, such as {first}"
     if cluster.unfollowed:
         yield f"{counted(cluster.unfollowed, 'write')} of unknown objects or effect left out"
-
-
-def replay_answer(result: ReplayResult) -> TabularAnswer:
-    """Return the answer of `fairlead replay`."""
-    counts = dict.fromkeys(_MEANINGS, 0)
-    for one in result.decisions:
-        counts[_class(one)] += 1
-    placements = sum(counts[one] for one in (_ONLY_BEST, *PLACEMENTS))
-    agreeing = sum(counts[one] for one in _AGREEING)
-    summary = result.record.summary()[PRESENT]
-    facts: Json = {
-        "placements": placements,
-        "equal_ratio": summary["equalRatio"],
-        "agreement_ratio": summary["agreementRatio"],
-        "average_score_lost": summary["averageScoreLost"],
-    }
-    rows = [_row(one) for one in result.decisions]
-    differing = [row for row in rows if row["agreement"] not in (*_AGREEING, "preempted")]
-    columns = _columns()
-    return TabularAnswer(
-        "Replay",
-        result.source,
-        _verdict(placements, agreeing, counts),
-        (),
-        (
-            _classes(counts, placements),
-            ResultTable("differences", "pods that differ", columns, differing, 20),
-            ResultTable("pods", "all pods", columns, rows, 0),
-        ),
-        facts,
-        result.notes,
-    )
-
-
-def _class(decision: ShadowDecision) -> str:
-    is_only = decision.agreement is ShadowAgreement.EQUAL and decision.equals == 1
-    return _ONLY_BEST if is_only else decision.agreement
-
-
-def _verdict(placements: int, agreeing: int, counts: dict[str, int]) -> str:
-    if not placements:
-        return "The history places no pod that can be compared."
-    share = f"{agreeing / placements:.1%}"
-    same, equal = counts[_ONLY_BEST], counts[ShadowAgreement.EQUAL]
-    text = f"{agreeing:,} of {counted(placements, 'placement')} agree with the rules ({share})"
-    return f"{text}: {same:,} on the only best node, {equal:,} on one of several best nodes."
-
-
-def _classes(counts: dict[str, int], placements: int) -> ResultTable:
-    rows: list[Row] = [
-        {
-            "agreement": str(one),
-            "pods": count,
-            "share": f"{count / placements:.1%}" if one in (_ONLY_BEST, *PLACEMENTS) else "",
-            "meaning": _MEANINGS[one],
-        }
-        for one, count in counts.items()
-        if count
-    ]
-    columns = (
-        ResultColumn("agreement", "agreement", NAME),
-        ResultColumn("pods", "pods", NUMBER),
-        ResultColumn("share", "share"),
-        ResultColumn("meaning", "the recorded node is", rank=1),
-    )
-    return ResultTable("agreement", "agreement", columns, rows, len(rows))
-
-
-def _columns() -> tuple[ResultColumn, ...]:
-    return (
-        ResultColumn("time", "time", rank=3),
-        ResultColumn("pod", "pod", NAME),
-        ResultColumn("node", "recorded", NAME),
-        ResultColumn("agreement", "agreement", NAME),
-        ResultColumn("best", "best nodes", rank=2),
-        ResultColumn("reason", "because", rank=1),
-    )
-
-
-def _row(decision: ShadowDecision) -> Row:
-    return {
-        "time": format_timestamp(decision.at),
-        "pod": decision.pod,
-        "node": decision.node,
-        "agreement": str(_class(decision)),
-        "best": _best(decision),
-        "choices": list(decision.choices),
-        "equals": decision.equals,
-        "feasible": decision.feasible,
-        "score": decision.score,
-        "best_score": decision.best_score,
-        "reason": _reason(decision),
-        "victims": list(decision.victims),
-        "scheduler": decision.scheduler,
-    }
-
-
-def _best(decision: ShadowDecision) -> str:
-    shown = ", ".join(decision.choices[:_NODES_SHOWN])
-    rest = decision.equals - min(len(decision.choices), _NODES_SHOWN)
-    return f"{shown} and {rest:,} more" if rest > 0 else shown
-
-
-def _reason(decision: ShadowDecision) -> str:
-    if decision.reason:
-        return decision.reason
-    if decision.score is not None and decision.best_score is not None:
-        return f"score {decision.score:,} of {decision.best_score:,}"
-    return ""

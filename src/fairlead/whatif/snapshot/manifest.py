@@ -42,6 +42,7 @@ from fairlead.whatif.snapshot.fairlead_annotation import (
     pod_annotation_problem,
 )
 from fairlead.whatif.snapshot.newest_timestamp import timestamps
+from fairlead.whatif.snapshot.simulator_export import exported_objects, is_simulator_export
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -262,7 +263,7 @@ def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> l
 
 
 def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the objects in `value`: its items if it is a list, otherwise `value` itself."""
+    """Yield the objects in `value`: the items of a list or of an export, or `value` itself."""
     if isinstance(value, list):
         for item in value:
             yield from _opened(source, item)
@@ -273,6 +274,9 @@ def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
         defaults = _item_defaults(value)
         for item in items:
             yield from _opened(source, {**defaults, **item} if isinstance(item, dict) else item)
+    elif is_simulator_export(value):
+        for item in exported_objects(value):
+            yield source, item
     else:
         yield source, value
 

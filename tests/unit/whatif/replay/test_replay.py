@@ -9,7 +9,8 @@ import pytest
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.replay.replay import replay_answer, replay_audit_log
+from fairlead.whatif.replay.answer import replay_answer
+from fairlead.whatif.replay.replay import replay_audit_log
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
 

@@ -1,0 +1,144 @@
+"""The answer of a replay: how many placements agree with the rules, and the pods that differ."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.whatif.replay.replay import PRESENT, ReplayResult
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    ResultColumn,
+    ResultTable,
+    Row,
+    TabularAnswer,
+    counted,
+)
+from fairlead.worlds.cluster.shadow import PLACEMENTS, ShadowAgreement, ShadowDecision
+
+_NODES_SHOWN: Final = 3
+
+_ONLY_BEST: Final = "same"
+_MEANINGS: Final = {
+    _ONLY_BEST: "the only best node",
+    ShadowAgreement.EQUAL: "one of several best nodes, among which the scheduler draws",
+    ShadowAgreement.SAMPLED: "a feasible node with a lower score; sampling explains it",
+    ShadowAgreement.LOWER: "a feasible node with a lower score",
+    ShadowAgreement.INFEASIBLE: "a node on which the pod does not fit",
+    ShadowAgreement.UNSCHEDULABLE: "placed, but the pod fits no node",
+    ShadowAgreement.PREEMPTED: "nominated after preemption, and the pod fits no node",
+    ShadowAgreement.NEEDLESS: "nominated after preemption, but the pod fits a node",
+    ShadowAgreement.ERROR: "a plugin failed",
+}
+_AGREEING: Final = (_ONLY_BEST, ShadowAgreement.EQUAL, ShadowAgreement.SAMPLED)
+
+
+def replay_answer(result: ReplayResult) -> TabularAnswer:
+    """Return the answer of `fairlead replay`."""
+    counts = dict.fromkeys(_MEANINGS, 0)
+    for one in result.decisions:
+        counts[_class(one)] += 1
+    placements = sum(counts[one] for one in (_ONLY_BEST, *PLACEMENTS))
+    agreeing = sum(counts[one] for one in _AGREEING)
+    summary = result.record.summary()[PRESENT]
+    facts: Json = {
+        "placements": placements,
+        "equal_ratio": summary["equalRatio"],
+        "agreement_ratio": summary["agreementRatio"],
+        "average_score_lost": summary["averageScoreLost"],
+    }
+    rows = [_row(one) for one in result.decisions]
+    differing = [row for row in rows if row["agreement"] not in (*_AGREEING, "preempted")]
+    columns = _columns()
+    return TabularAnswer(
+        "Replay",
+        result.source,
+        _verdict(placements, agreeing, counts),
+        (),
+        (
+            _classes(counts, placements),
+            ResultTable("differences", "pods that differ", columns, differing, 20),
+            ResultTable("pods", "all pods", columns, rows, 0),
+        ),
+        facts,
+        result.notes,
+    )
+
+
+def _class(decision: ShadowDecision) -> str:
+    is_only = decision.agreement is ShadowAgreement.EQUAL and decision.equals == 1
+    return _ONLY_BEST if is_only else decision.agreement
+
+
+def _verdict(placements: int, agreeing: int, counts: dict[str, int]) -> str:
+    if not placements:
+        return "The history places no pod that can be compared."
+    share = f"{agreeing / placements:.1%}"
+    same, equal = counts[_ONLY_BEST], counts[ShadowAgreement.EQUAL]
+    text = f"{agreeing:,} of {counted(placements, 'placement')} agree with the rules ({share})"
+    return f"{text}: {same:,} on the only best node, {equal:,} on one of several best nodes."
+
+
+def _classes(counts: dict[str, int], placements: int) -> ResultTable:
+    rows: list[Row] = [
+        {
+            "agreement": str(one),
+            "pods": count,
+            "share": f"{count / placements:.1%}" if one in (_ONLY_BEST, *PLACEMENTS) else "",
+            "meaning": _MEANINGS[one],
+        }
+        for one, count in counts.items()
+        if count
+    ]
+    columns = (
+        ResultColumn("agreement", "agreement", NAME),
+        ResultColumn("pods", "pods", NUMBER),
+        ResultColumn("share", "share"),
+        ResultColumn("meaning", "the recorded node is", rank=1),
+    )
+    return ResultTable("agreement", "agreement", columns, rows, len(rows))
+
+
+def _columns() -> tuple[ResultColumn, ...]:
+    return (
+        ResultColumn("time", "time", rank=3),
+        ResultColumn("pod", "pod", NAME),
+        ResultColumn("node", "recorded", NAME),
+        ResultColumn("agreement", "agreement", NAME),
+        ResultColumn("best", "best nodes", rank=2),
+        ResultColumn("reason", "because", rank=1),
+    )
+
+
+def _row(decision: ShadowDecision) -> Row:
+    return {
+        "time": format_timestamp(decision.at),
+        "pod": decision.pod,
+        "node": decision.node,
+        "agreement": str(_class(decision)),
+        "best": _best(decision),
+        "choices": list(decision.choices),
+        "equals": decision.equals,
+        "feasible": decision.feasible,
+        "score": decision.score,
+        "best_score": decision.best_score,
+        "reason": _reason(decision),
+        "victims": list(decision.victims),
+        "scheduler": decision.scheduler,
+    }
+
+
+def _best(decision: ShadowDecision) -> str:
+    shown = ", ".join(decision.choices[:_NODES_SHOWN])
+    rest = decision.equals - min(len(decision.choices), _NODES_SHOWN)
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _reason(decision: ShadowDecision) -> str:
+    if decision.reason:
+        return decision.reason
+    if decision.score is not None and decision.best_score is not None:
+        return f"score {decision.score:,} of {decision.best_score:,}"
+    return ""

@@ -1,0 +1,61 @@
+"""Exports of kube-scheduler-simulator: one object with a list per resource, without kinds.
+
+    {"pods": [...], "nodes": [...], "pvs": [...], ..., "schedulerConfig": {...}}
+
+Its scheduler notes on each pod which node it selected, and the results of all attempts.
+
+upstream: kube-scheduler-simulator simulator/snapshot/snapshot.go: ResourcesForSnap,
+simulator/scheduler/plugin/annotation/annotation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+
+_LISTS: Final = {
+    "namespaces": ("v1", "Namespace"),
+    "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "storageClasses": ("storage.k8s.io/v1", "StorageClass"),
+    "pvs": ("v1", "PersistentVolume"),
+    "pvcs": ("v1", "PersistentVolumeClaim"),
+    "nodes": ("v1", "Node"),
+    "pods": ("v1", "Pod"),
+}
+_PREFIXES: Final = ("kube-scheduler-simulator.sigs.k8s.io/", "scheduler-simulator/")
+
+
+def is_simulator_export(value: Any) -> bool:
+    """Return whether `value` is an export: it has lists of pods and nodes, and no kind."""
+    return isinstance(value, dict) and "kind" not in value and {"pods", "nodes"} <= value.keys()
+
+
+def exported_objects(export: Json) -> Iterator[Any]:
+    """Yield the objects in `export` with apiVersion and kind; an empty list may be null."""
+    for name, (api_version, kind) in _LISTS.items():
+        items = export.get(name) or []
+        for item in items if isinstance(items, list) else [items]:
+            typed = {"apiVersion": api_version, "kind": kind}
+            yield {**item, **typed} if isinstance(item, dict) else item
+
+
+def selected_node(annotations: Json) -> str:
+    """Return the node that the simulator's scheduler selected for a pod, "" if it did not.
+
+    The last attempt in the history counts; without a history the annotation itself.
+    """
+    for prefix in _PREFIXES:
+        key = f"{prefix}selected-node"
+        try:
+            history = msgspec.json.decode(annotations.get(f"{prefix}result-history", "[]"))
+        except (msgspec.DecodeError, TypeError):
+            history = []
+        attempts = history if isinstance(history, list) else []
+        for attempt in (annotations, *attempts[-1:])[::-1]:
+            if isinstance(attempt, dict) and attempt.get(key):
+                return str(attempt[key])
+    return ""
