@@ -1,4 +1,4 @@
-"""What the API server costs: reading, writing durably, watching, holding many pods, starting.
+"""What the API server costs: reads, durable writes, watches, many pods, and its start.
 
     python benchmarks/api_server.py [--pods 150000]
 
@@ -29,7 +29,7 @@ WIDTH: Final = 150
 
 
 def measured(directory: Path, pods: int) -> Iterator[Figure]:
-    """All figures."""
+    """Measure all figures."""
     places = {
         name: directory / name
         for name in ("plain", "alone", "watched", "unread", "large", "up", "busy")
@@ -56,7 +56,7 @@ def measured(directory: Path, pods: int) -> Iterator[Figure]:
 
 
 def main() -> int:
-    """Measure everything; 1 when a target is missed."""
+    """Measure everything; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=150_000)
     wanted = parser.parse_args()

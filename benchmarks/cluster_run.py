@@ -1,8 +1,8 @@
-"""What scheduling a cluster over HTTPS costs: CPU of `fairlead run` for each pod that it binds.
+"""What `fairlead run` costs over HTTPS: CPU for each pod that it binds.
 
     python benchmarks/cluster_run.py [--nodes 5000] [--pods 10000]
 
-The API server is a `fairlead up` in a process of its own, and a third process creates pods of 2 KB.
+The API server is a `fairlead up` in its own process, and a third process creates pods of 2 KB.
 The figures are user and system time of the scheduler's process alone, from the first pod to the
 last outcome. First all pods wait when the scheduler starts (a burst), then they arrive while it
 runs, without events and with events.

@@ -2,14 +2,14 @@
 
 The measurement of Weng et al. (USENIX ATC 2023): pods are drawn at random from the openb trace,
 with replacement, and placed one after the other on its cluster of 1,523 nodes and 6,212 GPUs, until
-they have asked for 130 % of its GPUs. Nobody leaves. For each policy and seed:
+their requests add up to 130 % of its GPUs. Pods are never deleted. For each policy and seed:
 
-    at first failure    the share of all GPUs that is allocated when a pod first finds none
-    at the end          the share allocated when everybody has asked
+    at first failure    the share of all GPUs that is allocated when the first pod finds no GPU
+    at the end          the share that is allocated after the last pod
 
-Under every policy devices are told apart (two half GPUs are no whole one), which is what the Filter
-of examples/plugins/gpu_fragmentation.py does. Preemption is off, and each policy is the only one
-that scores, except that "default profile" is the default one as it is.
+Every policy distinguishes devices (two half GPUs are not a whole one), with the Filter of
+examples/plugins/gpu_fragmentation.py. Preemption is off. Each policy is the only score plugin;
+"default profile" has the default score plugins.
 
     python benchmarks/gpu_fragmentation.py [SEEDS]
 """
@@ -44,7 +44,7 @@ ASKED_PERCENT: Final = 130
 
 @dataclass(frozen=True)
 class Policy:
-    """`scores` is the plugin that scores alone, "" for the default profile's own."""
+    """A policy: `scores` is its only score plugin, "" for those of the default profile."""
 
     title: str
     scores: str
@@ -52,7 +52,7 @@ class Policy:
 
 
 def strategy(kind: str) -> Json:
-    """NodeResourcesFit's arguments: CPU, memory and GPUs count alike."""
+    """Return NodeResourcesFit's arguments with equal weights for CPU, memory and GPUs."""
     resources = [{"name": name, "weight": 1} for name in ("cpu", "memory", GPU_RESOURCE)]
     return {"scoringStrategy": {"type": kind, "resources": resources}}
 
@@ -67,7 +67,7 @@ POLICIES: Final = (
 
 @dataclass(frozen=True)
 class Trial:
-    """Shares of all GPUs, and how many pods that asked for some got none."""
+    """Shares of all GPUs, and the number of pods that requested GPUs and got none."""
 
     at_first_failure: float
     at_the_end: float
@@ -75,7 +75,7 @@ class Trial:
 
 
 def openb() -> tuple[list[Node], list[Pod]]:
-    """The nodes and pods of the trace."""
+    """Return the nodes and pods of the trace."""
     trace = Trace(nodes="node_shapes.csv", pods="pod_shapes.csv")
     found = read_trace(trace, scenario="openb", folder=EXAMPLES / "openb", seed=0, start=0)
     nodes = [decode_as(Node, one) for one in found.objects if one["kind"] == "Node"]
@@ -83,7 +83,7 @@ def openb() -> tuple[list[Node], list[Pod]]:
 
 
 def workload(pods: list[Pod]) -> list[Json]:
-    """How often each combination of CPUs and GPUs is asked for."""
+    """Return how often each combination of CPUs and GPUs is requested."""
     counts: dict[tuple[int, int], int] = {}
     for pod in pods:
         asked = pod_requests(pod)
@@ -96,7 +96,7 @@ def workload(pods: list[Pod]) -> list[Json]:
 
 
 def profile_of(policy: Policy, classes: list[Json]) -> Profile:
-    """The default profile without preemption, where `policy` alone scores if it names a plugin."""
+    """Return the default profile without preemption, with only the score plugin of `policy`."""
     weights = {name: weight for name, weight in DEFAULT_PLUGINS if name != "DefaultPreemption"}
     weights[NAME] = 0
     if policy.scores:
@@ -108,7 +108,7 @@ def profile_of(policy: Policy, classes: list[Json]) -> Profile:
 
 
 def arrivals(pods: list[Pod], seed: int) -> Iterator[Pod]:
-    """Pods drawn with replacement, for ever."""
+    """Yield pods of the trace, drawn with replacement, without end."""
     for number, draw in enumerate(draws(seed)):
         pod = pods[draw % len(pods)]
         meta = msgspec.structs.replace(pod.metadata, name=f"pod-{number}", uid=f"uid-{number}")
@@ -116,7 +116,7 @@ def arrivals(pods: list[Pod], seed: int) -> Iterator[Pod]:
 
 
 def measure(policy: Policy, nodes: list[Node], pods: list[Pod], seed: int) -> Trial:
-    """Fill an empty cluster until everybody has asked."""
+    """Fill an empty cluster until the requests add up to 130 % of its GPUs."""
     profile = profile_of(policy, workload(pods))
     scene = PluginScene(find_class(SOURCE), nodes=nodes, profile=profile, seed=seed)
     offered = sum(int(node.status.allocatable.get(GPU_RESOURCE, "0")) for node in nodes)
@@ -151,7 +151,7 @@ def main() -> None:
 
 
 def shares(values: list[float]) -> str:
-    """`94.1 % (93.8 to 94.4)`."""
+    """Return the mean with its range: `94.1 % (93.8 to 94.4)`."""
     return f"{mean(values):.1%} ({min(values):.1%} to {max(values):.1%})".replace("%", " %")
 
 

@@ -287,15 +287,16 @@ HEAD: Final = """\
 Readers of five well-known documents about preemption, node failures and batch scheduling can start
 here. Each document has a page, which goes through it section by section: each claim with a command
 that shows it in the version of the document, and what Kubernetes 1.36 does instead.
-[All claims](all-claims.md) are in one table, too. [Versions](../versions.md) explains
+[All claims](all-claims.md) are also in one table. [Versions](../versions.md) explains
 `--behave-like`.
 
 | document | version | claims | differs there | differs in 1.36 |
 |---|---|---|---|---|
 """
 LEGEND: Final = """
-*Differs there* counts claims that do not hold as written: the code of that version does something
-else, or Fairlead does. *Differs in 1.36* counts what has changed since. The pages have the reasons.
+*Differs there* counts claims that do not hold for the document's own version, because its code or
+Fairlead does something else. *Differs in 1.36* counts claims that have changed since. The pages
+have the reasons.
 """
 ALL: Final = """\
 # All claims

@@ -19,7 +19,7 @@ APPLY: Final = "application/apply-patch+yaml"
 
 
 def over_https(server: Server) -> Figures:
-    """Yield the longest wait beside each of the requests."""
+    """Yield the longest wait of a small request while each large one is handled."""
     address = server.address
     for what, request in _requests(address):
         wait_ms, status = asyncio.run(_longest_wait_ms(address, request))
@@ -27,7 +27,7 @@ def over_https(server: Server) -> Figures:
             what=f"another request beside {what}: longest wait",
             value=wait_ms,
             unit="ms",
-            besides=f"status {status}",
+            note=f"status {status}",
         )
 
 

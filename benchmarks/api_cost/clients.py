@@ -1,7 +1,6 @@
-"""Clients that cost next to nothing: keep-alive connections that send texts made beforehand.
+"""Clients that use little CPU: keep-alive connections that send requests prepared beforehand.
 
-An answer is read as far as it must be to know where it ends and what its status is; of a watch,
-the events are counted.
+They parse only the status and the end of an answer, and count the events of a watch.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ _EVENT: Final = b'{"type":"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a server is, and how its administrator shows who they are; no `tls` is plain HTTP."""
+    """The address of a server with its administrator's token; without `tls`, plain HTTP."""
 
     port: int
     token: str
     tls: ssl.SSLContext | None
 
     def request(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> bytes:
-        """The bytes of a request."""
+        """Return the bytes of a request."""
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {HOST}:{self.port}\r\n"
             f"Authorization: Bearer {self.token}\r\nAccept: application/json\r\n"
@@ -45,7 +44,7 @@ class Address:
         return head.encode() + body
 
     async def open(self, protocol: asyncio.Protocol) -> None:
-        """Let `protocol` speak to the server. Raises OSError."""
+        """Connect `protocol` to the server. Raises OSError."""
         loop = asyncio.get_running_loop()
         await loop.create_connection(
             lambda: protocol,
@@ -59,18 +58,18 @@ class Address:
 async def ask_all(
     address: Address, requests: Iterable[bytes], connections: int, per_s: float = inf
 ) -> Statuses:
-    """Send `requests` over so many connections, each the next when it has its answer.
+    """Send `requests` over `connections`; each sends its next one after an answer.
 
-    None is sent before its time, `per_s` of them a second. Gives how often each status was
-    answered. Raises OSError.
+    At most `per_s` requests are sent per second. Return how often each status was answered. Raises
+    OSError.
     """
     loop, waiting, statuses = asyncio.get_running_loop(), enumerate(requests), Counter[bytes]()
-    asking = [_Asking() for _ in range(connections)]
+    asking = [_RequestConnection() for _ in range(connections)]
     for one in asking:
         await address.open(one)
     began = loop.time()
 
-    async def ask(one: _Asking) -> None:
+    async def ask(one: _RequestConnection) -> None:
         for number, request in waiting:
             early_s = began + number / per_s - loop.time()
             if early_s > 0:
@@ -83,7 +82,7 @@ async def ask_all(
 
 
 async def watch(address: Address, path: str, count: int) -> Sequence[Watching]:
-    """So many watches of `path`, open. Raises OSError."""
+    """Return `count` open watches of `path`. Raises OSError."""
     watches = [Watching(address.request("GET", path)) for _ in range(count)]
     for first in range(0, count, OPENED_TOGETHER):
         some = watches[first : first + OPENED_TOGETHER]
@@ -97,37 +96,37 @@ async def event_delays(
 ) -> Sequence[float]:
     """Send one request after another, each of which causes one event of a watch of `path`.
 
-    Gives how many seconds after each answer its event arrived; negative if it came first.
+    Return how many seconds after each answer its event arrived, negative if before the answer.
     Raises OSError.
     """
     loop = asyncio.get_running_loop()
     (watching,) = await watch(address, path, 1)
     known = watching.events
-    asking, answered_at = _Asking(), list[float]()
+    asking, answered_at = _RequestConnection(), list[float]()
     await address.open(asking)
     began = loop.time()
     for number, request in enumerate(requests):
         await asyncio.sleep(max(0.0, began + number / per_s - loop.time()))
         await asking.answer(request)
         answered_at.append(perf_counter())
-    await watching.told(known + len(answered_at))
+    await watching.wait_for(known + len(answered_at))
     asking.close()
     watching.close()
-    pairs = zip(answered_at, watching.told_at[known:], strict=True)
-    return [told - answered for answered, told in pairs]
+    pairs = zip(answered_at, watching.arrived_at[known:], strict=True)
+    return [arrived - answered for answered, arrived in pairs]
 
 
 class _Connection(asyncio.Protocol):
-    """What can be written to."""
+    """A connection with a transport, which `close` closes."""
 
     _transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep it."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by its class
+        """Store the transport."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's class is not a subclass
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._transport.close()
 
 
@@ -135,7 +134,7 @@ class Silent(_Connection):
     """Sends a request and does not read the answer."""
 
     def __init__(self, request: bytes) -> None:
-        """`request` is sent at once."""
+        """Prepare a connection that sends `request` when it is open."""
         self._request = request
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -145,12 +144,12 @@ class Silent(_Connection):
         self._transport.write(self._request)
 
     def close(self) -> None:
-        """Hang up without waiting for what is unsent."""
+        """Abort the connection; unsent data is lost."""
         self._transport.abort()
 
 
-class _Asking(_Connection):
-    """One request after the other."""
+class _RequestConnection(_Connection):
+    """A connection that sends one request after the other."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -160,13 +159,13 @@ class _Asking(_Connection):
         self._answered: asyncio.Future[bytes] | None = None
 
     async def answer(self, request: bytes) -> bytes:
-        """The status of the answer, when all of it is there. Raises OSError."""
+        """Send `request`; return the status when the answer is complete. Raises OSError."""
         self._answered = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return await self._answered
 
     def data_received(self, data: bytes) -> None:
-        """A piece of an answer."""
+        """Read a part of an answer."""
         if self._left < 0:
             self._head += data
             end = self._head.find(_END_OF_HEAD)
@@ -190,39 +189,39 @@ class _Asking(_Connection):
             self._left = int(head[start + len(_LENGTH) :].partition(b"\r\n")[0])
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody answers any more."""
+        """Fail the request that has no answer yet."""
         if self._answered is not None and not self._answered.done():
-            self._answered.set_exception(exc or ConnectionError("the server hung up"))
+            self._answered.set_exception(exc or ConnectionError("the server closed the connection"))
 
 
 class Watching(_Connection):
-    """One watch; `events` is how many it was told of."""
+    """A watch; `events` is the number of events that arrived, `arrived_at` their times."""
 
     def __init__(self, request: bytes) -> None:
-        """`request` asks for it."""
+        """Prepare a watch that `request` opens."""
         self.events = 0
-        self.told_at: list[float] = []  # when each event arrived
+        self.arrived_at: list[float] = []  # when each event arrived
         self._wanted = inf
-        self._told = asyncio.Event()
+        self._reached = asyncio.Event()
         self.opened = asyncio.Event()
         self._request = request
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask at once."""
+        """Send the request."""
         super().connection_made(transport)
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """Each event is a line that begins with its type."""
+        """Count the events; each is a line that begins with its type."""
         self.opened.set()
         arrived = data.count(_EVENT)
         self.events += arrived
-        self.told_at += [perf_counter()] * arrived
+        self.arrived_at += [perf_counter()] * arrived
         if self.events >= self._wanted:
-            self._told.set()
+            self._reached.set()
 
-    async def told(self, count: int) -> None:
-        """Come back when there were so many events."""
+    async def wait_for(self, count: int) -> None:
+        """Return when `count` events have arrived."""
         self._wanted = count
         if self.events < count:
-            await self._told.wait()
+            await self._reached.wait()

@@ -1,4 +1,4 @@
-"""Figures: what was measured, and what it is held against."""
+"""Figure: a measured value with its target, and the table of all figures."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One row: `value` in `unit`, `target` None where none was set.
+    """A row of the table: `value` in `unit`; `target` is None if there is no target.
 
-    A target is a most, or, with `is_least`, a least. `besides` is what else is worth knowing.
+    A target is a maximum, or with `is_least` a minimum. `note` adds details.
     """
 
     what: str
@@ -21,7 +21,7 @@ class Figure:
     unit: str
     target: float | None = None
     is_least: bool = False
-    besides: str = ""
+    note: str = ""
 
     @property
     def holds(self) -> bool:
@@ -31,29 +31,27 @@ class Figure:
         return self.value >= self.target if self.is_least else self.value <= self.target
 
     def row(self) -> tuple[str, str, str, str, str]:
-        """As it is shown."""
+        """Return the cells of the table's row."""
         sign = "≥" if self.is_least else "≤"
         target = "" if self.target is None else f"{sign} {self.target:,.10g}"
         verdict = "" if self.target is None else ("yes" if self.holds else "NO")
         number = f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:.3g}"
-        return self.what, f"{number} {self.unit}", target, verdict, self.besides
+        return self.what, f"{number} {self.unit}", target, verdict, self.note
 
 
 Figures = Iterator[Figure]
 
 
 def table(figures: list[Figure]) -> Table:
-    """All figures, targets beside them."""
-    shown = Table(
-        "what", "measured", "target", "holds", "besides", title="What the API server costs"
-    )
+    """Return a table of `figures` with their targets."""
+    shown = Table("what", "measured", "target", "met", "note", title="What the API server costs")
     for figure in figures:
         shown.add_row(*figure.row())
     return shown
 
 
 def cpu_s(act: Callable[[], object], times: int, rounds: int = 3) -> float:
-    """CPU seconds of one `act` in this process, the best of some rounds."""
+    """Return the CPU seconds of one call of `act` in this process: the best of `rounds`."""
     spent = []
     for _ in range(rounds):
         before = process_time()

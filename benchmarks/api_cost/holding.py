@@ -1,4 +1,4 @@
-"""What many pods cost: memory, and time to be there again."""
+"""What many pods cost: memory, and the time to recover them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 
 
 def many(directory: Path, pods: int) -> Figures:
-    """A storage with many pods, and one that recovers them from its journal."""
+    """Measure a storage with `pods` pods, and a second one that recovers them from the journal."""
     path = directory / "many.db"
     before = resident_mib()
     storage = CompactStorage()
@@ -33,5 +33,5 @@ def many(directory: Path, pods: int) -> Figures:
     wall, cpu = perf_counter() - wall, process_time() - cpu
     journal.close()
     assert sum(1 for _ in again.unsorted(POD)) == pods
-    besides = f"{cpu:.2f} s CPU"
-    yield Figure(what=f"{what}: recovered", value=wall, unit="s", target=10, besides=besides)
+    note = f"{cpu:.2f} s CPU"
+    yield Figure(what=f"{what}: recovered", value=wall, unit="s", target=10, note=note)

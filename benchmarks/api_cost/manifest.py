@@ -1,4 +1,4 @@
-"""Objects to measure with: pods as they are posted, and as they run."""
+"""The objects of the measurements: new pods, running pods, and changes of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ text: Final = msgspec.json.Encoder().encode
 
 
 def running_pod(number: int) -> Json:
-    """A stored pod that runs, of about 4 KB."""
+    """Return a stored, running pod of about 4 KB."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -58,7 +58,7 @@ _RUNS: Final[Json] = {
 
 
 def posted_pod(number: int) -> bytes:
-    """An ordinary pod of a workload as its author sends it: 1.1 KB, 4.2 KB once it is stored."""
+    """Return an ordinary new pod: 1.1 KB as posted, 4.2 KB as stored."""
     container = {
         "name": "web",
         "image": "registry.example.com/web:1.2.3",
@@ -87,24 +87,24 @@ def posted_pod(number: int) -> bytes:
 
 
 def binding(number: int) -> bytes:
-    """Where the pod of that number goes."""
+    """Return the Binding of the pod `number`."""
     target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
     meta = {"name": f"web-{number}"}
     return text({"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target})
 
 
 def status_patch(number: int) -> bytes:
-    """What a kubelet says of a pod that has begun to run."""
+    """Return the status that a kubelet patches when the pod has started."""
     addresses = {"podIP": f"10.0.{number >> 8 & 255}.{number & 255}", "hostIP": "192.0.2.1"}
     return text({"status": {**_RUNS, **addresses, "startTime": "2026-01-01T00:00:00Z"}})
 
 
 def label_patch(number: int) -> bytes:
-    """A label more."""
+    """Return a patch that sets a label."""
     return text({"metadata": {"labels": {"round": str(number)}}})
 
 
 def config_map(number: int, value: str = "b") -> bytes:
-    """A small object."""
+    """Return a small ConfigMap."""
     meta = {"name": f"settings-{number}"}
     return text({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": value}})

@@ -1,4 +1,4 @@
-"""Servers in processes of their own, and what those processes use. Needs Linux's /proc."""
+"""Servers in their own processes, with the CPU and memory that these use (Linux's /proc)."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server that serves; `ready_s` is how long that took it."""
+    """A running server; it was ready after `ready_s` seconds."""
 
     pid: int
     address: Address
     ready_s: float
 
     def cpu_s(self) -> float:
-        """CPU seconds that it has used, of all its threads."""
+        """Return the CPU seconds that all its threads have used."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
     def resident_mib(self) -> float:
-        """Memory that it has now."""
+        """Return its resident memory in MiB."""
         return resident_mib(self.pid)
 
 
 def resident_mib(pid: int | None = None) -> float:
-    """Memory of a process, of this one by default."""
+    """Return the resident memory of a process in MiB, by default of this one."""
     pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
     return pages * _PAGE_BYTES / 2**20
 
 
 @contextmanager
 def serving(command: tuple[str, ...], directory: Path) -> Iterator[Server]:
-    """A server that keeps its objects in `directory`, while the block lasts.
+    """Run a server with its objects in `directory` while the block lasts.
 
-    It prints a line when it is ready, and ends with SIGINT.
+    The server must print a line when it is ready, and end on SIGINT.
     """
     config = directory / "kubeconfig"
     started = perf_counter()
@@ -75,7 +75,7 @@ def serving(command: tuple[str, ...], directory: Path) -> Iterator[Server]:
 
 
 def _address(config: Path) -> Address:
-    """Where a kubeconfig leads."""
+    """Return the address in a kubeconfig."""
     read = yaml.safe_load(config.read_text())
     cluster, user = read["clusters"][0]["cluster"], read["users"][0]["user"]
     is_safe = cluster["server"].startswith("https:")

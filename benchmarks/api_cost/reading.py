@@ -1,4 +1,4 @@
-"""What reading costs: in this process, without HTTP, and over HTTPS."""
+"""What reading costs: in this process without HTTP, over HTTP and over HTTPS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 
 def in_process() -> Figures:
-    """GET of a pod and LISTs of 5,000, of which nobody has asked before, and again."""
+    """Measure a GET of a pod and LISTs of 5,000 pods, for the first time and repeated."""
     storage = CompactStorage()
     store = Store(RandomIds(), storage=storage)
     server = complete_server(store, clock=time_ns, address="127.0.0.1:6443", version=__version__)
@@ -43,7 +43,7 @@ def in_process() -> Figures:
     size = f"{_body(server, '/api/v1/pods') / 1e6:.1f} MB; {first * 1e3:.0f} ms the first time"
     spent = cpu_s(lambda: _body(server, "/api/v1/pods"), LISTS)
     what = f"LIST of {PODS_LISTED:,} pods"
-    yield Figure(what=what, value=spent * 1e3, unit="ms CPU", target=60, besides=size)
+    yield Figure(what=what, value=spent * 1e3, unit="ms CPU", target=60, note=size)
     for about, query in (
         ("labelSelector app=web (half)", ("labelSelector", "app=web")),
         ("fieldSelector spec.nodeName (1)", ("fieldSelector", "spec.nodeName=node-7")),
@@ -57,7 +57,7 @@ def in_process() -> Figures:
 def _body(
     server: ApiServer, path: str, *query: tuple[str, str], accept: str = "application/json"
 ) -> int:
-    """How long the answer to a GET is."""
+    """Return the length of the answer to a GET."""
     answer = server.handle(Request("GET", path, query, {"accept": accept}), time_ns())
     assert isinstance(answer, Response)
     assert answer.status == 200
@@ -65,14 +65,14 @@ def _body(
 
 
 def over_http(server: Server) -> Figures:
-    """GETs of a pod without TLS, from a server that has none yet."""
+    """Create pods on an empty server, and measure GETs of a pod without TLS."""
     pods = [server.address.request("POST", PODS, posted_pod(at)) for at in range(PODS_ASKED)]
     assert uvloop.run(ask_all(server.address, pods, CONNECTIONS)) == {b"201": PODS_ASKED}
     yield Figure(what="GET of a pod over HTTP", value=_get_us(server), unit="µs CPU", target=60)
 
 
 def over_https(server: Server) -> Figures:
-    """GETs of a pod and LISTs of all, from a server with pods."""
+    """Measure GETs of a pod and LISTs of all pods, on a server with pods."""
     address = server.address
     yield Figure(what="GET of a pod over HTTPS", value=_get_us(server), unit="µs CPU")
     before = server.cpu_s()
@@ -83,7 +83,7 @@ def over_https(server: Server) -> Figures:
 
 
 def _get_us(server: Server) -> float:
-    """CPU of a GET in µs, over connections that stay open."""
+    """Return the CPU time of a GET in µs, over open connections."""
     paths = (f"{PODS}/web-{number % PODS_ASKED}" for number in range(GETS))
     requests = [server.address.request("GET", path) for path in paths]
     before = server.cpu_s()

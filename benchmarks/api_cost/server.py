@@ -1,4 +1,4 @@
-"""A server without controllers: the API alone, durable and over TLS, until SIGINT.
+"""Run an API server without controllers, durable and over TLS, until SIGINT.
 
 python benchmarks/api_cost/server.py --data-dir DIR --kubeconfig FILE [--plain]
 """
@@ -46,7 +46,7 @@ ACCOUNT: Final = {
 
 
 def new_store() -> Store:
-    """A store as `fairlead up` has it, with what every cluster has from the start."""
+    """Return a store like that of `fairlead up`, with the objects of a new cluster."""
     ids, now = RandomIds(), time_ns()
     store = Store(
         ids,
@@ -61,7 +61,7 @@ def new_store() -> Store:
 
 
 async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
-    """Serve until SIGINT, by HTTP or HTTPS."""
+    """Serve HTTP or HTTPS until SIGINT."""
     home, store, ended = new_data_dir((), now()), new_store(), asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
     journal = WriteAheadLog(directory / "objects.db", clock=time_ns)
@@ -90,7 +90,7 @@ async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
 
 
 def certificate(home: DataDir, directory: Path) -> Certificate:
-    """The server's certificate and key, in files."""
+    """Write the server's certificate and key to files."""
     pair = new_server(home.authority, (HOST,), now())
     chain, key = directory / "server.crt", directory / "server.key"
     write_secret(chain, pair.certificate)
@@ -99,7 +99,7 @@ def certificate(home: DataDir, directory: Path) -> Certificate:
 
 
 def now() -> datetime:
-    """What time it is."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 

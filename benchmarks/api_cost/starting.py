@@ -1,4 +1,4 @@
-"""What `fairlead up` costs before anybody asks for anything."""
+"""What `fairlead up` costs before the first request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ IDLE_S = 5
 
 
 def up(directory: Path) -> Figures:
-    """How long it takes to be ready, and the memory it has then."""
+    """Measure the time until it is ready, and its memory then."""
     with serving((*UP, "--nodes", str(NODES)), directory) as server:
         what = f"`fairlead up --nodes {NODES}`"
         used = f"{server.cpu_s():.2f} s CPU"
-        yield Figure(what=f"{what}: ready", value=server.ready_s, unit="s", target=2, besides=used)
+        yield Figure(what=f"{what}: ready", value=server.ready_s, unit="s", target=2, note=used)
         asyncio.run(asyncio.sleep(IDLE_S))
         held = server.resident_mib()
         yield Figure(what=f"{what}: memory, idle", value=held, unit="MiB", target=120)

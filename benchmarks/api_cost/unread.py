@@ -1,4 +1,4 @@
-"""What clients cost that do not read their answers, or do not finish their requests."""
+"""What clients cost that do not read answers or do not finish requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HALF_SENT: Final = 2_900_000
 
 
 def over_https(server: Server) -> Figures:
-    """Memory above idle with many unread watches, lists and half-sent bodies, and afterwards."""
+    """Measure memory above idle during and after unread answers and unfinished bodies."""
     address = server.address
     text = "x" * OBJECT_BYTES
     bodies = [
@@ -49,7 +49,7 @@ def over_https(server: Server) -> Figures:
 
 
 async def _most_held(server: Server, address: Address, request: bytes) -> float:
-    """The most memory that the server has while CLIENTS send `request` and read nothing."""
+    """Return the server's highest memory while CLIENTS send `request` and read nothing."""
     clients, most = [Silent(request) for _ in range(CLIENTS)], 0.0
     for client in clients:
         await address.open(client)

@@ -1,4 +1,4 @@
-"""What watches cost: a thousand of them, over HTTPS, told of a hundred events a second."""
+"""What a thousand watches cost over HTTPS, with a hundred events per second."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DELAY_MS_MAX: Final = 2.0
 
 
 def over_https(server: Server) -> Figures:
-    """How late events are: of one watch, and of the last of many. There are no pods yet."""
+    """Measure the delay of events, for one watch and for the last of many, without pods."""
     yield uvloop.run(_delayed(server))
-    yield uvloop.run(_told(server))
+    yield uvloop.run(_backlog(server))
 
 
 async def _delayed(server: Server) -> Figure:
@@ -37,26 +37,26 @@ async def _delayed(server: Server) -> Figure:
         value=delays[count * 99 // 100] * 1_000,
         unit="ms",
         target=DELAY_MS_MAX,
-        besides=f"median {delays[count // 2] * 1_000:.2g} ms",
+        note=f"median {delays[count // 2] * 1_000:.2g} ms",
     )
 
 
-async def _told(server: Server) -> Figure:
+async def _backlog(server: Server) -> Figure:
     address, count = server.address, SECONDS * EVENTS_PER_S
     watches = await watch(address, f"{PODS}?watch=true", WATCHES)
     pods = [address.request("POST", PODS, posted_pod(at)) for at in range(count)]
     began, cpu, own = perf_counter(), server.cpu_s(), process_time()
     await ask_all(address, pods, WRITERS, EVENTS_PER_S)
-    await asyncio.gather(*(one.told(count) for one in watches))
+    await asyncio.gather(*(one.wait_for(count) for one in watches))
     told = perf_counter()
     cpu, own = server.cpu_s() - cpu, process_time() - own
     for one in watches:
         one.close()
     return Figure(
-        what=f"{WATCHES:,} watches told of {EVENTS_PER_S} events/s: behind after {SECONDS} s",
+        what=f"{WATCHES:,} watches, {EVENTS_PER_S} events/s: backlog after {SECONDS} s",
         value=told - began - SECONDS,
         unit="s",
         target=BEHIND_S_MAX,
-        besides=f"4 KB each; {cpu / (told - began):.0%} of a CPU; "
+        note=f"4 KB each; {cpu / (told - began):.0%} of a CPU; "
         f"the client's {own / (told - began):.0%}",
     )

@@ -1,4 +1,4 @@
-"""What durable writes cost: into the store, over HTTPS, and with all controllers at work."""
+"""What durable writes cost: into the store, over HTTPS, and with all controllers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Asked = tuple[str, str, bytes, str]
 
 
 def into_store(directory: Path) -> Figures:
-    """Objects put into a storage with a journal, by writers who each wait for their own."""
+    """Measure writes into a storage with a journal; each writer waits for its own write."""
     storage, journal = CompactStorage(), WriteAheadLog(directory / "writes.db")
     journal.begin(storage)
     pods = [running_pod(number) for number in range(STORED)]
@@ -62,7 +62,7 @@ def into_store(directory: Path) -> Figures:
         unit="/s",
         target=5_000,
         is_least=True,
-        besides=f"{cpu / STORED * 1e6:.0f} µs CPU each, the journal's thread included",
+        note=f"{cpu / STORED * 1e6:.0f} µs CPU each, the journal's thread included",
     )
 
 
@@ -85,13 +85,13 @@ _WRITES: Final[tuple[tuple[str, float | None, Callable[[int], Asked]], ...]] = (
 
 
 def over_https(server: Server) -> Figures:
-    """Each sort of write to the API alone."""
+    """Measure each kind of write to an API server without controllers."""
     for what, target, asked in _WRITES:
         yield _written(server, f"{what} over HTTPS, durable", asked, POSTED, target)
 
 
 def with_controllers(server: Server) -> Figures:
-    """Pods that are scheduled and run meanwhile."""
+    """Measure how fast pods are created while they are scheduled and run."""
     what, _, asked = _WRITES[0]
     what = f"{what} to `fairlead up`, which schedules and runs it"
     yield _written(server, what, asked, POSTED_TO_CONTROLLERS, None)
@@ -111,5 +111,5 @@ def _written(
         unit="/s",
         target=target,
         is_least=True,
-        besides=f"{cpu / count * 1e6:.0f} µs CPU each; the client's {own / count * 1e6:.0f}",
+        note=f"{cpu / count * 1e6:.0f} µs CPU each; the client's {own / count * 1e6:.0f}",
     )

@@ -26,8 +26,8 @@ def size(
         Names,
         repeatable(
             "FAILURE",
-            "Everything still runs without any one zone, any one node, or nodes=N: zone, node, "
-            "nodes=2.",
+            "Choose nodes on which everything still runs after a failure: of any one zone (zone), "
+            "of any one node (node), or of any N nodes (nodes=N).",
         ),
     ] = (),
     headroom: Annotated[
@@ -54,7 +54,8 @@ def size(
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
     or `--in-cluster` reads a running cluster, without changing it. The search places every pod by
-    the scheduler's rules; the answer says how far it can be from the cheapest, and what binds.
+    the scheduler's rules. The answer says how far from the cheapest set it can be at most, and
+    which resources set the cost.
 
     Try:
 

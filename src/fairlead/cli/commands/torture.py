@@ -32,13 +32,14 @@ def torture(
 ) -> int:
     """Test Fairlead itself: a whole control plane under random workloads, changes and faults.
 
-    Each seed is one cluster of 20 nodes in virtual time, with all controllers, for an hour of
-    changes and faults and the time to settle. One command in 20 is refused, delayed, performed but
-    reported as failed, or performed twice; watches break, the process is killed and starts again
-    from its store, nodes fail and return with another capacity. Every command is checked, and at
-    the end, whether everything that can run runs. docs/torture.md lists the faults and the laws.
+    Each seed is one cluster of 20 nodes with all controllers. In virtual time it has an hour of
+    changes and faults, and then time to settle. One command in 20 is refused, delayed, performed
+    but reported as failed, or performed twice; watches break, the process is killed and starts
+    again from its store, nodes fail and return with another capacity. The laws in docs/torture.md
+    are checked after every command and at the end.
 
-    If a law breaks, standard output is a scenario that breaks it too, as small as could be found.
+    If a law is broken, standard output is a scenario that breaks it, too, without the parts that
+    are not needed for that.
 
     Try:
 
@@ -51,9 +52,9 @@ def torture(
     Parameters
     ----------
     scenario
-        Run this file, the output of a failure, in place of seeds.
+        Run this scenario, which a failure printed, instead of seeds.
     seed
-        The first seed; the following ones come after it.
+        The first seed; each further cluster has the next one.
     hours
         Real time after which no further seed is started.
     runs
@@ -61,7 +62,7 @@ def torture(
     jobs
         The number of processes.
     shrink
-        Whether to look for a smaller scenario that fails in the same way, for five minutes.
+        Whether to look for a smaller scenario that breaks the same law, for up to five minutes.
     """
     if scenario is not None:
         return _replay(scenario)

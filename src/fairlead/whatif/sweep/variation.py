@@ -80,7 +80,7 @@ class LossVariation:
     at: str
 
     def apply(self, scenario: Json, value: Any) -> Json:
-        """Return `scenario` with the failure of `value` added; None: of nothing."""
+        """Return `scenario` with the failure of `value` added, or unchanged if it is None."""
         if value is None:
             return scenario
         events = [*(scenario.get("events") or ()), {"at": self.at, self.event: value}]

@@ -40,7 +40,7 @@ class WatchEventEncoder(Protocol):
         ...
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return whether all watches with an equal encoder have the same line for a change."""
+        """Return whether watches with equal encoders send the same line for a change."""
         ...
 
 

@@ -91,7 +91,7 @@ class PartialArray:
         del self.items[self._index(key, len(self.items))]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Return the item at an index, made partial."""
+        """Replace the item at an index by its partial form, and return that."""
         index = self._index(key, len(self.items))
         inner = self.items[index] = opened(self.items[index])
         return inner

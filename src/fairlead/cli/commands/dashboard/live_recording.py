@@ -37,7 +37,7 @@ class CopiedReports:
         self.recorder: Recorder | None = None
 
     def report(self, record: Record) -> None:
-        """Forward `record`."""
+        """Forward `record`, and copy it to the recorder if there is one."""
         self._reporter.report(record)
         if self.recorder is not None:
             self.recorder.report(record)

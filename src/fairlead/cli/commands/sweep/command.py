@@ -29,7 +29,8 @@ def sweep(
         Names,
         repeatable(
             "zone|node@TIME",
-            "Also run the scenario with each zone, or each node, failing at TIME: zone@10m.",
+            "Run the scenario without failures, and with each zone or node failing at TIME: "
+            "zone@10m.",
         ),
     ] = (),
     random: Annotated[
@@ -44,7 +45,11 @@ def sweep(
         int, Parameter(help="Seed for the choice of --random.", converter=integer)
     ] = 0,
     rank_by: Annotated[
-        str, named("MEASURE", "The measure that says which case is worst (default: pending).")
+        str,
+        named(
+            "MEASURE",
+            "The case with the largest value of this measure is the worst (default: pending).",
+        ),
     ] = "pending",
     fail_on: Annotated[
         Names,
@@ -68,7 +73,7 @@ def sweep(
 ) -> int:
     """Run a scenario many times, with fields, seeds or failures varied, and compare.
 
-    All combinations of the values run, or with --random a sample of them. FOLDER receives
+    All combinations of the values run; with --random, a sample of them. FOLDER receives
     cases.csv (a row for each case), cases/ (the full results), report.html and worst.html (the
     worst case's own report). A sweep that was interrupted continues where it stopped: results in
     FOLDER are kept as long as scenario, values and files are the same.

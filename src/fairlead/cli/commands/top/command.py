@@ -27,9 +27,9 @@ def top(
     """Show the nodes and pods of a running cluster by usage and requests, until Ctrl-C.
 
     Below them are the pods that wait for a node, each with the scheduler's message, and the newest
-    events. Usage comes from the Metrics API; without it, requests are shown alone. The cluster is
-    the one that kubectl would use, unless an option names another; a cluster of `fairlead up` is
-    one like any other. It is only read.
+    events. Usage comes from the Metrics API; without it, only requests are shown. The cluster is
+    the one that kubectl would use, unless an option names another; it can be a cluster of
+    `fairlead up`. Nothing is written to it.
 
     Try:
 

@@ -157,8 +157,8 @@ class ChangeOptions:
         str,
         named(
             "POLICY.yaml",
-            "Run the descheduler once with this DeschedulerPolicy, and see where the evicted pods "
-            "go (docs/descheduler.md).",
+            "Evict the pods that one run of the descheduler with this DeschedulerPolicy would "
+            "evict (docs/descheduler.md).",
         ),
     ] = ""
     namespace: Annotated[
@@ -206,7 +206,11 @@ class RunOptions:
         ),
     ] = None
     horizon: Annotated[
-        str, Parameter(help="Virtual time after which to stop a simulation that has not settled.")
+        str,
+        Parameter(
+            help="Virtual time after the last change at which a simulation that has not settled "
+            "stops."
+        ),
     ] = "1h"
     fail_on: Annotated[Names, repeatable("CONDITION", CONDITIONS)] = ()
     group_by: Annotated[

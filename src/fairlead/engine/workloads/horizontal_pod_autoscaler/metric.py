@@ -91,7 +91,7 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The description in reasons and conditions."""
+        """The metric's description in reasons and conditions, such as `cpu resource`."""
         resource = self.source.name
         if self.source.target.average_value is not None:
             return f"{resource} resource"

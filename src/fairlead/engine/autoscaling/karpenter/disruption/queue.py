@@ -111,7 +111,7 @@ class DisruptionQueue:
         return min(max(waiting * _NS_PER_CANDIDATE, _TIMEOUT_MIN_NS), _TIMEOUT_MAX_NS)
 
     def remove(self, queued: QueuedCommand, *, failed: bool) -> None:
-        """Stop waiting; after a failure the candidates are kept."""
+        """Remove `queued` from the queue; if it failed, unmark its candidates for deletion."""
         self._commands.remove(queued)
         self.keys.difference_update(queued.keys)
         if failed:

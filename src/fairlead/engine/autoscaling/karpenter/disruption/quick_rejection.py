@@ -88,12 +88,12 @@ class _PlainPod:
 
 @dataclass(slots=True)
 class RejectionMemory:
-    """What searches keep for later ones: rows and pods that did not change, and new NodeClaims.
+    """Results of a search that later searches use again: rows, pods and NodeClaims.
 
-    `requests` maps the sequence that is left to its NodeClaims, None if there were errors, and
-    `compared` that sequence with the candidates' price and capacity types to the reason against a
-    replacement. They are emptied when a NodePool, the instance types or the DaemonSets' pods
-    differ.
+    `requests` maps the sequence of pods that is left to its NodeClaims, or to None if there were
+    errors. `compared` maps that sequence, with the candidates' price and capacity types, to the
+    reason against a replacement, or to None. All are emptied when a NodePool, the instance types
+    or the DaemonSets' pods have changed.
     """
 
     pools: list[NodePool] = field(default_factory=list)

@@ -39,7 +39,7 @@ def missing_claims(pool: NodePool, count: PoolCount) -> int:
 
 
 def requeue_s(pool: NodePool, count: PoolCount) -> int:
-    """Return after how many seconds to check the pool again; sooner while its limit is reached."""
+    """Return the seconds until the pool is checked again: fewer if its limit prevents a claim."""
     wants_more = count.active + count.pending_disruption < (pool.spec.replicas or 0)
     return REQUEUE_AT_LIMIT_S if wants_more and not missing_claims(pool, count) else REQUEUE_S
 
