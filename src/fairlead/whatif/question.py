@@ -107,6 +107,7 @@ class Conditions:
 SEEDS_MAX: Final = 1_000
 DRAWS_DEFAULT: Final = 20
 _MANY_WAIT: Final = ("pods wait", "their start times")
+UNCHANGED: Final = "without a change"
 REVERSED: Final = "with the change, in reverse order"
 _ARRIVAL: Final = 1 << 41  # distinct from the purposes of node selection and scenario events
 DEFAULT_CONDITIONS: Final = Conditions()
@@ -185,8 +186,7 @@ def what_if(
     other run makes the change. `command_log` receives the commands of the run with the change,
     `logging` wraps its reporter in one that logs decisions.
     """
-    if not 1 <= conditions.seeds <= SEEDS_MAX:
-        raise InputError("--seeds", f"{conditions.seeds} is not from 1 to {SEEDS_MAX}")
+    check_seeds(conditions.seeds)
     known = _runtimes(snapshot, conditions)
     pair = _experiments(snapshot, change, conditions)
     progress = progress or NoProgress()
@@ -214,6 +214,26 @@ def what_if(
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
     )
+
+
+def waiting_starts(
+    snapshot: Snapshot, conditions: Conditions, progress: Progress | None = None
+) -> StartTimes | None:
+    """Return when the pods of `snapshot` start that wait, if nothing changes; None if unknown.
+
+    Times count from the snapshot. Raises InputError.
+    """
+    check_seeds(conditions.seeds)
+    known, progress = _runtimes(snapshot, conditions), progress or NoProgress()
+    experiment = replace(_experiments(snapshot, ClusterChange(), conditions).without, steps_begin=0)
+    outcome = run_experiment(experiment, UNCHANGED, progress).outcome
+    return _start_times(snapshot, ClusterChange(), conditions, known, outcome, progress)
+
+
+def check_seeds(seeds: int) -> None:
+    """Raise InputError if `seeds` is no possible value of --seeds."""
+    if not 1 <= seeds <= SEEDS_MAX:
+        raise InputError("--seeds", f"{seeds} is not from 1 to {SEEDS_MAX}")
 
 
 def _runtimes(snapshot: Snapshot, conditions: Conditions) -> Runtimes:

@@ -200,3 +200,48 @@ def test_a_configuration_that_is_none(busy, tmp_path, capsys):
     assert "batch.yaml: actions: no action 'allocat'; known:" in capsys.readouterr().err
     assert run(["explain", "podgroup/g", "--snapshot", busy, "--batch-config", "none"]) == 2
     assert "none: is neither a file nor a configuration; known:" in capsys.readouterr().err
+
+
+def completed(pod, minutes):
+    """A pod like `pod` that has run for so long."""
+    ended = {"exitCode": 0, "finishedAt": f"2026-11-20T05:{minutes}:00Z"}
+    states = [{"name": "c", "state": {"terminated": ended}}]
+    status = {"phase": "Succeeded", "startTime": "2026-11-20T05:00:00Z"}
+    name = f"{pod['metadata']['name']}-{minutes}"
+    return {
+        **pod,
+        "metadata": {"name": name, "namespace": "default"},
+        "status": {**status, "containerStatuses": states},
+    }
+
+
+@pytest.fixture
+def waits(dump):
+    """The gang h waits for g, whose pods run for 30 minutes, as two completed ones did."""
+    running = gang("g", 4)[1:]
+    for one in running:
+        one["spec"] |= {"nodeName": "n1", "restartPolicy": "Never"}
+        one["status"] = {"phase": "Running"}
+    return dump(node("n1"), gang("g", 4)[:1], running, completed(running[0], 30), gang("h", 3))
+
+
+def test_when_a_gang_starts_by_known_runtimes(waits, capsys):
+    assert run(["explain", "podgroup/h", "--snapshot", waits, "--seeds", "2"]) == 0
+    shown = lines(capsys)
+    at = next(n for n, line in enumerate(shown) if line.startswith("START TIMES"))
+    assert shown[at + 1].split() == [
+        "podgroup/default/h", "3", "30m00s", "30m00s", "30m00s", "2/2", "draws",
+    ]  # fmt: skip
+    assert any("known for 4 of 4 running pods (100%)" in line for line in shown)
+
+
+def test_when_a_pod_of_a_gang_starts_as_data(waits, capsys):
+    run(["explain", "pod/h-0", "--snapshot", waits, "--seeds", "2", "-o", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert [one["p50_s"] for one in found["start_times"]] == [1800]
+    assert found["start_times_basis"]["draws"] == 2
+
+
+def test_start_times_are_about_what_waits(waits, capsys):
+    assert run(["explain", "node/n1", "--snapshot", waits, "--seeds", "2"]) == 2
+    assert "--seeds: is about a pod, a workload or a pod group" in capsys.readouterr().err

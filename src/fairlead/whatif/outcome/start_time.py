@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from fairlead.engine.core.instant import DurationNs
 
@@ -38,6 +39,11 @@ class StartTimes:
     stated: int
     look_ahead: DurationNs
     rows: tuple[StartTimeRow, ...]
+
+    def of(self, subjects: Collection[str]) -> StartTimes:
+        """Return these start times with the rows of `subjects` only."""
+        rows = tuple(one for one in self.rows if one.subject in subjects)
+        return replace(self, rows=rows)
 
     @property
     def words(self) -> str:

@@ -36,7 +36,7 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, group_by)],
         "budgets": [_budget(one) for one in effect.budgets],
         "certainty": [_certainty(one) for one in answer.certainty],
-        **_start_times(answer.start_times),
+        **start_times_json(answer.start_times),
         "drain_flags": [
             {"flag": one.flag, "needed_for": len(one.pods), "pods": list(one.pods)}
             for one in effect.drain.needed
@@ -73,7 +73,8 @@ def _certainty(one: CertaintyRow) -> Json:
     }
 
 
-def _start_times(found: StartTimes | None) -> Json:
+def start_times_json(found: StartTimes | None) -> Json:
+    """Return the fields `start_times` and `start_times_basis`."""
     if found is None:
         return {"start_times": [], "start_times_basis": None}
     basis = {

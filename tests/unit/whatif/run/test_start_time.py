@@ -7,6 +7,7 @@ import json
 import pytest
 from tests.unit.whatif.test_answer import text_of
 
+from fairlead.cli.main import run
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.question import Conditions, what_if
@@ -137,3 +138,18 @@ def test_runtimes_of_a_file_count_before_those_of_the_dump(snapshot, busy, compl
     assert result["start_times_basis"]["draws"] == 20
     assert seconds_of(result["start_times"][0]) == [pytest.approx(2700, abs=2)] * 3
     assert "No pod of the dump matches app=none of --runtimes." in result["notes"]
+
+
+def test_the_explanation_of_a_job_says_when_it_starts(write, busy, completed, capsys):
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "report", "namespace": "default"},
+        "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "report:1"}]}}},
+    }
+    path = write("dump.json", *busy, *completed, job)
+    assert run(["explain", path, "job/report", "--seeds", "3", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["start_times"][0]["subject"] == "job/default/report"
+    assert found["start_times"][0]["p10_s"] == pytest.approx(300, abs=2)
+    assert found["start_times_basis"]["known"] == 1

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -46,6 +46,23 @@ def explain(
             "FILE.",
         ),
     ] = (),
+    seeds: Annotated[
+        int,
+        Parameter(
+            help="Estimate when a waiting pod, workload or group starts, from N draws of the "
+            "runtimes of running pods, which completed pods of the snapshot show.",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = 1,
+    runtimes: Annotated[
+        str | None,
+        named(
+            "FILE",
+            "How long pods run, by workload, image or label, as YAML or CSV: estimates start times "
+            "as --seeds 20 does, with these runtimes.",
+        ),
+    ] = None,
     output: AnswerOutput = "text",
     all_nodes: Annotated[
         bool, Parameter(help="Print a row for every node, even in large clusters.", negative=())
@@ -112,5 +129,7 @@ def explain(
         release.choice,
         allow_extenders,
         apply,
+        seeds,
+        runtimes,
     )
     return explain_target(request, output=output, all_nodes=all_nodes)

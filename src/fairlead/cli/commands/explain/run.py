@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import msgspec
 from rich.console import Console
@@ -15,9 +16,11 @@ from fairlead.cli.commands.explain.group import print_group
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.console.terminal import print_line, print_table, stdout_console
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
 from fairlead.cli.output.result_file import print_bytes
+from fairlead.cli.output.start_time_summary import print_start_times
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.engine.configuration.release import Release
 from fairlead.engine.core.status import Status
@@ -44,16 +47,37 @@ from fairlead.whatif.explain.pod import (
 from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.start_time import StartTimes
+from fairlead.whatif.question import Conditions, waiting_starts
+from fairlead.whatif.result.effect_json import start_times_json
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+)
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 NAMES_MAX = 10
 NODES_MAX = 20  # more nodes are grouped by reason
+_START_COLUMNS: Final = (
+    ResultColumn("subject", "waiting", NAME),
+    ResultColumn("pods", "pods", NUMBER),
+    ResultColumn("p10_s", "10%", SECONDS),
+    ResultColumn("p50_s", "median", SECONDS),
+    ResultColumn("p90_s", "90%", SECONDS),
+    ResultColumn("started", "draws that start it", NUMBER, rank=1),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
     """The arguments of one explanation; `batch` is --batch-config and --batch-plugin.
+
+    `seeds` and `runtimes` are those of --seeds and --runtimes, for start times.
 
     The object `target` is in a snapshot, a running cluster, or the files `apply`; "" means the only
     pod or workload of those files.
@@ -69,6 +93,8 @@ class ExplainRequest:
     release: ReleaseChoice = NO_CHOICE
     allow_extenders: bool = False
     apply: Names = ()
+    seeds: int = 1
+    runtimes: str | None = None
 
 
 def snapshot_and_target(
@@ -102,27 +128,87 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     release, target = read_release(request.release), request.target
     snapshot = snapshot_of(request.snapshot, request.connection, request.max_input)
     scheduler = _scheduler(request, snapshot, release)
+    wants_starts = request.seeds != 1 or request.runtimes is not None
     if request.apply:
+        if wants_starts:
+            problem = "is about objects of the snapshot; fairlead whatif has it with --apply"
+            raise InputError(_starts_option(request), problem)
         cluster, new = new_pod_to_explain(snapshot, request.apply, target)
         explanation = explain_new_pod(cluster, new, scheduler)
         _print_unreadable(snapshot)
         return _print_pod(explanation, release, output, all_nodes=all_nodes)
     answer = explain_object(snapshot, target, scheduler, request.release)
     if answer is not None:
+        if wants_starts:
+            answer = _with_starts(answer, request, snapshot, release)
         print_tabular(answer, output)
         return exit_code.SUCCESS
+    starts = _starts(request, snapshot, release) if wants_starts else None
     _print_unreadable(snapshot)
     batch = BatchOptions(*request.batch)
     if not is_about_group(target, snapshot, scheduler, batch):
         explanation = explain_pod(snapshot, target, scheduler)
-        return _print_pod(explanation, release, output, all_nodes=all_nodes)
+        own = starts and starts.of([f"pod/{explanation.pod}"])
+        return _print_pod(explanation, release, output, all_nodes=all_nodes, starts=own)
     _refuse_markdown(output)
     group = explain_group_of(snapshot, target, scheduler, batch)
+    title = group.found.title
+    own = starts and starts.of([f"podgroup/{title}", title[:1].lower() + title[1:]])
     if output == "json":
-        _print_json(group_explanation_json(group))
+        _print_json({**group_explanation_json(group), **(start_times_json(own) if own else {})})
     else:
         print_group(group, stdout_console())
+        _print_starts(own)
     return exit_code.SUCCESS
+
+
+def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
+    """Return the start times of everything that waits; None if no runtimes are known."""
+    conditions = Conditions(
+        seeds=request.seeds,
+        releases=Releases(release, release),
+        config=request.config,
+        plugin=request.plugins,
+        allow_extenders=request.allow_extenders,
+        batch=BatchOptions(*request.batch),
+        runtimes=request.runtimes,
+    )
+    with ProgressBar() as progress:
+        return waiting_starts(snapshot, conditions, progress)
+
+
+def _with_starts(
+    answer: TabularAnswer, request: ExplainRequest, snapshot: Snapshot, release: Release
+) -> TabularAnswer:
+    """Return the explanation of a workload with the start times of its pending pods."""
+    if "workload" not in answer.facts:
+        problem = "is about a pod, a workload or a pod group"
+        raise InputError(_starts_option(request), problem)
+    starts = _starts(request, snapshot, release)
+    if starts is None:
+        return answer
+    pending = next(one.rows for one in answer.tables if one.name == "pending")
+    own = starts.of([answer.facts["workload"], *(f"pod/{row['pod']}" for row in pending)])
+    if not own.rows:
+        return answer
+    found = start_times_json(own)
+    table = ResultTable("start_times", "start times", _START_COLUMNS, found["start_times"])
+    return replace(
+        answer,
+        tables=(*answer.tables, table),
+        facts={**answer.facts, "start_times_basis": found["start_times_basis"]},
+        notes=(*answer.notes, own.words),
+    )
+
+
+def _starts_option(request: ExplainRequest) -> str:
+    return "--seeds" if request.runtimes is None else "--runtimes"
+
+
+def _print_starts(starts: StartTimes | None) -> None:
+    if starts is not None and starts.rows:
+        print_start_times(stdout_console(), starts)
+        print_line(stdout_console(), starts.words)
 
 
 def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) -> SchedulerConfig:
@@ -145,16 +231,23 @@ def _refuse_markdown(output: AnswerFormat) -> None:
 
 
 def _print_pod(
-    explanation: Explanation, release: Release, output: AnswerFormat, *, all_nodes: bool
+    explanation: Explanation,
+    release: Release,
+    output: AnswerFormat,
+    *,
+    all_nodes: bool,
+    starts: StartTimes | None = None,
 ) -> int:
     _refuse_markdown(output)
     releases = Releases(release, release)
     if output == "json":
-        _print_json({**explanation_json(explanation), **releases.as_json()})
+        found = start_times_json(starts) if starts else {}
+        _print_json({**explanation_json(explanation), **releases.as_json(), **found})
         return exit_code.SUCCESS
     if releases.words:
         print_line(stdout_console(), releases.words)
     print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
+    _print_starts(starts)
     return exit_code.SUCCESS
 
 
