@@ -60,7 +60,13 @@ from fairlead.whatif.run.experiment import HORIZON_DEFAULT, QUIET, Experiment, w
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.run.runtime import Runtimes, coverage, runtimes_in, unmatched
+from fairlead.whatif.run.runtime import (
+    Runtimes,
+    StatedRuntime,
+    coverage,
+    runtimes_in,
+    unmatched,
+)
 from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
@@ -187,7 +193,7 @@ def what_if(
     `logging` wraps its reporter in one that logs decisions.
     """
     check_seeds(conditions.seeds)
-    known = _runtimes(snapshot, conditions)
+    stated = _stated_runtimes(conditions)
     pair = _experiments(snapshot, change, conditions)
     progress = progress or NoProgress()
     before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
@@ -195,6 +201,7 @@ def what_if(
     stays = effect.difference.is_empty and not change.reschedule and bool(after.placed())
     notes = [*pair.notes, *([PODS_STAY] if stays and change.changes_scheduler else [])]
     notes += _order_note(pair, effect, progress)
+    known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
     notes += _runtime_notes(snapshot, known, after, starts)
     if notes:
@@ -224,9 +231,10 @@ def waiting_starts(
     Times count from the snapshot. Raises InputError.
     """
     check_seeds(conditions.seeds)
-    known, progress = _runtimes(snapshot, conditions), progress or NoProgress()
+    stated, progress = _stated_runtimes(conditions), progress or NoProgress()
     experiment = replace(_experiments(snapshot, ClusterChange(), conditions).without, steps_begin=0)
     outcome = run_experiment(experiment, UNCHANGED, progress).outcome
+    known = _runtimes(snapshot, stated, outcome)
     return _start_times(snapshot, ClusterChange(), conditions, known, outcome, progress)
 
 
@@ -236,13 +244,22 @@ def check_seeds(seeds: int) -> None:
         raise InputError("--seeds", f"{seeds} is not from 1 to {SEEDS_MAX}")
 
 
-def _runtimes(snapshot: Snapshot, conditions: Conditions) -> Runtimes:
-    """Return the runtimes of the file and of the dump. Raises InputError."""
+def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
+    """Return the runtimes of the file of --runtimes. Raises InputError."""
     if conditions.runtimes is None:
-        return runtimes_in(snapshot.manifests)
+        return ()
     from fairlead.whatif.run.runtime_file import read_runtimes  # noqa: PLC0415
 
-    return runtimes_in(snapshot.manifests, read_runtimes(conditions.runtimes))
+    return read_runtimes(conditions.runtimes)
+
+
+def _runtimes(
+    snapshot: Snapshot, stated: tuple[StatedRuntime, ...], outcome: RunOutcome
+) -> Runtimes:
+    """Return the runtimes of the file, and if pods wait at the end those of the dump."""
+    if not any(one.until is None for one in outcome.waits):
+        return Runtimes(stated)
+    return runtimes_in(snapshot.manifests, stated)
 
 
 def _start_times(

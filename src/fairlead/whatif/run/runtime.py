@@ -172,7 +172,7 @@ def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) ->
 
 def unmatched(runtimes: Runtimes, manifests: Iterable[Manifest]) -> list[StatedRuntime]:
     """Return the stated runtimes that match no pod among `manifests`."""
-    pods = [one.pod for one in manifests if one.kind is POD]
+    pods = [one.pod for one in manifests if one.kind is POD] if runtimes.stated else []
     return [one for one in runtimes.stated if not any(map(one.matches, pods))]
 
 
