@@ -84,7 +84,9 @@ class Runner:
         control_plane = self._cluster.control_plane
         while True:
             # Work that a slice did not finish must not run later than it was due.
-            now = self._slice(target if control_plane.is_settled else clock.now(), waits=True)
+            due = self.next_due()
+            is_idle = control_plane.is_settled and (due is None or due > clock.now())
+            now = self._slice(target if is_idle else clock.now(), waits=True)
             clock.jump_to(now)
             if self._asking:
                 await asyncio.wait(self._asking)

@@ -25,6 +25,7 @@ class ControlPlaneDouble:
 
     due: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
+    untils: list[int] = field(default_factory=list)
     fails: int = 0
     pending: deque = field(default_factory=deque)
     is_settled: bool = True
@@ -36,6 +37,7 @@ class ControlPlaneDouble:
         if self.fails:
             self.fails -= 1
             raise ValueError("defect")
+        self.untils.append(instant)
         while self.due and self.due[0] <= instant:
             self.done.append(self.due.pop(0))
             if stop_when is not None and stop_when():
@@ -95,6 +97,19 @@ def test_advancing_waits_for_everything(monkeypatch):
 
     run(control_plane, advance)
     assert control_plane.done == [START + second for second in range(1, 5)]
+
+
+def test_advancing_does_what_is_due_before_time_passes(monkeypatch):
+    """A control plane lets some time pass while work is due, so it is asked for no later time."""
+    monkeypatch.setattr(runner, "SLICE_S", 0)
+    control_plane = ControlPlaneDouble([START, START, START + 1])
+
+    async def advance(one):
+        assert await one.advance(4) == START + 4
+
+    run(control_plane, advance)
+    assert control_plane.done == [START, START, START + 1]
+    assert control_plane.untils[:3] == [START, START, START + 4]
 
 
 def test_a_defect_ends_nothing(monkeypatch):
