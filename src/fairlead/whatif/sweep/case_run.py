@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.engine.batch.configuration_file import SHIPPED
+from fairlead.whatif.configuration.batch_config import SINGLE_PODS
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
@@ -20,6 +22,23 @@ from fairlead.whatif.result.result_json import encode_result, simulation_result
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
+
+# The fields of a scenario that name a file; * stands for each item of a list. No other text is
+# looked up: a namespace may have the name of a folder, and a volume may be mounted at /.
+FILE_FIELDS: Final = (
+    ("cluster", "files", "*"),
+    ("cluster", "trace", "nodes"),
+    ("cluster", "trace", "pods"),
+    ("events", "*", "create"),
+    ("load",),
+    ("load", "*", "csv"),
+    ("settings", "scheduler"),
+    ("settings", "batch"),
+    ("settings", "node-groups"),
+    ("settings", "instance-types"),
+    ("settings", "node-pools"),
+)
+_NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurations
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +70,18 @@ class ScenarioFiles:
 
 
 def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
-    """Return the files below or outside `folder` that `scenarios` name in any field.
+    """Return the files below or outside `folder` that `scenarios` name in a field of FILE_FIELDS.
 
     Raises InputError for files that cannot be read.
     """
     contents: dict[str, bytes] = {}
     names: dict[str, str] = {}
-    for name in dict.fromkeys(text for one in scenarios for text in _texts(one)):
-        # A longer text is no file name; the system would refuse to look it up.
-        place = folder / name if 0 < len(name) < 1024 and "\0" not in name else None
-        if place is None or "\n" in name or not place.exists():
+    named: dict[str, None] = {}
+    for one in scenarios:
+        _with_names(one, lambda name: named.setdefault(name) or name)
+    for name in named:
+        place = folder / name
+        if not _exists(place):
             continue
         names[name] = str(len(names))
         for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
@@ -72,6 +93,15 @@ def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
     return ScenarioFiles(contents, names)
 
 
+def _exists(place: Path) -> bool:
+    """Return whether there is `place`; a name that no file can have is none."""
+    try:
+        place.stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
@@ -79,37 +109,33 @@ def _content(file: Path) -> bytes:
         raise InputError(str(file), cause.strerror or str(cause)) from None
 
 
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for item in value.values():
-                yield from _texts(item)
-        case list():
-            for item in value:
-                yield from _texts(item)
-
-
 def run_with_files(files: ScenarioFiles, source: str, scenario: Json) -> CaseResult:
     """Run `scenario` on a machine that does not have its files; see `run_case`."""
+    renamed = _with_names(scenario, lambda name: files.names.get(name, name))
     with tempfile.TemporaryDirectory(prefix="fairlead-sweep-") as folder:
         for path, content in files.contents.items():
             file = Path(folder) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        found = run_case(source, _renamed(scenario, files.names), Path(folder))
+        found = run_case(source, renamed, Path(folder))
     return replace(found, problem=found.problem.replace(f"{folder}/", ""))
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    match value:
-        case str():
-            return names.get(value, value)
-        case dict():
-            return {key: _renamed(item, names) for key, item in value.items()}
-        case list():
-            return [_renamed(item, names) for item in value]
+def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
+    """Return `scenario` with `renamed` of each file name in it."""
+    for path in FILE_FIELDS:
+        scenario = _changed(scenario, path, renamed)
+    return scenario
+
+
+def _changed(value: Any, path: Sequence[str], renamed: Callable[[str], str]) -> Any:
+    match path, value:
+        case [], str():
+            return value if value in _NO_FILES else renamed(value)
+        case ["*", *rest], list():
+            return [_changed(item, rest, renamed) for item in value]
+        case [key, *rest], dict() if key in value:
+            return {**value, key: _changed(value[key], rest, renamed)}
         case _:
             return value
 

@@ -113,6 +113,23 @@ def test_a_case_gives_the_same_result_without_its_files_at_hand(scenario, tmp_pa
     assert here[0].text != here[1].text
 
 
+def test_only_fields_for_files_name_files(scenario, tmp_path):
+    """A namespace may have the name of a folder, and a volume any path."""
+    (tmp_path / "default").mkdir()
+    (tmp_path / "default" / "other.yaml").write_text(POD % 1)
+    pod = read_one(str(tmp_path / "pods.yaml")).value
+    pod["spec"]["volumes"] = [{"name": "v", "hostPath": {"path": "/"}}]
+    pod["metadata"]["annotations"] = {"note": "x" * 300}
+    document = {**read_one(str(scenario)).value, "objects": [pod]}
+    document["settings"] = {"batch": "x" * 300}
+    files = read_files(scenario.parent, [document])
+    assert set(files.names) == {"nodes.yaml", "pods.yaml"}
+    del document["settings"]
+    expected = run_case(str(scenario), document)
+    assert expected.text
+    assert run_with_files(files, str(scenario), document) == expected
+
+
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [("pending>0", exit_code.CONDITION_HOLDS), ("pending > 5", exit_code.SUCCESS),
