@@ -159,7 +159,7 @@ class DashboardApp:
         if headers.get("content-type", "").partition(";")[0].strip() != JSON:
             raise _Refusal(415, "The body must be JSON.\n")
         try:
-            result = await handle(msgspec.json.decode(await _body(receive)))
+            result = await handle(_decoded(await _body(receive)))
             return 200, JSON, msgspec.json.encode(result)
         except (InputError, ApiError, msgspec.DecodeError, msgspec.ValidationError) as cause:
             message = cause.message if isinstance(cause, ApiError) else str(cause)
@@ -242,6 +242,14 @@ async def _body(receive: Receive) -> bytes:
                 if not message.get("more_body"):
                     return bytes(body)
     raise _Refusal(408, "The body took too long.\n")
+
+
+def _decoded(body: bytes) -> Any:
+    """Return a body as JSON. Raises DecodeError."""
+    try:
+        return msgspec.json.decode(body)
+    except (UnicodeDecodeError, RecursionError) as cause:
+        raise msgspec.DecodeError(str(cause)) from None
 
 
 async def _send(

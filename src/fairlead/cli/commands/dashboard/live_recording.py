@@ -62,8 +62,6 @@ class LiveRecording:
 
     def page(self) -> Json:
         """Return the state and what led to it, as `report/page_data.py` packs it for the page."""
-        if len(self._recorder.samples) > SAMPLES_MAX:
-            self._start()
         heading = Heading(TITLE, "now", 0, 0.0)
         data = simulation_report(heading, self._outcome())
         return packed({**data, "kind": "live"})
@@ -87,6 +85,9 @@ class LiveRecording:
         if stimulus is not None:
             self.revision += 1
             self._recorder.observe(stimulus, self._cluster.clock.now())
+            # Not only when a page is open: a cluster may run for days without one.
+            if len(self._recorder.samples) > SAMPLES_MAX:
+                self._start()
 
     def _outcome(self) -> RunOutcome:
         recorder, since = self._recorder, self._since

@@ -84,6 +84,8 @@ class Questions:
 
     async def _run(self, command: str, folder: Path, arguments: list[str]) -> bytes:
         """Run `command` on a snapshot of the cluster and return its output. Raises InputError."""
+        if any("\0" in one for one in arguments):
+            raise InputError(command, "must not contain the character NUL")
         snapshot = folder / "cluster.json"
         snapshot.write_bytes(self._snapshot())
         try:

@@ -7,7 +7,6 @@ is void. Only digests are kept, so that neither codes nor tokens can be read fro
 from __future__ import annotations
 
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 from fairlead.worlds.local.random_ids import new_token
@@ -40,12 +39,14 @@ class Sessions:
         return f"{self._cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_open(self, cookies: str) -> bool:
-        """Return whether a Cookie header holds the token of an open session."""
-        try:
-            found = SimpleCookie(cookies).get(self._cookie)
-        except CookieError:
-            return False
-        return found is not None and _digest(found.value) in self._tokens
+        """Return whether a Cookie header holds the token of an open session.
+
+        Other servers on this machine share the header, so their cookies may have any form.
+        """
+        pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
+        return any(
+            name == self._cookie and _digest(token) in self._tokens for name, _, token in pairs
+        )
 
 
 def _add(known: dict[bytes, None], secret: str, most: int) -> None:

@@ -15,7 +15,9 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.request import ADMIN
+from fairlead.cli.commands.dashboard import live_recording
 from fairlead.cli.commands.dashboard.dashboard import Dashboard
+from fairlead.cli.commands.dashboard.live_recording import LiveRecording
 from fairlead.cli.commands.dashboard.question import change_words
 from fairlead.cli.commands.dashboard.sessions import Sessions
 from fairlead.engine.core.instant import seconds
@@ -144,6 +146,19 @@ def test_another_host_name_is_refused(visiting):
     visiting(test)
 
 
+@pytest.mark.parametrize("body", [b'"\xff"', b"[" * 16_000, b"{", b""])
+def test_a_body_that_is_no_json_is_refused(visiting, body):
+    async def test(browser):
+        await browser.log_in()
+        headers = {"Origin": browser.origin, "Content-Type": "application/json"}
+        url = f"{browser.origin}/node"
+        async with browser.session.post(url, data=body, headers=headers) as answer:
+            assert answer.status == 400
+            assert "error" in await answer.json()
+
+    visiting(test)
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -199,6 +214,15 @@ def test_only_the_newest_links_and_sessions_are_valid():
     assert sessions.is_open(cookie.partition(";")[0])
     assert not sessions.is_open("c=x")
     assert not sessions.is_open("")
+
+
+@pytest.mark.parametrize("other", ['a={"x":1}', "x y=1", "name", "user=J\xf6", "c=old"])
+def test_cookies_of_other_servers_on_the_machine_do_not_end_a_session(other):
+    sessions = Sessions("c")
+    cookie = sessions.log_in(sessions.new_code()).partition(";")[0]
+    assert sessions.is_open(f"{other}; {cookie}")
+    assert sessions.is_open(f"{cookie}; {other}")
+    assert not sessions.is_open(other)
 
 
 # --- what it shows and does ----------------------------------------------------------------------
@@ -302,3 +326,19 @@ def test_a_what_if_of_the_present_state_has_a_report(visiting):
 def test_a_change_names_no_files_and_clusters(words):
     with pytest.raises(InputError):
         change_words(words)
+
+
+def test_a_recording_starts_anew_without_an_open_page(monkeypatch):
+    """The cluster may run for days, and the dashboard keeps what it recorded."""
+    monkeypatch.setattr(live_recording, "SAMPLES_MAX", 3)
+    cluster = LocalCluster(LocalOptions(nodes=1), LocalClock(START, paused=True), {}, KEY)
+    recording = LiveRecording(cluster, None)
+    for number in range(20):
+        cluster.clock.jump_to(START + seconds(number))
+        metadata = {"name": f"p{number}", "namespace": "default"}
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        cluster.store.create(pod, cluster.clock.now())
+    assert recording.revision >= 20
+    assert len(recording._recorder.samples) <= 3 + 1
+    recording.close()
