@@ -41,7 +41,7 @@ def test_the_chart_reads_out_shares(page, reports):
 
 
 def test_groups_that_wait_say_until_when(page, reports):
-    """First those that are expected to start first; a dash where nobody knows."""
+    """Groups with the earliest expected start come first; without an estimate there is a dash."""
     page.open(reports / "queues.html")
     assert page.texts("#queues tbody td:nth-child(4)")[:2] == ["3:00:00", "–"]
     assert "Queues" in page.texts("nav a")

@@ -35,7 +35,7 @@ def test_another_order_of_sets_changes_no_byte():
 
 
 def test_a_restart_changes_nothing():
-    """Whoever takes over the objects finds status, revisions and endpoints as they should be."""
+    """A new engine that takes over the objects has no status, revision or endpoint to change."""
     world = eventful_world(lambda line: None)
     end = START + seconds(898)
     world.run(end)

@@ -1,7 +1,6 @@
-"""What Schemathesis is told about this API: names that exist, watches that end, refusals that are.
+"""Hooks of Schemathesis: existing names, watches that end, and refusals that the spec lacks.
 
-Loaded by its command line (`tests/fuzz/openapi.py` says so); the documents that the server serves
-know none of this.
+Its command line loads them (see `tests/fuzz/openapi.py`); the served OpenAPI documents lack this.
 """
 
 from __future__ import annotations

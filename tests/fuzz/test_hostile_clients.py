@@ -1,6 +1,6 @@
-"""Clients that do not keep to the rules: turned away in time, and nobody else notices.
+"""Clients that break the protocol: they are disconnected in time, and others are not affected.
 
-The server is a real one, in a process of its own; only its waits are shorter.
+The server is a real one in its own process; only its timeouts are shorter.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def test_many_requests_in_one_breath(server, call):
 
 
 def test_half_open_handshakes_and_idle_connections(server):
-    """Hundreds of clients that say nothing, or nothing that makes sense, keep nobody out."""
+    """Hundreds of silent or invalid connections do not keep other clients out."""
     with ExitStack() as stack:
         for sent in (b"", b"\x16\x03\x01\x02\x00\x01", b"GET /api HTTP/1.1\r\n\r\n") * 100:
             plain = socket.create_connection((server.host, server.port))

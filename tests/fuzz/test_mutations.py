@@ -1,6 +1,6 @@
-"""Objects that are right but for a detail or two: taken or refused, and changed likewise.
+"""Valid objects with one or two wrong details: creates and updates are accepted or refused.
 
-What generators make from nothing is seldom taken at all; this starts from what real clients sent.
+Objects that are generated from nothing are seldom valid; these start from recorded requests.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def test_with_its_defects_every_session_is_kube_batchs(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_depends_on_no_correction_is_kube_batchs_by_default(family):
-    """Zero differences; what depends on one is told apart."""
+    """Decisions that depend on no correction do not differ; the others are reported separately."""
     result = compare_file("kubebatch", RECORDED / f"{family}.jsonl.gz", corrected=True)
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert len(result.remarks) == FAMILIES[family][1]

@@ -180,7 +180,7 @@ SLOW = Latency(bind=seconds(0.4), patch=seconds(0.3))
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1 << 32))
 def test_no_device_is_used_twice(latency, seed):
-    """Nor is a pod where its devices are not, nor a device kept that nobody uses."""
+    """Pods run where their devices are, and claims are reserved only for existing pods."""
     minute = Minute(seed, latency).run()
     store = minute.world.store
     bound = [pod for pod in store.list(POD, "default") if pod["spec"].get("nodeName")]

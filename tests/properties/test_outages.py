@@ -205,7 +205,7 @@ def everybody_runs(outage):
 @law
 @given(outages())
 def test_every_pod_comes_back_when_there_is_room(outage):
-    """Whoever was evicted has a successor, and all that run are ready."""
+    """Every evicted pod has a replacement, and all running pods are ready."""
     everybody_runs(outage)
 
 

@@ -314,7 +314,7 @@ def test_the_two_taints_exclude_each_other(scenario):
 @law(20)
 @given(scenarios())
 def test_no_schedule_taints_say_what_conditions_say(scenario):
-    """At the end of every instant at which the controllers were at work, whoever tainted."""
+    """This holds at the end of every instant, also for taints of other clients."""
     expected = {"False": [NOT_READY], "Unknown": [UNREACHABLE]}
     for _, at, _, node in Witness(scenario).settled_nodes():
         if at < instant(START_MS):

@@ -238,7 +238,7 @@ class Auditor:
         return pod if isinstance(pod, Pod) and pod.metadata.uid == ref.uid else None
 
     def finish(self):
-        """At the end the sums are right, and whoever waits knows why."""
+        """Check that the sums are right, and that every pending pod has a message."""
         self.engine.cluster.table.validate()
         for obj in self.world.store.list(POD):
             pod = decode(obj)

@@ -183,7 +183,7 @@ class Minute:
             self.placed.add(pod.metadata.name)
 
     def audit_volumes(self, volumes, claims):
-        """Who got a volume keeps it, and whoever says to have one is who got it."""
+        """A volume keeps its first claim, and a bound claim is the claim of its volume."""
         for volume in volumes.values():
             if volume.spec.claim_ref is not None:
                 uid = volume.spec.claim_ref.uid
@@ -220,7 +220,7 @@ SLOW = Latency(bind=seconds(0.4), patch=seconds(0.3))
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1 << 32))
 def test_volumes_and_pods_find_each_other(latency, seed):
-    """At every moment; and nobody's own claims outlive him."""
+    """This holds at every moment, and no pod's own claims exist after the pod."""
     minute = Minute(seed, latency).run()
     alive = {pod.metadata.uid for pod in minute.all_of(POD, "default")}
     for claim in minute.all_of(CLAIM, "default"):

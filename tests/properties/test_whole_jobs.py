@@ -1,9 +1,8 @@
-"""What must hold of whole jobs, whatever happens: no part of a gang is bound, nobody is given more
-than there is, no queue is left below its share, what is critical stays, and evictions come to an
-end.
+"""Laws of gangs and queues: no part of a gang is bound, no node is over-committed, no queue is left
+below its share, critical pods stay, and evictions come to an end.
 
-Random clusters with queues and gangs live through random sessions; whoever is evicted comes back,
-as its controller would have it.
+Random clusters with queues and gangs run random sessions; evicted pods are created again, as their
+controllers would do.
 """
 
 from __future__ import annotations
@@ -292,7 +291,7 @@ def test_what_is_critical_is_never_evicted(name, seed):
 @often
 @given(seed=SEEDS)
 def test_evictions_come_to_an_end(seed):
-    """Nobody is evicted for the sake of another who is then evicted for its own, and so on."""
+    """There is no endless cycle in which pods are evicted for each other."""
     days = Days(CONFIGURATIONS["fairlead"], seed)
     for i in range(ENOUGH + 10):
         if i == ENOUGH:

@@ -74,7 +74,7 @@ def test_a_text_is_parsed_to_its_exact_amount_and_family(text, nano, family):
     ],
 )
 def test_what_is_finer_than_a_nano_is_rounded_away_from_zero(text, nano):
-    """Whoever asks for something gets something."""
+    """A positive amount never becomes 0."""
     assert parse_quantity(text).nano == nano
 
 

@@ -1,4 +1,4 @@
-"""Kinds by every name they have, and guesses for those nobody knows."""
+"""Kinds by all their names, and guesses for unknown kinds."""
 
 from __future__ import annotations
 

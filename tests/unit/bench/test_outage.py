@@ -1,4 +1,4 @@
-"""The simulated days, made small: an outage leaves nobody out, and is measured."""
+"""The simulated days, made small: after an outage all pods run again, and it is measured."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_memory_is_bounded(monkeypatch):
     ],
 )
 def test_wasted_nominations(story, told):
-    """P is a promise, N a placement; every second waste in a row is told."""
+    """P is a nomination, N a placement; every second wasted nomination in a row is reported."""
     ledger, found = NominationHistory(2), []
     for step in story.split():
         kind, node = step.split(":")

@@ -35,7 +35,7 @@ def preempting(by, victim, at=0):
 
 
 def test_a_loop_becomes_a_record_and_a_warning():
-    """The cycle is told to the reporter with its rules, and to the victim as an event."""
+    """The cycle with its rules is a record for the reporter and an event of the victim."""
     listener = Listener()
     watch = LoopDetector(listener)
     assert watch.next_deadline() is None

@@ -298,7 +298,7 @@ def test_a_node_whose_object_is_deleted_loses_its_pods_to_garbage_collection():
 
 
 def test_without_our_node_lifecycle_every_renewal_is_written():
-    """Somebody else's would take a promise for a lease that is renewed no longer."""
+    """Another node lifecycle controller does not know that a lease may state its period."""
     config = EngineConfig(start=START)
     engine = build_engine(config, SilentReporter(), without=["node-lifecycle"])
     world = SimulatedWorld(engine, start=START)

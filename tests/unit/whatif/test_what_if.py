@@ -1,4 +1,4 @@
-"""What-ifs on small clusters: what a change displaces, where it goes, what is told of it."""
+"""What-ifs on small clusters: what a change displaces, where it goes, what is reported."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_deleting_a_workload_removes_its_pods(ask, make):
 
 
 def test_with_a_namespace_everything_in_it_ends(ask, make):
-    """And nobody makes it anew."""
+    """It is not created again."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
     workload = make.workload(name="web", namespace="shop", replicas=2)
     pods = [make.pod("solo", "shop", node_name="a"), make.pod("other", node_name="a")]

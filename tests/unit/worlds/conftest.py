@@ -10,7 +10,7 @@ from fairlead.engine.state.cluster import Cluster
 
 
 class Listener:
-    """Keeps what it is told and commands nothing."""
+    """A controller that stores its stimuli and sends no commands."""
 
     issuer = SCHEDULER
 

@@ -1,8 +1,8 @@
 """Auditor: stands between the world and the engine, and checks every command and every record.
 
-It keeps its own model of what the engine was shown, from the stimuli alone. So the laws are judged
-by what the engine could know: a cut watch excuses a decision, and a defect in the engine's state
-does not.
+It has its own model of the cluster, built only from the stimuli that the engine received. So a
+decision that is wrong because of a cut watch breaks no law, but one that is wrong because of a
+defect in the engine's state does.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Compare the engine's sums with its pods, and its pods with what it was shown."""
+        """Compare the engine's sums with its pods, and its pods with the received stimuli."""
         self._checked[Law.STATE.name] += 1
         table = self.engine.cluster.table
         try:

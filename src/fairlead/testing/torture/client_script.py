@@ -28,7 +28,7 @@ NS_PER_MS: Final = 1_000_000
 
 
 class ProcessKilledError(Exception):
-    """The process is killed: what was issued and not performed is lost."""
+    """The process is killed: commands that were issued and not performed are lost."""
 
     def __init__(self, at: Instant, down: DurationNs = 0) -> None:
         """Killed at `at`; it starts again after `down`."""

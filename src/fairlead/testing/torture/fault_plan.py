@@ -1,8 +1,8 @@
 """FaultPlan: which command gets which fault.
 
 A fault depends on the seed, the command's type and target, and how many commands of that type the
-target had before. So most faults stay where they are when something else is removed from the
-scenario, which makes failures small.
+target had before. So most faults stay the same when something else is removed from the scenario,
+which helps to shrink failures.
 """
 
 from __future__ import annotations

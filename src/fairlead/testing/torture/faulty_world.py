@@ -79,7 +79,7 @@ class FaultyWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command, or what its fault makes of it."""
+        """Perform a command, with its fault if it has one."""
         self._count(issued, now)
         fault = self._plan.next_fault(issued.command) if now < self._calm_at else None
         if fault is None:
@@ -88,7 +88,7 @@ class FaultyWorld:
         return self._inject(fault, issued, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return what the engine may see by now."""
+        """Return the stimuli that have reached the engine by now."""
         while True:
             self._collect(now)
             if self._ready:

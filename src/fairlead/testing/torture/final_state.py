@@ -1,8 +1,8 @@
 """FinalState: what must hold once a cluster has come to rest.
 
 check      workloads have their pods, nothing waits without a reason, nothing is left over
-compare    a process that starts now, with an empty memory, has nothing to do: so nothing was
-           forgotten, and every pod that waits really fits nowhere
+compare    a process that starts now sends no command: so the running process has forgotten
+           nothing, and every pending pod really fits on no node
 """
 
 from __future__ import annotations

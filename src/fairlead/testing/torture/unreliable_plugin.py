@@ -22,7 +22,7 @@ _PATIENCE: Final = seconds(30)
 
 
 class UnreliablePlugin:
-    """Fails one call in _EVERY, or makes pods wait that it never permits, until `is_calm`."""
+    """Until `is_calm`, fails one call in _EVERY, or lets one pod in _EVERY wait forever."""
 
     name: ClassVar[str] = NAME
     locality: ClassVar[Locality] = Locality.CLUSTER

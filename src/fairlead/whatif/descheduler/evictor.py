@@ -1,4 +1,4 @@
-"""Evictor: which pods the policy lets go, the limits of a run, and the evictions so far.
+"""Evictor: which pods the policy permits to evict, the limits of a run, the evictions so far.
 
 upstream: pkg/framework/plugins/defaultevictor, pkg/descheduler/evictions/evictions.go
 """
@@ -32,7 +32,7 @@ EXTRA_PROTECTIONS: Final = ("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceCl
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that a strategy evicts; `refused_by` is the budget that keeps it, "" if none does."""
+    """A pod that a strategy evicts; `refused_by` is the budget that refuses this, or ""."""
 
     pod: Pod
     strategy: str
@@ -43,8 +43,8 @@ class Eviction:
 class EvictorRules:
     """DefaultEvictor with its arguments resolved.
 
-    `protections` are upstream's names of what protects pods, `threshold` is the priority from which
-    on pods stay, `owned` counts the pods of each owner.
+    `protections` are upstream's names of pod protections. Pods with the priority `threshold` or a
+    higher one are not evicted. `owned` is the number of pods of each owner.
     """
 
     args: EvictorArgs
@@ -115,7 +115,7 @@ class Evictor:
         self._evicted: set[str] = set()
 
     def may_evict(self, pod: Pod) -> bool:
-        """Return whether the policy lets `pod` go.
+        """Return whether the policy permits to evict `pod`.
 
         upstream: defaultevictor.go:Filter, constraints.go
         """
@@ -158,14 +158,14 @@ class Evictor:
         )
 
     def fits_elsewhere(self, pod: Pod) -> bool:
-        """Return whether `pod` would find a place, if the policy asks for that (nodeFit).
+        """Return whether another node has room for `pod`; always True without nodeFit.
 
         upstream: defaultevictor.go:PreEvictionFilter
         """
         return not self._rules.args.node_fit or self.view.fits_another_node(pod, self.view.nodes)
 
     def evict(self, pod: Pod, strategy: str) -> bool:
-        """Evict `pod`; return False if a limit or a disruption budget keeps it."""
+        """Evict `pod`; return False if a limit or a disruption budget refuses this."""
         if self.limits.is_reached(pod):
             return False
         guarding = self._budgets.guarding(pod)

@@ -42,7 +42,7 @@ class Namespaces(_Form, frozen=True, kw_only=True):
 
 
 class PriorityThreshold(_Form, frozen=True, kw_only=True):
-    """Pods of this priority or a higher one stay; `name` is a PriorityClass."""
+    """Pods of this priority or a higher one are not evicted; `name` is a PriorityClass."""
 
     value: int | None = None
     name: str = ""

@@ -3,9 +3,9 @@
     1. deschedule   the strategies for single pods, profile by profile
     2. balance      the strategies for whole nodes and domains, profile by profile
 
-Every strategy sees the snapshot without the pods that were evicted before. Disruption budgets
-answer as the eviction API would at this instant. What is evicted is decided here; where the
-replacements go is the scheduler's decision in the simulation.
+Every strategy sees the whole snapshot; a pod that was evicted before is not evicted again.
+Disruption budgets answer as the eviction API would at this instant. The scheduler of the simulation
+decides where the replacements go.
 
 upstream: pkg/descheduler/descheduler.go:runProfiles
 """
@@ -97,14 +97,14 @@ _NODES_MIN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class DescheduleResult:
-    """The pods of a run in order, those that a budget keeps included; `nodes` were looked at."""
+    """The evictions in order, also those that a budget refused; `nodes` were considered."""
 
     evictions: Sequence[Eviction]
     nodes: int
 
     @property
     def notes(self) -> list[str]:
-        """What the run did, in words."""
+        """Sentences about what the run did."""
         if self.nodes < _NODES_MIN:
             return [f"The descheduler evicts nothing on {self.nodes} Ready nodes."]
         made = Counter(one.strategy for one in self.evictions if not one.refused_by)

@@ -24,7 +24,7 @@ _Owner = tuple[str, str, str, str]  # namespace, kind, name, images
 
 
 def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
-    """Evict pods of one owner and image that are more on a node than the average, rounded up.
+    """Evict pods of an owner and image from nodes with more of them than the average, rounded up.
 
     Example: five replicas on one of three nodes that may all run them: two stay, three go.
     """

@@ -32,7 +32,7 @@ _QOS: Final = ("BestEffort", "Burstable", "Guaranteed")
 def by_priority(pods: Iterable[Pod]) -> list[Pod]:
     """Return `pods` as upstream evicts them: lowest priority first, then by QoS class.
 
-    Upstream leaves the order of equals open; here they keep theirs.
+    Upstream does not define the order of equal pods; here they keep theirs.
     upstream: pkg/descheduler/pod/pods.go:SortPodsBasedOnPriorityLowToHigh
     """
 
@@ -170,7 +170,7 @@ def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None
 
 
 def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
-    """Evict pods that have lived too long, the oldest first.
+    """Evict pods that are too old, the oldest first.
 
     upstream: podlifetime/pod_lifetime.go
     """

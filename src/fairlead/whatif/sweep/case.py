@@ -34,7 +34,7 @@ class Case:
         return ", ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
 
     def digest(self, files: str) -> str:
-        """Return what identifies the result: the scenario, and `files`, the digest of its files."""
+        """Return a digest of the scenario and of `files`, the digest of its files."""
         encoded = msgspec.json.encode(self.scenario, order="deterministic")
         return hashlib.sha256(encoded + files.encode()).hexdigest()[:32]
 

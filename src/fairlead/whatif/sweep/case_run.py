@@ -43,7 +43,7 @@ _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurati
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The result of a case as JSON text, or the `problem` that kept it from running."""
+    """The result of a case as JSON text, or the `problem` because of which it could not run."""
 
     text: bytes = b""
     problem: str = ""
@@ -62,7 +62,7 @@ class ScenarioFiles:
 
     @property
     def digest(self) -> str:
-        """What identifies the contents."""
+        """A digest of the contents."""
         digest = hashlib.sha256()
         for path, content in sorted(self.contents.items()):
             digest.update(f"{path}\0{len(content)}\0".encode() + content)

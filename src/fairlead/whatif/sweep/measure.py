@@ -117,7 +117,7 @@ def percentile(ordered: Sequence[Number], share: int) -> Number:
 def worst_case(rows: Iterable[Mapping[str, Number | None]], first: str) -> int:
     """Return the index of the worst case: by the measure `first`, then by MEASURES in order.
 
-    Of equal cases, the first.
+    The first one of equal cases is returned.
     """
     names = [first, *(one.name for one in MEASURES if one.name != first)]
     keys = [tuple(row[name] or 0 for name in names) for row in rows]

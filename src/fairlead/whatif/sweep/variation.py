@@ -72,7 +72,10 @@ class FieldVariation:
 
 @dataclass(frozen=True, slots=True)
 class LossVariation:
-    """Nothing fails, or one of `values` does at the time `at`; `event` is the scenario's verb."""
+    """One of `values` fails at the time `at`; with the value None, nothing fails.
+
+    `event` is the name of the scenario's event.
+    """
 
     name: str
     event: str

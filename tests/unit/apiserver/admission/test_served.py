@@ -249,7 +249,7 @@ GATHERING = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
 
 @pytest.fixture
 def rights(gate, obj):
-    """Where alice has these rights, in all namespaces, and nobody else has any."""
+    """A gate where only alice has these rights, in all namespaces."""
 
     def made(*rules):
         found = gate(RbacEscalation())

@@ -1,4 +1,4 @@
-"""Who may ask as somebody else, and who that is then."""
+"""Impersonation: who may impersonate whom, and the resulting user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KNOWN = "system:authenticated"
 
 @pytest.fixture
 def asks():
-    """Asks with these headers, with rights to all that is in `allowed` ("*": to be anybody)."""
+    """Request with these headers and the rights in `allowed` ("*": to impersonate all users)."""
 
     def made(headers, *allowed):
         def authorize(wish):

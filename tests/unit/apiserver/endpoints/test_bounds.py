@@ -44,7 +44,7 @@ def test_a_depth_that_only_parsers_accept(api, config_maps):
 
 @pytest.mark.parametrize("media_type", [JSON, YAML, MERGE, STRATEGIC, APPLY])
 def test_the_greatest_depth_that_is_allowed(api, config_maps, media_type):
-    """Whoever walks through such a value comes to its end."""
+    """Values of this depth can be read without exhausting the stack."""
     deep = '{"f:a":' * (DEPTH_MAX - 6) + "{}" + "}" * (DEPTH_MAX - 6)
     fields = '{"metadata":{"managedFields":[{"manager":"m","fieldsV1":%s}],"labels":%s}}'
     api.config_map("a")

@@ -203,7 +203,7 @@ def test_numbers_may_come_packed_and_are_cut_to_their_size():
 
 
 def test_a_kind_without_numbers_says_what_it_is_and_no_more():
-    """Whoever expects another refuses it, as upstream has it."""
+    """A client that expects another kind refuses it, as upstream does."""
     told = {"apiVersion": "x.io/v1", "kind": "Widget"}
     assert decode(enveloped(b"x.io/v1", b"Widget", field(1, field(1, b"a")))) == told
 

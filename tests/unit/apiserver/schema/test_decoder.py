@@ -136,7 +136,7 @@ def test_instants_are_in_utc():
     ],
 )
 def test_a_wrong_type_is_refused(manifest, problem):
-    """The first value of a wrong type is told in upstream's words."""
+    """The message names the first value of a wrong type in upstream's words."""
     with pytest.raises(TypeMismatchError) as refused:
         decoded(POD, manifest)
     assert str(refused.value) == problem
@@ -228,7 +228,7 @@ NO_MATCH = "json: cannot unmarshal number into Go struct field "
     ],
 )
 def test_types_are_called_as_upstream_calls_them(text, problem):
-    """Recorded from upstream 1.36.4; what ends the reading is told before what came earlier."""
+    """Recorded from upstream 1.36.4; an error that ends decoding precedes earlier type errors."""
     with pytest.raises(TypeMismatchError) as refused:
         decoded(POD, parse_json(text))
     assert str(refused.value) == problem

@@ -25,7 +25,7 @@ def outcome(act):
 
 @st.composite
 def changes(draw, schema, old, depth=0):
-    """What somebody may make of `old`: members leave, come, or are others."""
+    """Changed versions of `old`: with fields removed, added or replaced."""
     if schema.type is not Type.OBJECT or depth > 3 or draw(st.integers(0, 9)) == 0:
         return draw(values(schema))
     new = {key: item for key, item in old.items() if draw(st.integers(0, 5))}

@@ -1,4 +1,4 @@
-"""Versions, the log, and who is told."""
+"""Storage: versions, the change log, and the subscribers."""
 
 from __future__ import annotations
 

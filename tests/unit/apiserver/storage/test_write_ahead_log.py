@@ -171,7 +171,7 @@ def until(check):
 
 
 def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypatch):
-    """A disk that was full: nothing is told meanwhile, nothing is lost."""
+    """While the disk is full, writes are answered with an error; later they are stored."""
     monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
     storage, journal = opened(tmp_path / "j")
     pages = journal._file._connection.execute("PRAGMA page_count").fetchone()[0]
@@ -196,7 +196,7 @@ def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypat
 
 
 def test_before_the_disk_is_full_nothing_more_is_taken(tmp_path, monkeypatch):
-    """All that was taken before is safe, and nobody waits."""
+    """Earlier writes are durable, and later ones are refused at once."""
     monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
     free = [journal_module.ROOM_BYTES_MIN]
     storage, journal = opened(tmp_path / "j", free_bytes=lambda _: free[-1])

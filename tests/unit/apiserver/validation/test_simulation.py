@@ -1,4 +1,4 @@
-"""Rules that nobody recorded: what a snapshot may not hold, and changes of pods."""
+"""Validation rules without recordings: the contents of snapshots, and changes of pods."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ def pipe(tmp_path):
 
 
 def test_a_pipe_without_reader_is_refused(pipe):
-    """Nobody waits until somebody does."""
+    """It is refused at once, without waiting for a reader."""
     with pytest.raises(InputError, match="is a pipe without a reader"), opened_audit(pipe):
         pass
 
 
 def test_lines_go_whole_into_a_pipe_or_not_at_all(pipe, capsys):
-    """However slowly it is read; nobody waits for that either."""
+    """A slow reader does not delay the writer."""
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     line = b"x" * 4_999 + b"\n"
     with opened_audit(pipe) as write:

@@ -1,4 +1,4 @@
-"""`fairlead extender` as a process: it says where it is, answers, and leaves when it is told to."""
+"""`fairlead extender` as a process: it prints its address, answers, and ends on a signal."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_what_a_killed_process_left_is_swept_up(place, holder):
 
 
 def test_what_is_not_ours_stays(place):
-    """No lock, a link to somebody's lock, or a folder that others may write to."""
+    """A folder stays without a lock, with a link as its lock, or if other users may write to it."""
     lockless, linked, shared = (place / f"fairlead-{name}" for name in ("a", "b", "c"))
     for folder in (lockless, linked, shared):
         folder.mkdir(mode=0o700)

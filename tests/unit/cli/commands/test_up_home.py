@@ -222,7 +222,7 @@ def test_users_keep_their_tokens_and_take_the_groups_they_are_given(tmp_path):
 
 
 def test_others_may_come_in_where_that_is_asked_for(tmp_path):
-    """Whoever listens everywhere vouches for the machine's own name and addresses, too."""
+    """With a wildcard address, the certificate has the machine's own name and addresses, too."""
     assert host_names("192.0.2.1") == ("192.0.2.1",)
     assert host_names("0.0.0.0")[:2] == ("127.0.0.1", socket.gethostname())
     with up("--nodes", "0", "--host", "0.0.0.0") as config:

@@ -1,4 +1,4 @@
-"""Whether a user hears that JSON is faster."""
+"""The hint that JSON is read faster than YAML."""
 
 from __future__ import annotations
 

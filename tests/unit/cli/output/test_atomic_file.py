@@ -49,7 +49,7 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path):
 
 @pytest.mark.parametrize("write", [write_atomically, lambda p, c: write_secret(p, c.decode())])
 def test_a_pipe_is_written_into_and_stays_one(tmp_path, write):
-    """Replaced, /dev/null would be a file from then on, for everybody."""
+    """If it were replaced, /dev/null would become a regular file for all processes."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -47,7 +47,7 @@ class Quiet:
 
 
 class Silent:
-    """Takes part, and has nothing against anybody."""
+    """A plugin that accepts every node."""
 
     name = "Silent"
 

@@ -1,4 +1,4 @@
-"""Pods that nobody else removes."""
+"""Pod garbage collection: pods that no other controller removes."""
 
 from __future__ import annotations
 

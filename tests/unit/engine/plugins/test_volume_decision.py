@@ -69,7 +69,7 @@ def versioned(one, version):
 
 
 def asked(scene, *names):
-    """What a pod with these claims is told of each node."""
+    """The verdict of VolumeBinding on each node for a pod with these claims."""
     return scene.verdicts(scene.plugin("VolumeBinding"), scene.incoming("next", **claiming(*names)))
 
 
@@ -167,7 +167,7 @@ def test_the_claim_is_written_into_the_volume(storage):
 
 
 def test_a_volume_that_was_meant_for_the_claim_is_not_marked(storage):
-    """Nor freed by whoever removes the marks."""
+    """So it is not freed when the marks are removed."""
     storage.tell(make_volume("v", claim="default/c", claim_uid=""))
     written = Placing(storage, "c").reserve().written()
     assert written["v"]["spec"]["claimRef"]["uid"] == "uid-c"

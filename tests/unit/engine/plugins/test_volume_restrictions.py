@@ -92,7 +92,7 @@ def test_a_disk_is_free_when_its_last_user_is_gone(scene, plugin):
 
 
 def test_pods_without_such_volumes_are_skipped(scene, plugin):
-    """As is a claim for one pod that nobody uses, and one for many that somebody does."""
+    """An unused ReadWriteOncePod claim is skipped, too, and so is a shared claim that is in use."""
     scene.tell(make_claim("alone", modes=["ReadWriteOncePod"]), make_claim("shared"))
     scene.pod("user", "a", **claiming("shared"))
     assert scene.verdicts(plugin, scene.incoming()) == SKIPPED

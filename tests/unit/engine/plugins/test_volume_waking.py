@@ -69,7 +69,7 @@ def test_the_claim_of_an_ephemeral_volume_is_its_own(woken):
     ],
 )
 def test_any_of_these_wakes(kind, old, new, woken):
-    """Nobody asks what is in them."""
+    """The plugin does not compare the contents."""
     assert woken(claiming("c"), kind, old, new)
 
 

@@ -64,7 +64,7 @@ class Waiting:
         return self.find(name).place.value
 
     def pop(self, at_s=0.0):
-        """The popped pod's name, None if nobody's turn has come."""
+        """The popped pod's name, None if no pod is due."""
         queued = self.queue.pop(seconds(at_s))
         return queued and queued.info.pod.metadata.name
 
@@ -97,7 +97,7 @@ def new_waiting():
 
 
 class Stage:
-    """A scheduler in a world that the test plays: it is told what happens, and what became of it.
+    """A scheduler in a world that the test plays: the test sends changes and outcomes.
 
     Commands come back as short tuples (`told`); `sent` keeps the commands themselves, oldest first,
     until they are answered.

@@ -49,7 +49,7 @@ def on_node(pod, node):
 
 
 def important(pod):
-    """`pod` above everybody else, so that it may preempt."""
+    """`pod` with a higher priority than all others, so that it may preempt."""
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, priority=5000))
 
 

@@ -56,7 +56,7 @@ def test_a_binding_is_asked_of_everybody_in_order(staged):
 
 @pytest.mark.parametrize("point", ["reserve", "permit", "pre_bind"])
 def test_a_refusal_undoes_everything_before_it(staged, point):
-    """In reverse order, for all; the pod waits for what the plugin hears of, and nobody wakes."""
+    """All plugins unreserve in reverse order; the pod waits for the refusing plugin's events."""
     book = []
     first = Ledger("A", book)
     second = Ledger("B", book, **{point: unschedulable("not today")})
@@ -118,7 +118,7 @@ def gang(stage):
 
 
 def test_permitted_pods_wait_for_each_other(gang):
-    """Their room is taken meanwhile, and where they will go is told; then all are bound."""
+    """Waiting pods are assumed on their nodes and nominated for them; then all are bound."""
     scene = gang(3, make_node("n1"), *(make_pod(f"p{i}") for i in range(3)))
     assert scene.turn() == [("patch", "p0", {"nominatedNodeName": "n1"})]
     assert scene.turn() == [("patch", "p1", {"nominatedNodeName": "n1"})]

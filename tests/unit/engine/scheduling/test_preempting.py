@@ -1,4 +1,4 @@
-"""Preemption from the failed cycle to the bound preemptor: who is told what, and in which order."""
+"""Preemption from the failed cycle to the bound preemptor: the commands and their order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def failed(name, text, fields):
 
 
 def marked(name):
-    """A victim is told why it must go."""
+    """The patch that adds the condition DisruptionTarget to a victim."""
     return ("patch", name, {}, tuple(PREEMPTED.values()))
 
 
@@ -71,7 +71,7 @@ def conditions(*entries):
 
 
 def test_victims_in_order(stage):
-    """Everybody but the least important is told in one go; each is deleted once it is marked."""
+    """All victims but the least important are patched at once; each is deleted after its patch."""
     victims = [victim("v1", 1), victim("v2", 2), victim("v3", 3), victim("v4", 4)]
     scene = stage(make_node("n1"), *victims, preemptor())
     assert scene.turn()[2:] == [marked("v4"), marked("v3"), marked("v2")]
@@ -88,7 +88,7 @@ def test_victims_in_order(stage):
 
 
 def test_while_its_victims_are_told_a_preemptor_is_not_tried(stage):
-    """Departures wake it in vain, until its last victim is told and on its way."""
+    """Deleted victims do not activate it until its last victim is terminating."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in range(1, 5)), preemptor())
     scene.turn()
     scene.done("patch")
@@ -153,7 +153,7 @@ def test_a_victim_that_can_never_be_deleted_does_not_stop_the_clock(stage):
 
 
 def test_answers_to_others_are_not_taken_for_ours(stage):
-    """Somebody else may patch or delete the same pod at the same time."""
+    """Another client may patch or delete the same pod at the same time."""
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())
     scene.turn()
     target = scene.sent[1].target
@@ -288,7 +288,7 @@ def test_a_pod_that_leaves_for_another_reason_does_not_hold_a_preemptor_up(stage
 
 
 def test_no_candidate_takes_an_earlier_nomination_back(stage):
-    """Everybody there is stronger by now."""
+    """All pods on the node now have a priority that is at least as high."""
     scene = stage(
         make_node("n1"), victim("v", 1000, requests={"cpu": "4"}), preemptor(nominated="n1")
     )

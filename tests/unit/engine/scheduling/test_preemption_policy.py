@@ -11,7 +11,7 @@ from fairlead.testing import PluginScene, make_node, make_pod
 
 
 class Spares:
-    """Pods labelled `precious` are nobody's victims, except of their own namespace."""
+    """Pods labelled `precious` can be preempted only by pods of their own namespace."""
 
     name = "Spares"
 

@@ -264,7 +264,7 @@ def test_a_pod_that_is_deleted_is_prepared_to_the_end(staged):
 
 
 def test_a_pod_that_was_nominated_there_is_not_announced_again(stage):
-    """Everybody knows."""
+    """Its status already names the node."""
     plugin = Preparer("x")
     scene = stage(
         make_node("n1"),
@@ -276,7 +276,7 @@ def test_a_pod_that_was_nominated_there_is_not_announced_again(stage):
 
 
 def test_a_plugin_must_be_able_to_answer(staged):
-    """Else nobody could tell when the pod is prepared."""
+    """Otherwise the end of the preparation could not be detected."""
 
     class Silent:
         name, locality, events = "Silent", Locality.CLUSTER, frozenset()

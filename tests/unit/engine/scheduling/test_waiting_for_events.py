@@ -56,7 +56,7 @@ def test_an_event_may_be_for_lesser_pods_only(waiting):
 
 
 def test_one_pod_may_be_spared(waiting):
-    """Whoever caused the event is not woken by it."""
+    """An event does not activate the pod that caused it."""
     for name in ("a", "b"):
         waiting.add(name)
         waiting.fail(0.5)
@@ -133,7 +133,7 @@ def test_the_flush_takes_whoever_is_due_and_no_other(waiting):
 
 
 def test_a_late_flush_counts_from_its_tick(waiting):
-    """Whoever was due at the last tick goes, even if nobody looked in time."""
+    """Pods that were due at the last tick are flushed, even if the queue is read later."""
     waiting.add("a", 1)
     waiting.fail(1)
     waiting.add("b", 35)
@@ -173,7 +173,7 @@ def test_a_pod_arrives_when_its_gates_fall_as_late_as_it_arrived(waiting):
 
 
 def test_another_gate_may_keep_a_pod_out(new_waiting):
-    """A preemptor whose victims have not been told to go; it hears of departures only."""
+    """A preemptor whose victims are not yet deleted is activated by deletions only."""
     closed = [True]
     verdict = unschedulable("not yet").by("DefaultPreemption")
     waiting = new_waiting(gate=lambda pod: verdict if closed else None)

@@ -30,7 +30,7 @@ def dump(table):
 
 
 def columns_in_use(wide):
-    """By resource; one that nobody has or wants is as good as none."""
+    """Columns by resource, without those that are 0 on all nodes."""
     return {number: column.tolist() for number, column in enumerate(wide) if column.any()}
 
 
@@ -92,7 +92,7 @@ def check(table):
 
 
 class Believer:
-    """A cluster that is told things in few words."""
+    """A cluster with short methods that add and remove objects."""
 
     def __init__(self):
         self.cluster = Cluster()

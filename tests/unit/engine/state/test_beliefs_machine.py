@@ -1,4 +1,4 @@
-"""Whatever is told, assumed, forgotten and supposed, in any order: sums are those of the pods."""
+"""After any order of changes, assumptions and hypotheses, sums are those of the pods."""
 
 from __future__ import annotations
 

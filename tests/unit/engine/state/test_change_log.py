@@ -32,7 +32,7 @@ def test_what_came_after_a_position(before, after):
 
 
 def test_a_full_log_forgets_its_older_half():
-    """Positions go on counting; a reader within reach is served, one too far behind is told so."""
+    """Positions go on counting; a reader that is too far behind gets None."""
     log = filled(_LENGTH_MAX + 1)
     start = _LENGTH_MAX // 2
     assert log.position == _LENGTH_MAX + 1

@@ -121,7 +121,7 @@ def test_a_newer_version_takes_the_place_of_the_older(nodes, newer, milli_cpu):
 
 
 def test_an_assumed_pod_takes_room(assumed):
-    """Before anybody confirmed anything."""
+    """It counts before the binding is confirmed."""
     pod = assumed.known("default/a")
     assert (assumed.on("n1"), assumed.requested("n1")) == (["default/a"], 1000)
     assert (assumed.cluster.is_assumed(pod), assumed.cluster.node_of(pod)) == (True, "n1")
@@ -144,7 +144,7 @@ def test_forgotten_is_as_if_never_assumed(assumed):
 
 
 def test_forgetting_twice_or_too_late_does_nothing(assumed):
-    """A refusal may come after somebody else bound the pod."""
+    """A refusal may come after another client has bound the pod."""
     pod = assumed.known("default/a")
     assumed.put(make_pod("a", node="n2", requests={"cpu": "1"}))
     assumed.cluster.forget(pod)

@@ -31,7 +31,7 @@ def test_what_is_supposed_shows_in_ints_and_columns(full):
 
 
 def test_leaving_reverts(full, dump):
-    """Nobody is told that anything had changed."""
+    """The change logs have no entry of the hypothesis."""
     before, log = dump(full.table), full.table.pod_log.position
     with fork(full.table) as hypothesis:
         hypothesis.remove_pod(full.node("n1"), full.known("default/b"))

@@ -116,7 +116,7 @@ def test_a_quantity_that_is_none_is_refused(shape_of):
 
 
 def test_a_shape_goes_with_the_last_who_has_it(shape_of):
-    """What comes again is compiled again, and nobody takes it for another."""
+    """An equal pod is compiled anew, and the new shape has another id."""
     first, kept = shape_of(make_pod("a")), shape_of(make_pod("a", requests={"cpu": "2"}))
     ids = {first.id, kept.id}
     gone = ref(first)

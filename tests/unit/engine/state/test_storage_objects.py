@@ -33,7 +33,7 @@ def test_the_log_names_what_changed(believer):
 
 
 def test_the_log_names_what_was_decided(believer):
-    """Whoever keeps something per volume looks again."""
+    """Readers that cache facts per volume read the volume again."""
     cluster = believer.cluster
     believer.put(make_volume("v"), make_claim("c"))
     position = cluster.related.storage_log.position

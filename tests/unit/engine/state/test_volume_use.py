@@ -51,7 +51,7 @@ def test_a_claim_is_used_while_a_placed_pod_names_it(believer, use):
 
 
 def test_a_claim_made_for_a_pod_is_not_counted(believer, use):
-    """Nobody else names it."""
+    """No other pod can use it."""
     ephemeral = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}]}
     believer.put(make_pod("a", node="n1", spec=ephemeral))
     assert not use.is_claim_used("default/a-e")
@@ -59,7 +59,7 @@ def test_a_claim_made_for_a_pod_is_not_counted(believer, use):
 
 @pytest.mark.parametrize("kind", sorted(DISKS))
 def test_a_disk_is_found_where_it_is_mounted(kind, believer, use):
-    """Whoever mounts it."""
+    """It is found for every pod that mounts it."""
     pods = [make_pod(f"p{i}", node=f"n{1 + i % 2}", spec=mounting(kind)) for i in range(3)]
     believer.put(*pods)
     rows = sorted(believer.node(name).row for name in ("n1", "n2"))
@@ -98,7 +98,7 @@ def test_what_is_kept_is_what_counting_anew_would_find(seed, new_believer, check
 
 
 def suppose(chance, believer):
-    """Move somebody and somebody new in, and leave the hypothesis."""
+    """Remove some pods and add new ones in a hypothesis, and leave it."""
     with fork(believer.table) as hypothesis:
         for node in believer.table.nodes():
             for pod in list(node.pods.values()):

@@ -353,7 +353,7 @@ def new_world():
 
 @pytest.fixture
 def observed_world():
-    """One where pods run at once and everything is written that somebody may read."""
+    """A world whose pods run at once and whose controllers write everything that clients read."""
     controller = Workloads(environment=served_environment())
     return World(controller, place=lambda pod: "n1", runs=True).load()
 

@@ -1,4 +1,4 @@
-"""Names that nobody chose: upstream's form, the same on every machine."""
+"""Generated names: they have upstream's form and are the same on every machine."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def claim(name, *reserved_for, finalizers=(FINALIZER,), **metadata):
 
 
 class World(SimulatedWorld):
-    """With nobody in it but this controller."""
+    """A world with this controller only."""
 
     def __init__(self, *manifests):
         super().__init__(Engine(Cluster(), (ResourceClaims(),)), start=START, seed=1)
@@ -184,7 +184,7 @@ def test_a_refused_claim_is_retried_later():
     ],
 )
 def test_the_last_user_gives_the_devices_back(end):
-    """The claim itself stays, for whoever names it next."""
+    """The claim itself stays, so that another pod can use it."""
     world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
     assert world.users("c") == ["p"]
     end(world)
@@ -195,7 +195,7 @@ def test_the_last_user_gives_the_devices_back(end):
 
 
 def test_others_go_on_using_the_devices():
-    """Only whoever ended is crossed off."""
+    """Only the ended pod is removed from reservedFor."""
     pods = [pod(name, wanting("c"), node="a", phase="Running") for name in ("p", "q")]
     world = World(claim("c", "p", "q"), *pods).end("p")
     assert world.users("c") == ["q"]
@@ -209,7 +209,7 @@ def test_a_pod_that_is_being_deleted_uses_its_devices_until_it_is_gone():
 
 
 def test_a_dump_with_users_that_are_gone():
-    """Whoever is not in it uses nothing."""
+    """A pod that the dump does not contain is not a user."""
     world = World(claim("c", "p", "gone"), pod("p", wanting("c"), node="a", phase="Running"))
     assert world.users("c") == ["p"]
 
@@ -236,7 +236,7 @@ def test_an_unused_claim_that_is_deleted_goes_at_once():
 
 
 def test_consumers_that_are_no_pods_are_left_alone():
-    """Somebody else looks after them."""
+    """Another controller manages them."""
     foreign = claim("c")
     foreign["status"]["reservedFor"] = [
         {"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "u"}

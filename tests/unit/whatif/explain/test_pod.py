@@ -96,7 +96,7 @@ def test_what_cannot_be_explained_is_refused(explained, make, target, line):
 
 
 def test_a_filter_that_fails_fails_the_cycle(snapshot, make):
-    """As in a cycle; nobody looks for room then."""
+    """As in a scheduling cycle, preemption does not run after that."""
     points = {"PreFilter": PointPlugins(disabled=("PodTopologySpread",))}
     config = SchedulerConfig((Profile(points=points),))
     found = explanation_json(

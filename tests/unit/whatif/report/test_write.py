@@ -120,7 +120,7 @@ def test_written_file_is_the_rendered_text(tmp_path, small):
 
 
 def test_unwritable_path_is_an_os_error(tmp_path):
-    """The caller hears why it could not be written."""
+    """The caller gets the reason why it could not be written."""
     with pytest.raises(FileNotFoundError):
         write_report(tmp_path / "absent" / "report.html", BARE)
 

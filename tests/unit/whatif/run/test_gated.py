@@ -1,4 +1,4 @@
-"""Pods that a plugin keeps out of the queue: the outcome says why, although nobody tried them."""
+"""Pods that a plugin keeps out of the queue: the outcome says why, without a scheduling attempt."""
 
 from __future__ import annotations
 

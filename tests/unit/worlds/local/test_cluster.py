@@ -498,7 +498,7 @@ def test_a_cluster_follows_a_version(make_cluster):
 
 
 def test_only_a_quota_lets_users_use_a_limited_priority_class(make_cluster):
-    """What `--admission-control-config-file` is for: nobody gives himself a high priority."""
+    """`--admission-control-config-file` keeps users from giving themselves a high priority."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["urgent"]}
     cluster = make_cluster(limited=(LimitedResource(resource="pods", scopes=(scope,)),))
     urgent = {"metadata": {"name": "urgent"}, "value": 1000}

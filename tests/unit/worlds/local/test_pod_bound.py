@@ -1,4 +1,4 @@
-"""Somebody asks for more pods than a server can hold."""
+"""A client requests more pods than a server can store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kubectl top` is told."""
+"""The Metrics API, as `kubectl top` reads it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ START = seconds(1_000)
 
 
 class Asking:
-    """Asks one thing about the first pod it hears of."""
+    """A controller that sends one extender request about the first pod."""
 
     issuer = SCHEDULER
 
@@ -58,7 +58,7 @@ class Fake:
 
 @pytest.fixture
 def told(pod, node):
-    """What the scheduler is told after its question, and where its pod is then."""
+    """The scheduler's stimuli after its request, and the pod's node."""
 
     def ask(verb, answer, *, nodes=("n1",), bound=""):
         controller, extender, lines = Asking(verb, nodes), Fake(answer), []

@@ -9,8 +9,8 @@
     POST /explain        {"pod": "default/web-0"}
     POST /ask            {"change": "--drain node-1"}
 
-Every request needs the Host of a loopback address, so that no name of another site can lead here,
-and except for `/login` a session. A POST also needs the Origin of this server and a JSON body:
+Every request needs the Host of a loopback address (against DNS rebinding), and every request except
+`/login` needs a session. A POST also needs the Origin of this server and a JSON body:
 a form or a script of another site cannot send it.
 """
 

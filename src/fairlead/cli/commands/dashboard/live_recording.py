@@ -1,7 +1,7 @@
 """LiveRecording: what happens in a local cluster, as the data of a report.
 
 It is the Recorder of a simulation, which receives the changes of the store and the decisions that
-the engine reports. When it has recorded much, it starts anew from the current state.
+the engine reports. After a large number of records, it starts again from the current state.
 """
 
 from __future__ import annotations

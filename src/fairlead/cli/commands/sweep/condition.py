@@ -23,7 +23,7 @@ _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class MeasureCondition:
-    """True of a case whose `measure` compares with `number` as `sign` says."""
+    """A condition: `measure` compared with `number` by the operator `sign`."""
 
     measure: str
     sign: str

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: syncs each autoscaler every 15 seconds, first 15 seconds after it came.
+"""HorizontalPodAutoscalers: syncs each autoscaler every 15 s, first 15 s after its creation.
 
 Pods are indexed by namespace and, for each autoscaler that was synced, by its selector. A change of
 a pod, of the target or of the autoscaler is followed up at the autoscaler's next sync.
@@ -129,7 +129,7 @@ class HorizontalPodAutoscalers:
             yield from namespace.autoscalers.values()
 
     def replicas_of(self, one: Autoscaler) -> int | None:
-        """Return the number of replicas of the autoscaler's target, None without a scale."""
+        """Return the number of replicas of the autoscaler's target; None if it has no scale."""
         try:
             namespace = one.view.metadata.namespace
             return self._targets.find(one.view.spec.scale_target_ref, namespace).replicas
@@ -143,7 +143,7 @@ class HorizontalPodAutoscalers:
     # --- Controller ----------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store the change; a scale that was stored or refused leads to the status."""
+        """Store a change; after the outcome of a scale, write the status."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, now)

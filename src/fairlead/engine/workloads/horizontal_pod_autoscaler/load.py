@@ -36,7 +36,7 @@ ScaleTargetKey = tuple[str, str, str]  # kind, namespace, name
 class LoadCurve:
     """The use of one resource over time; `points` are (time since `start`, amount), in order.
 
-    Before the first point its amount applies, after the last point that one's. The points of a
+    Before the first point its amount applies, after the last point the last amount. The points of a
     curve with a `period` are between 0 and the period.
     """
 

@@ -60,7 +60,7 @@ NO_TARGET: Final = (
 
 
 class FailedMetricError(Exception):
-    """A metric proposes nothing: the reason of the condition, its error, and the whole error."""
+    """A metric has no proposal: `reason` and `problem` of the condition, and the `whole` error."""
 
     def __init__(self, metric: Metric, why: str) -> None:
         """Store the evidence."""
@@ -100,7 +100,7 @@ class Metric:
 
     @property
     def failure_prefix(self) -> str:
-        """What precedes the problem in the error about all metrics."""
+        """The text before the problem in the error about all metrics."""
         match self.spec.type:
             case "Resource":
                 return f"failed to get {self.source.name} resource metric value"

@@ -3,9 +3,9 @@
 Stabilization: without rules, the highest recommendation of the last five minutes applies. With
 rules, a scale-up takes the lowest one of its window, a scale-down the highest one of its window.
 
-Policies: a policy of 4 Pods per 60 s lets the number grow to 4 more than 60 s ago. The policy with
-the largest (Max) or smallest (Min) change applies. Without rules, the number at most doubles (but
-may reach 4) in one step.
+Policies: with a policy of 4 Pods per 60 s, the number can be 4 more than it was 60 s ago. The
+policy with the largest (Max) or smallest (Min) change applies. Without rules, one step can set the
+number to at most twice its value, or 4.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,
@@ -87,7 +87,7 @@ class ScaleHistory:
             self._recommendations.append((now, current))
 
     def window(self, behavior: ScalingBehavior | None) -> DurationNs:
-        """Return how long recommendations matter."""
+        """Return how long recommendations are used."""
         if behavior is None:
             return self.downscale_stabilization
         return max(_window(behavior.scale_up, 0), self._down_window(behavior))

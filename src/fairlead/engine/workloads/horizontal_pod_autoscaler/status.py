@@ -62,7 +62,7 @@ class StatusDraft:
 
 
 def essence(status: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return what of `status` is kept current in a simulation: replicas and conditions."""
+    """Return the parts of `status` that a simulation keeps current: replicas and conditions."""
     conditions = status.get("conditions") or ()
     return (
         status.get("currentReplicas"),

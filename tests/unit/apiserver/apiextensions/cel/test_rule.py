@@ -67,7 +67,7 @@ def test_values_of_maps_are_asked_too():
 
 
 def test_what_broke_a_rule_before_may_stay():
-    """Its parts too, where nobody can tell what they were."""
+    """This also holds for list items, whose old values cannot be identified."""
     inner = {"type": "array", "items": {**NUMBER, **ruled("self > 0")}}
     schema = {"type": "object", "properties": {"a": inner, "b": NUMBER}}
     assert broken(schema, {"a": [0], "b": 1}, {"a": [0]}) == []

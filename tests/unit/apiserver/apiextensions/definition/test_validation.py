@@ -64,7 +64,7 @@ ODD = "there must stand something of another type"
     ],
 )  # fmt: skip
 def test_what_is_no_schema(inner, field):
-    """Below items, where nobody has looked before."""
+    """The check includes schemas below items."""
     (said,) = problems({"schema": {"type": "array", "items": inner}})
     where = f"spec.validation.openAPIV3Schema.properties[spec].{field}"
     assert said == f'{where}: Invalid value: "": {ODD}'

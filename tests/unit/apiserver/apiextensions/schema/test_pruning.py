@@ -70,7 +70,7 @@ def test_nulls_and_defaults(schema, sent, expected):
 
 
 def test_defaults_do_not_fill_the_memory():
-    """A short object may have a long one made of it, but not one that nobody stores."""
+    """Defaults may make a short object long, but not too large to be stored."""
     long = {"type": "object", "properties": {"b": {"type": "string", "default": "x" * 100_000}}}
     schema = {"a": {"type": "array", "items": long}}
     assert len(result(schema, {"a": [{}] * 100})[0]["a"][99]["b"]) == 100_000

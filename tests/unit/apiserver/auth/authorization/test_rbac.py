@@ -223,7 +223,7 @@ def test_refusals_say_who_may_not_do_what(storage, asked, message):
 
 
 def test_a_list_of_one_namespace_is_in_none(storage):
-    """Else whoever has a role in a namespace might list namespaces."""
+    """Otherwise a user with a role in one namespace could list all namespaces."""
     put(storage, role("r", rule("get,list,watch", "namespaces"), namespace="n"))
     put(storage, binding("b", "r", ("User", "bob"), namespace="n", kind="Role"))
     rights = Rbac(storage)

@@ -134,7 +134,7 @@ def test_a_version_that_is_gone_is_in_the_way_of_all(api, widgets):
 
 
 def test_what_was_applied_in_a_version_that_is_gone_is_in_the_way(api, widgets):
-    """Nobody can apply anything any more, as on a cluster."""
+    """Every apply then fails, as on a real cluster."""
     v1, v2 = widgets
     apply(api, v2, "a", {"spec": {"a": "1"}})
     left = api.get(f"{DEFINITIONS}/widgets.x.io").json

@@ -45,7 +45,7 @@ def test_what_the_stored_version_does_not_know_is_lost(api, define):
 
 
 def test_what_the_shown_version_does_not_know_is_not_there(api, define):
-    """Whoever writes in that version takes it away."""
+    """A write in that version removes it."""
     define("v2")
     api.post(V2, {"metadata": {"name": "w"}, "spec": {"a": "1", "b": "1"}})
     assert spec(api.get(f"{V1}/w")) == {"a": "1"}

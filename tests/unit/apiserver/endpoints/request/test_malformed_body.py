@@ -125,7 +125,7 @@ NAMESPACE = "/api/v1/namespaces/default"
     ],
 )
 def test_what_says_its_type_is_a_text(api, path, expected, field, value, called):
-    """Whoever reads a body asks this first."""
+    """The type of the object is read before anything else."""
     answer = api.post(path, {field: value, "metadata": {"name": "a"}})
     assert answer.status == 400
     assert answer.message.startswith(

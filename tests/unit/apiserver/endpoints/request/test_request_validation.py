@@ -137,7 +137,7 @@ def test_a_put_that_creates_knows_no_uid(filled):
 
 
 def test_a_new_object_is_not_on_its_way_out(filled):
-    """What says so is dropped before anybody notes who wrote it."""
+    """The deletion fields are dropped before managed fields are computed."""
     meta = {"name": "b", "deletionGracePeriodSeconds": 5}
     created = filled.ask("POST", MAPS, {"metadata": meta}).json["metadata"]
     assert "managedFields" not in created

@@ -1,4 +1,4 @@
-"""Applying fields that nobody described: they are owned one by one, as deep as objects go."""
+"""Applying fields without a schema: each nested field has its own owner."""
 
 from __future__ import annotations
 

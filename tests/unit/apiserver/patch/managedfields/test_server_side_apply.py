@@ -1,4 +1,4 @@
-"""Applying: who owns what, what is a conflict, and what goes when nobody asks for it any more."""
+"""Server-side apply: field owners, conflicts, and the removal of fields without an owner."""
 
 from __future__ import annotations
 

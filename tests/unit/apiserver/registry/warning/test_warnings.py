@@ -77,7 +77,7 @@ def pod(name="a", **spec):
     ],
 )
 def test_pods(spec, said):
-    """A pod that will surprise is told so."""
+    """A pod with a surprising field causes a warning."""
     assert list(warnings_of(POD, None, pod(**spec))) == said
 
 
@@ -217,7 +217,7 @@ def test_patience_ends(spec):
 
 
 def test_annotations_that_nobody_heeds():
-    """Each is told where it stands."""
+    """Each warning names the field."""
     notes = {SECCOMP: "x", "container.apparmor.security.beta.kubernetes.io/c": "y"}
     obj = pod()
     obj["metadata"]["annotations"] = notes
@@ -321,7 +321,7 @@ def test_stateful_sets():
 
 
 def test_the_class_of_an_ingress():
-    """The annotation is told of once."""
+    """The warning appears when the annotation is added, and not again."""
     note = {"kubernetes.io/ingress.class": "x"}
     meta = {"name": "a", "annotations": note}
     obj = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": {}}

@@ -47,7 +47,7 @@ NINES = "9" * 600
     ],
 )
 def test_no_json(text, problem):
-    """The problem is told in upstream's words."""
+    """The message is upstream's."""
     with pytest.raises(JsonError) as refused:
         parse_json(text)
     assert str(refused.value) == problem

@@ -1,4 +1,4 @@
-"""Replaying recorded exchanges: what agrees, and what is told apart."""
+"""Replaying recorded exchanges: which answers agree, and which differ."""
 
 from __future__ import annotations
 

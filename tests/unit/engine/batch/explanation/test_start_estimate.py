@@ -1,4 +1,4 @@
-"""When waiting groups will start, as far as anybody said how long things run."""
+"""When waiting groups will start, if annotations state how long pods run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs, tasks and queues follow what happens, in whatever order it is told."""
+"""Jobs, tasks and queues follow changes in any order."""
 
 from __future__ import annotations
 

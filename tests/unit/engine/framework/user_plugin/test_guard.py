@@ -22,7 +22,7 @@ SILENT = ("concerns", "scores_alike", "epoch", "unreserve", "post_bind", "is_wok
 
 
 class Heard(list):
-    """A Reporter that keeps what it hears."""
+    """A Reporter that stores the records."""
 
     def report(self, record):
         self.append(record)

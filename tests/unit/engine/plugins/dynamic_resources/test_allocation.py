@@ -321,7 +321,7 @@ def partitioned():
 
 
 def test_partitions_share_the_counters_of_their_pool(scene, plugin):
-    """Both halves are allocated, and the whole card is left to nobody."""
+    """When both halves are allocated, the whole card is not available."""
     scene.tell(partitioned())
     both = make_resource_claim("c", asking(count=2))
     assert devices_by_node(scene, plugin, both)["a"] == ["r=half-0 r=half-1"]

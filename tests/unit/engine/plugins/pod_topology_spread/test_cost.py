@@ -1,4 +1,4 @@
-"""PodTopologySpread: what pods with more constraints than anybody has may cost."""
+"""PodTopologySpread: the cost of pods with an unrealistic number of constraints."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_a_change_of_priority_moves_a_pod(waiting):
 
 
 def test_another_version_takes_the_place_of_the_first(waiting):
-    """Nobody is tried twice for it, and it is the newest version that is tried."""
+    """The pod is popped once, in its newest version."""
     waiting.add("a")
     waiting.update("a", 1, labels={"v": "2"})
     popped = waiting.queue.pop(seconds(2))
@@ -111,7 +111,7 @@ def test_activated_is_next_whatever_its_backoff(waiting):
 
 @pytest.mark.parametrize("name", ["nobody", "a"])
 def test_an_update_of_a_stranger_is_an_arrival(waiting, name):
-    """The pod may have been bound by somebody and freed again."""
+    """Another client may have bound the pod and unbound it again."""
     waiting.queue.update(waiting.info(pod_called(name)), seconds(1), [])
     assert waiting.pop(1) == name
 

@@ -64,7 +64,7 @@ def test_an_update_that_crossed_an_assumption_does_not_undo_it(ledger):
 
 
 def test_what_the_api_shows_wins_over_what_was_assumed(ledger):
-    """Somebody else allocated another device."""
+    """Another client allocated another device."""
     ledger.assume(FREE, allocation("gpu-0"))
     ledger.observe(make_resource_claim("c", status=allocated("a", "gpu-1")))
     assert (ledger.is_taken(GPU_0), ledger.is_taken(GPU_1)) == (False, True)

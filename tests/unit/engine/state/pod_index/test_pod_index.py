@@ -75,7 +75,7 @@ def town():
 
 
 def test_counts_follow_pods_that_come_and_go(town):
-    """By weight in the sums, by head in `pods`; outside any zone nobody counts."""
+    """Sums count weights, `pods` counts pods; pods outside a zone do not count."""
     counts = town.watch(weight=5)
     first = town.pod("p1", "a")
     town.pod("p2", "c")
@@ -91,7 +91,7 @@ def test_counts_follow_pods_that_come_and_go(town):
 
 
 def test_counts_that_come_late_see_who_is_there(town):
-    """And whoever comes with labels never met before."""
+    """They also count later pods with new labels."""
     town.pod("p1", "a")
     counts = town.watch()
     assert town.by_zone(counts) == {"z1": 1}
@@ -163,7 +163,7 @@ def test_a_hypothesis_is_counted_and_taken_back(town):
 
 
 def test_unwatched_counts_hear_nothing_more(town):
-    """Nor does anybody keep them."""
+    """The index drops them."""
     counts = town.watch()
     pod = town.pod("p", "a")
     town.pod_index.unwatch(counts)
@@ -186,7 +186,7 @@ def test_selectors_that_match_the_same_pods_add_their_weights(town):
 
 
 def test_terms_of_placed_pods_are_found_by_whom_they_mean(town):
-    """Pods with the same term share it; a term nobody placed has is known without places."""
+    """Pods with the same term share it; a term of no placed pod has no places."""
     one, two = town.pod("h1", "a", DB, hates=WEB), town.pod("h2", "c", DB, hates=WEB)
     assert town.pod_index.terms_of(one) == town.pod_index.terms_of(two)
     web = town.pod_index.pod_class_of(town.pod("web"))

@@ -290,7 +290,7 @@ def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
 
 @pytest.fixture
 def seen(new_world, build):
-    """Four nodes, each with a pod that is ready; somebody reads the status."""
+    """Four nodes, each with a ready pod; the controller keeps the status current."""
     controller = Workloads(environment=served_environment())
     world = new_world(controller, place=pinned_node, runs=True)
     return world.load(*(build.node(f"n{place}") for place in range(4)))
@@ -337,7 +337,7 @@ def test_status_counts_nodes(seen, build):
 
 
 def test_a_pod_where_none_is_wanted_is_misscheduled(seen, build):
-    """A NoSchedule taint drives nobody off."""
+    """A NoSchedule taint evicts no pod."""
     seen.create(new_set(build))
     taints = [{"key": "x", "effect": "NoSchedule"}]
     seen.patch("Node", "n1", {"spec": {"taints": taints}}, namespace="")

@@ -63,7 +63,7 @@ def numbers(world, since):
 
 
 def test_each_step_of_a_rolling_update_is_told(world, build):
-    """Old ones shrink, then that there was one more is told, then the new one grows."""
+    """The old ReplicaSet shrinks, the status is written, then the new one grows."""
     one_more = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     world.create(build.deployment(2, strategy=one_more))
     since = len(world.log)

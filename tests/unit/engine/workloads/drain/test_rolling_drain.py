@@ -21,7 +21,7 @@ NO_TURN = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": None}}}
 
 class Silent:
     def report(self, record):
-        """Nobody asks."""
+        """Ignore `record`."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""EndpointSlices for Endpoints that somebody writes by hand."""
+"""EndpointSlices for Endpoints that a client writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of indexes that are larger than anybody could count."""
+"""Sets of indexes that are too large to enumerate."""
 
 from __future__ import annotations
 

@@ -455,7 +455,7 @@ def test_who_belongs_to_somebody_else_is_left_to_them(new_world, build):
     ids=["ended meanwhile", "and one was released meanwhile", "none ended"],
 )
 def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total):
-    """What the status had listed is counted, and so are those who ended while nobody looked."""
+    """Pods listed in the status are counted, and so are pods that ended during the restart."""
     pod = build.pod("sum-a", OWNER, phase=phase, meta={"finalizers": [TRACKING], "uid": "uid-a"})
     told = {"succeeded": 2, "startTime": "1970-01-12T13:46:40Z"}
     told["uncountedTerminatedPods"] = {"succeeded": listed}
@@ -465,7 +465,7 @@ def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total
 
 
 def test_the_end_of_a_job_is_told_after_that_it_comes(seen, build):
-    """Also where indexes are counted, which nobody needs to list first."""
+    """This also holds for indexed Jobs, whose pods need not be listed first."""
     seen.create(new_job(build, completionMode="Indexed", completions=1))
     seen.run(seconds(2))
     seen.log.clear()

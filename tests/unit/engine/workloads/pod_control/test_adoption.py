@@ -53,7 +53,7 @@ def test_who_is_not_adopted(world, build, fields):
 
 
 def test_a_pod_is_taken_out_by_its_label(world, build):
-    """Another one takes its place, and the old one stays, for somebody to look at."""
+    """Another pod replaces it, and the released pod stays for inspection."""
     world.create(replica_set(build))
     (name,) = world.pods()
     world.patch("Pod", name, {"metadata": {"labels": {"app": "quarantine"}}})

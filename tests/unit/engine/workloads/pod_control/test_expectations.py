@@ -1,4 +1,4 @@
-"""Whoever asks for a billion pods gets them bit by bit: nobody waits for that."""
+"""A billion requested pods are created in batches, and other requests do not wait for them."""
 
 from __future__ import annotations
 

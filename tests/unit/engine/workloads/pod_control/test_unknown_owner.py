@@ -55,7 +55,7 @@ def test_successors_differ_as_their_originals_do(world, build):
 
 
 def test_a_class_that_is_not_in_the_snapshot_is_stood_in_for(world, build):
-    """Before anybody needs it; a priority of no class gets one of its own."""
+    """The class is created before it is needed; a priority without a class gets its own class."""
     known = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

@@ -139,7 +139,7 @@ def test_an_extra_replica_replaces_nobody(world, build):
 
 
 def test_scaling_down_is_no_loss(world, build):
-    """The unassigned one goes first, and nobody comes for it when it grows again."""
+    """The unassigned pod is deleted first, and is not counted as lost when the set grows again."""
     world.load(
         replica_set(build, 3),
         build.pod("web-a", OWNER),
@@ -170,7 +170,7 @@ def test_a_loss_that_scaling_down_makes_up_for_is_forgotten(world, build):
 
 
 def test_a_taken_name_is_passed_over(world, build):
-    """The first generated name belongs to somebody else's pod."""
+    """The first generated name belongs to a foreign pod."""
     world.load(replica_set(build, 1))
     (name,) = world.pods()
     other = type(world)(Workloads()).load(build.pod(name), replica_set(build, 1))
@@ -248,7 +248,7 @@ def test_pods_without_an_owner_are_nobodys(world, build):
     flaky=st.integers(1, 5),
 )
 def test_settled_means_exactly_as_many_as_asked_for(new_world, build, replicas, steps, flaky):
-    """Whatever is deleted, fails, is refused or rescaled; nobody has two successors."""
+    """After deletions, failures, refusals and scaling, no pod has two replacements."""
     tries = [0]
 
     def refuse(command):

@@ -129,7 +129,7 @@ def test_with_its_owner_a_pod_goes(world, build):
 
 @pytest.fixture
 def seen(new_world):
-    """A world in which somebody reads status and revisions; pods do not start by themselves."""
+    """A world with clients that read status and revisions; pods do not start by themselves."""
     controller = Workloads(environment=served_environment())
     return new_world(controller, place=lambda pod: "n1").load()
 
@@ -175,7 +175,7 @@ def test_the_next_pod_waits_until_the_one_before_is_available(seen, build):
 
 
 def test_a_pod_of_a_dead_node_is_waited_for(world, build):
-    """It is terminating, and nobody is there to end it; those behind it wait, too."""
+    """The pod stays terminating because its kubelet is down; higher ordinals wait, too."""
     world.load(stateful_set(build, 3), *(build.pod(f"db-{one}", OWNER) for one in range(3)))
     world.delete("Pod", "db-0")
     world.delete("Pod", "db-2", grace=0)

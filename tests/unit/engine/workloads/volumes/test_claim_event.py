@@ -1,4 +1,4 @@
-"""Where somebody looks, claims without a volume say what they wait for."""
+"""If events are recorded, claims without a volume have one that says what they wait for."""
 
 from __future__ import annotations
 

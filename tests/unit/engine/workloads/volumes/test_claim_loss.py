@@ -97,7 +97,7 @@ def test_a_claim_that_was_never_bound_waits(world):
 
 
 def test_in_a_simulation_a_missing_volume_says_nothing(new_world):
-    """Whoever dumped the claims may have left the volumes out."""
+    """A dump with claims may lack the volumes."""
     world = new_world(Volumes()).load(claim(), volume())
     world.delete("PersistentVolume", "v", namespace="")
     assert status(world)["phase"] == "Bound"

@@ -104,7 +104,7 @@ def volumes(world):
 
 
 def test_a_new_volume_is_available(world):
-    """Until somebody has it."""
+    """It is available until it is bound to a claim."""
     world.create(volume())
     assert phase(world, "v") == "Available"
 
@@ -163,7 +163,7 @@ def test_a_volume_that_is_meant_for_the_claim_goes_first(world):
 
 
 def test_a_claim_that_names_a_volume_gets_it(world):
-    """Once it is there; never one that is for somebody else."""
+    """It is bound once the volume exists, but never to a volume reserved for another claim."""
     world.load(volume("a"), claim(volumeName="v"), claim("d", volumeName="taken"))
     world.create(claim("e", size="9Gi", volumeName="a"))
     world.create(volume("taken", **meant_for("other")))
@@ -247,7 +247,7 @@ def test_nobody_makes_local_volumes(world):
 
 
 def test_a_claim_that_went_meanwhile_gets_none(world):
-    """Nor does anybody make one for a claim on its way out."""
+    """No volume is provisioned for a deleted or terminating claim."""
     terminating = claim("d", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     world.load(storage_class(), claim(), terminating)
     world.delete("PersistentVolumeClaim", "c")
@@ -383,7 +383,7 @@ def test_the_volume_of_a_claim_that_is_gone(policy, expected, world):
 
 
 def test_a_claim_that_goes_while_it_is_bound_leaves_its_volume(world):
-    """Whoever wants it gets it only when nobody is on the way to it."""
+    """Another claim gets the volume only when no binding of it is in progress."""
     world.load(volume(persistentVolumeReclaimPolicy="Delete"), storage_class("other"))
     world.stimuli.clear()
     controller = world.controllers[0]
@@ -404,7 +404,7 @@ def test_a_claim_of_the_same_name_is_another_claim(world):
 
 
 def test_a_volume_that_was_freed_by_hand_is_free(world):
-    """For whoever waits."""
+    """A waiting claim gets it."""
     world.load(volume(), claim("c"), claim("d"))
     world.patch("PersistentVolume", "v", {"spec": {"claimRef": None}}, namespace="")
     world.patch_status("PersistentVolume", "v", {"phase": "Available"}, namespace="")
@@ -435,7 +435,7 @@ def test_two_claims_on_their_way_to_one_volume_do_not_both_get_it(world):
 
 
 def test_a_volume_kept_for_a_name_waits_for_a_claim_that_it_holds(world):
-    """It is nobody's until then."""
+    """Until then it is bound to no claim."""
     world.load(claim(size="9Gi"), volume(**meant_for("c")))
     assert volume_of(world) is None
     world.delete("PersistentVolumeClaim", "c")
@@ -473,7 +473,7 @@ def test_an_ephemeral_volume_has_a_claim_that_goes_with_the_pod(world, build):
 
 
 def test_a_finished_pod_gets_no_claim(world, build):
-    """Nobody would use it."""
+    """The pod would never use it."""
     world.load(build.pod("p", phase="Succeeded", volumes=[EPHEMERAL]), claim("any"))
     assert world.get("PersistentVolumeClaim", "p-e") is None
 
@@ -571,7 +571,7 @@ def test_a_dump_without_volumes_gets_stand_ins(world):
 
 
 def test_a_claim_missing_among_others_stays_missing(world, build):
-    """Whoever dumped the claims would have dumped it."""
+    """A dump with other claims would contain this claim if it existed."""
     world.load(build.pod("p", node="", volumes=uses("data")), claim("other"))
     assert world.get("PersistentVolumeClaim", "data") is None
 

@@ -96,7 +96,7 @@ def test_numbers_that_are_compared_stay():
 
 
 def test_fields_of_custom_resources_are_kept_only_if_they_are_quantities_or_about_devices():
-    """The names of these fields are those of built-in kinds; the texts are somebody's own."""
+    """These fields are named like fields of built-in kinds, but contain a user's own texts."""
     spec = {"default": {"owner": "alice"}, "attributes": {"owner": "alice"}, "selectors": ["alice"]}
     device = {
         "attributes": {"model": {"string": "h200"}},

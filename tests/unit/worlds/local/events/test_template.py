@@ -59,7 +59,7 @@ def texts_of(cluster):
 
 
 def test_what_is_written_like_one_before_is_what_the_long_way_leads_to(make_cluster, monkeypatch):
-    """Byte for byte, whoever writes about whatever."""
+    """The texts are equal, byte for byte, for every writer and subject."""
     short = list(texts_of(make_cluster(nodes=1)))
     monkeypatch.setattr(template, "FORMS_MAX", 0)  # nothing is remembered for longer than once
     assert short == list(texts_of(make_cluster(nodes=1)))

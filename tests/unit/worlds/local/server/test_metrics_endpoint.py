@@ -17,7 +17,7 @@ APPLY = "application/apply-patch+yaml"
 
 @pytest.fixture
 def samples(cluster):
-    """Values by name and labels, as somebody reads them now."""
+    """Return a function that reads the current values by name and labels."""
     page = MetricsEndpoint(cluster.local.server, cluster.local.store)
 
     def read():

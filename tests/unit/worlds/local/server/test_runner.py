@@ -47,7 +47,7 @@ class ControlPlaneDouble:
 
 @dataclass
 class Store:
-    """Nobody writes into it."""
+    """A store that never changes."""
 
     storage: Storage = field(default_factory=Storage)
 
@@ -113,7 +113,7 @@ def test_advancing_does_what_is_due_before_time_passes(monkeypatch):
 
 
 def test_a_defect_ends_nothing(monkeypatch):
-    """It is told, and what is left is done after a while."""
+    """The exception is reported, and the remaining work is done later."""
     monkeypatch.setattr(runner, "AFTER_DEFECT_S", 0.01)
     control_plane = ControlPlaneDouble([START], fails=1)
     told = run(control_plane, lambda _: asyncio.sleep(0.2))
@@ -122,7 +122,7 @@ def test_a_defect_ends_nothing(monkeypatch):
 
 
 def test_advancing_tells_of_a_defect():
-    """Whoever asked is told."""
+    """The caller of `advance` gets the exception."""
     control_plane = ControlPlaneDouble([START], fails=2)
 
     async def advance(one):

@@ -119,7 +119,7 @@ def test_families_that_are_not_to_be_had(add, spec, why):
 
 
 def test_a_headless_service_without_pods_of_its_own_may_have_both_families(add):
-    """Whoever lists its endpoints knows them; one with a selector has what the cluster has."""
+    """Its endpoints can have any family; a Service with a selector has the cluster's family."""
     bare, selecting = add("a", clusterIP="None"), add("b", clusterIP="None", selector={"a": "b"})
     assert bare["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
     assert bare["spec"]["ipFamilyPolicy"] == "RequireDualStack"
