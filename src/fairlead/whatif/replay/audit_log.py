@@ -177,8 +177,10 @@ def _writes(source: str, where: str, event: _Event) -> Iterator[AuditedWrite]:
 
 def _is_object(value: Any) -> bool:
     """Return whether `value` is an object with a name."""
-    meta = value.get("metadata") if isinstance(value, dict) else None
-    return isinstance(meta, dict) and isinstance(meta.get("name"), str)
+    match value:
+        case {"metadata": {"name": str(), **rest}}:
+            return isinstance(rest.get("namespace", ""), str)
+    return False
 
 
 def _listed(response: Any, kind: Kind) -> Iterator[Json]:

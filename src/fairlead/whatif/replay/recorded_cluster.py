@@ -105,10 +105,12 @@ class RecordedCluster:
         if write.response is not None:
             yield from self._replace(write, write.response)
             return
-        if not isinstance(write.request, dict):
-            self.unfollowed += 1
-            return
-        meta = {**(write.request.get("metadata") or {})}
+        match write.request:
+            case {"metadata": {"name": str()} | {"generateName": str()} as sent}:
+                meta = {**sent}
+            case _:
+                self.unfollowed += 1
+                return
         meta["creationTimestamp"] = format_timestamp(write.at)
         if write.kind.namespaced:
             meta["namespace"] = write.namespace
@@ -116,13 +118,13 @@ class RecordedCluster:
         new = {**typed, **write.request, "metadata": meta}
         if write.kind is POD:
             new.setdefault("status", {"phase": "Pending"})
-        name = meta.setdefault("name", write.name)
+        name = meta.get("name") or write.name
         if name and self._store.find(write.kind, write.namespace, name) is not None:
             return  # the snapshot has it
         if name:
+            meta["name"] = name
             yield self._put(write, new, Operation.CREATE)
-        else:
-            del meta["name"]
+        elif meta.get("generateName"):
             self._unnamed.append(new)
 
     def _bind(self, write: AuditedWrite, old: Json | None) -> Iterator[Stimulus]:
@@ -256,9 +258,10 @@ def manifest_of(source: str, where: str, obj: Json) -> Manifest:
 
 def _target(write: AuditedWrite) -> str:
     """Return the node of a binding, "" for other writes."""
-    if write.subresource != "binding" or not isinstance(write.request, dict):
-        return ""
-    return str((write.request.get("target") or {}).get("name", ""))
+    match write.request:
+        case {"target": {"name": str(node)}} if write.subresource == "binding":
+            return node
+    return ""
 
 
 def _is_gone(obj: Json) -> bool:
@@ -273,12 +276,13 @@ def _marked(pod: Json, write: AuditedWrite) -> Json:
 
     upstream: pkg/registry/core/pod/strategy.go: CheckGracefulDelete
     """
-    options = write.request if isinstance(write.request, dict) else {}
-    if write.subresource == "eviction":
-        options = options.get("deleteOptions") or {}
-    grace = options.get("gracePeriodSeconds")
-    if grace is None:
-        grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    match write.request:
+        case {"gracePeriodSeconds": int(asked)} | {
+            "deleteOptions": {"gracePeriodSeconds": int(asked)}
+        }:
+            grace = asked
+        case _:
+            grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
     is_ended = pod.get("status", {}).get("phase") in _TERMINAL
     if not pod["spec"].get("nodeName") or is_ended:
         grace = 0

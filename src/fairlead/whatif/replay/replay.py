@@ -140,8 +140,8 @@ def _node_of(manifest: Manifest) -> str:
     """Return the node of a pod that the simulator's scheduler placed, "" for other objects."""
     if manifest.kind is not POD:
         return ""
-    annotations = manifest.value["metadata"].get("annotations") or {}
-    return manifest.pod.spec.node_name if selected_node(annotations) else ""
+    pod = manifest.pod
+    return pod.spec.node_name if selected_node(pod.metadata.annotations) else ""
 
 
 def _placement(manifest: Manifest, node: str, at_end: Instant) -> AuditedWrite:

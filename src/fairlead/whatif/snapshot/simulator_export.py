@@ -10,7 +10,7 @@ simulator/scheduler/plugin/annotation/annotation.go
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -43,7 +43,7 @@ def exported_objects(export: Json) -> Iterator[Any]:
             yield {**item, **typed} if isinstance(item, dict) else item
 
 
-def selected_node(annotations: Json) -> str:
+def selected_node(annotations: Mapping[str, str]) -> str:
     """Return the node that the simulator's scheduler selected for a pod, "" if it did not.
 
     The last attempt in the history counts; without a history the annotation itself.

@@ -140,6 +140,16 @@ def test_a_bound_pod_that_was_never_created_is_named():
     assert any("shop/web-1" in note for note in found["notes"])
 
 
+@pytest.mark.parametrize("body", [None, 3, {}, {"metadata": 1}, {"metadata": {"name": 1}}])
+def test_a_write_with_an_unreadable_body_is_counted(body):
+    events = [at_level_request(event) for event in EVENTS]
+    created = next(e for e in events if e["objectRef"]["name"] == "web-1")
+    created["requestObject"] = body
+    found = answer(events, nodes_only())
+    assert "shop/web-1" not in agreements(found)
+    assert any("1 write of unknown objects or effect left out" in n for n in found["notes"])
+
+
 def test_a_lower_level_is_refused_with_the_level_needed():
     event = {**EVENTS[3], "level": "Metadata"}
     with pytest.raises(InputError, match=r"line 1: create pods .* level Metadata; .* Request"):
