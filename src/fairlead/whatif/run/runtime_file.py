@@ -25,6 +25,7 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -163,6 +164,7 @@ def _read_table(path: str) -> tuple[StatedRuntime, ...]:
     header = tuple(rows.fieldnames or ())
     percentiles = _check_header(path, header)
     found: dict[tuple[str, str], StatedRuntime] = {}
+    runs: dict[tuple[str, str], list[DurationNs]] = {}
     for row in rows:
         where = f"line {rows.line_num}"
         if None in row:
@@ -178,13 +180,13 @@ def _read_table(path: str) -> tuple[StatedRuntime, ...]:
             stated = {one: _cell(cells[one]) for one in percentiles if cells[one]}
             durations = _of_percentiles(path, where, stated)
         else:
-            new = _duration(path, f"{where}: duration", _cell(cells["duration"]))
-            earlier = found[given[0]].durations if given[0] in found else ()
-            durations = tuple(sorted((*earlier, new)))
-        found[given[0]] = _stated(path, f"{where}: {subject}", subject, text, durations)
+            durations = (_duration(path, f"{where}: duration", _cell(cells["duration"])),)
+        if given[0] not in found:
+            found[given[0]] = _stated(path, f"{where}: {subject}", subject, text, ())
+        runs.setdefault(given[0], []).extend(durations)
     if not found:
         raise InputError(path, "contains no runtime")
-    return tuple(found.values())
+    return tuple(replace(one, durations=tuple(sorted(runs[key]))) for key, one in found.items())
 
 
 def _check_header(path: str, header: Sequence[str]) -> list[str]:
