@@ -29,7 +29,7 @@ from fairlead.api.objects import Container, Pod
 from fairlead.api.pods.facts import condition, is_sidecar, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.pods.usage import usage_of
-from fairlead.api.quantity import parse_quantity
+from fairlead.api.quantity import NANOS_PER_MILLI, parse_quantity
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
@@ -37,7 +37,6 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import CPU, RESOUR
 
 # upstream: metrics-server's --metric-resolution
 WINDOW: Final[DurationNs] = seconds(15)
-NANOS_PER_MILLI: Final = 1_000_000
 NO_METRICS: Final = "no metrics returned from resource metrics API"
 
 
