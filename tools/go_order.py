@@ -58,7 +58,7 @@ apiextensions.v1.WebhookConversion clientConfig conversionReviewVersions
 
 
 def in_order(definition: str, fields: Iterable[str], messages: Messages) -> list[str]:
-    """`fields` of a definition as its Go type declares them; those that nobody knows come last."""
+    """Return `fields` in the order of the definition's Go type; unknown fields come last."""
     known = {field.lower(): field for field in sorted(fields)}
     short = ".".join(definition.split(".")[-3:])
     meta = TYPE_META if {"metadata", *TYPE_META} <= set(fields) else ()

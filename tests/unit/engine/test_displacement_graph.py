@@ -42,7 +42,7 @@ def test_a_workload_may_push_out_itself():
 
 
 def test_cycles_are_told_again_when_their_count_doubles():
-    """1, 2, 4, 8: a loop that goes on is not told of every time."""
+    """A loop that continues is reported at its repetitions 1, 2, 4 and 8."""
     found = add(DisplacementGraph(99), *["a>b", "b>a"] * 5)
     assert [f.cycle.times for f in found if f.cycle] == [1, 2, 4, 8]
 

@@ -90,7 +90,7 @@ def decision(served, pod):
 
 
 class Life:
-    """A cluster with long-lived caches, the objects it was told of, and pods that wait."""
+    """A cluster with long-lived caches, its objects, and pending pods."""
 
     def __init__(self, seed, *, beyond_the_node):
         self.chance = Chance(seed)

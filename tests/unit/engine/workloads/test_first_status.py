@@ -55,7 +55,7 @@ def test_a_daemon_set(observed_world, create, told, build):
 
 
 def test_a_stateful_set(create, told):
-    """Of two the first one is under way already, and not told of yet."""
+    """The first of two pods has been requested already, but the status does not count it yet."""
     create("StatefulSet", 2)
     first, second, *_ = told("StatefulSet")
     revision = first["updateRevision"]

@@ -143,7 +143,7 @@ def test_a_replica_set_learns_how_long_pods_must_be_ready(world, build):
 
 
 def test_a_name_that_is_taken_is_counted(new_world, build):
-    """Another one is tried, and told of in the status."""
+    """Another name is tried, and the status counts the collision."""
     taken = []
 
     def refuse(command):

@@ -65,7 +65,7 @@ class Cluster:
 
 
 def run(control_plane, body):
-    """Let `body` have a started runner in a loop; what the loop was told of defects."""
+    """Call `body` with a started runner; return the exceptions that the event loop reported."""
     told = []
 
     async def main():
