@@ -32,7 +32,7 @@ from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.workload_effect import WorkloadEffect, short_cause
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.snapshot.node_pool import pool_label
 
@@ -40,7 +40,7 @@ Row = TypeVar("Row")
 
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14
-HARMED_MAX: Final = 60
+HARMED_MAX: Final = 14
 NAMES_MAX: Final = 2
 PODS: Final = "pods"
 _POOL_RESOURCES: Final = ("cpu", "memory")
@@ -167,7 +167,7 @@ def _amount(what: str, amount: float | None) -> str:
 
 
 def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: int) -> None:
-    """Print the workloads; the list always contains all that are harmed."""
+    """Print the workloads, up to HARMED_MAX of those that are harmed."""
     harmed = sum(one.is_harmed for one in rows)
     shown = _shown(rows, max(WORKLOADS_MAX, min(harmed, HARMED_MAX)))
     columns = (
@@ -182,7 +182,9 @@ def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: in
     styles = ["red" if one.is_harmed else "" for one in shown]
     FittedTable(columns, cells, styles).print(console)
     if rest := len(rows) - len(shown):
-        print_line(console, f"... and {rest:,} more, all back as wanted", "dim")
+        hidden = sum(one.is_harmed for one in rows[len(shown) :])
+        what = f"{hidden:,} of them harmed (-o json lists all)" if hidden else "all back as wanted"
+        print_line(console, f"... and {rest:,} more, {what}", "dim")
     if untouched := max(total - len(rows), 0):
         verb = "workload is" if untouched == 1 else "workloads are"
         print_line(console, f"{untouched:,} {'other ' if rows else ''}{verb} untouched.", "dim")
@@ -285,7 +287,9 @@ def _print_budgets(console: Console, rows: Sequence[BudgetOutcome]) -> None:
     ]  # fmt: skip
     FittedTable(columns, cells, ["red" if one.state in bad else "" for one in shown]).print(console)
     if rest := len(rows) - len(shown):
-        print_line(console, f"... and {rest:,} more, which held", "dim")
+        hidden = sum(one.state in bad for one in rows[len(shown) :])
+        what = f"{hidden:,} of which did not hold (-o json lists all)" if hidden else "which held"
+        print_line(console, f"... and {rest:,} more, {what}", "dim")
 
 
 # --- pods --------------------------------------------------------------------------------------
@@ -339,7 +343,7 @@ def _print_displaced(console: Console, found: Difference, start: Instant) -> Non
     ]  # fmt: skip
     rows += [
         (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
-         one.reason)
+         short_cause(one.why))
         for one in found.evicted
     ]  # fmt: skip
     listed = {row[0] for row in rows}
@@ -379,7 +383,7 @@ def _print_other_pods(console: Console, found: Difference) -> None:
     updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
     _print_first(console, (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True)), updated)
-    breaches = [(one.pod, one.pdb, one.by) for one in found.pdb_breaches]
+    breaches = [(one.pod, one.pdb, short_cause(one.by)) for one in found.pdb_breaches]
     named = TableColumn(f"BUDGET BREACHED FOR ({len(breaches):,})", is_name=True)
     _print_first(console, (named, TableColumn("BUDGET", is_name=True), TableColumn("BY")), breaches)
 

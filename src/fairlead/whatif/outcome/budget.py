@@ -79,7 +79,7 @@ def budget_outcomes(
         if history != known.get(history.pdb)
     ]
     worst = list(BudgetResult)
-    return sorted(found, key=lambda one: (-worst.index(one.state), one.pdb))
+    return sorted(found, key=lambda one: (-worst.index(one.state), -one.breaches, one.pdb))
 
 
 def _outcome(history: BudgetHistory, undrained: set[str], breaches: int) -> BudgetOutcome:

@@ -32,6 +32,7 @@ from fairlead.whatif.outcome.run_outcome import PdbBreach
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
 # A shorter zone state is only a transition to the next state.
 LASTING: Final = seconds(60)
+_NAMES_MAX: Final = 3
 # The number usually quoted: the tolerationSeconds that admission adds to pods by default.
 DEFAULT_TOLERATION: Final = seconds(TOLERATION_SECONDS_DEFAULT)
 
@@ -185,7 +186,10 @@ class _Evidence:
         ignored = Counter(one.pdb for one in self.breaches if one.by.startswith(IGNORES_BUDGETS))
         if not ignored:
             return None
-        names = ", ".join(f"{pdb} ({count})" for pdb, count in sorted(ignored.items()))
+        worst = sorted(ignored.items(), key=lambda one: (-one[1], one[0]))
+        names = ", ".join(f"{pdb} ({count})" for pdb, count in worst[:_NAMES_MAX])
+        if (more := len(worst) - _NAMES_MAX) > 0:
+            names += f" and {more:,} more budget{'' if more == 1 else 's'}"
         return Misconception(
             name="budgets",
             belief="A PodDisruptionBudget prevents evictions.",

@@ -79,7 +79,7 @@ class WorkloadEffect:
         """A one-line summary: `3 evicted (drain), 2 moved, 1 pending: Insufficient cpu`."""
         why = f": {', '.join(self.reasons)}" if self.reasons else ""
         preemptors = ", ".join(name for name in self.by if "/" in name and " " not in name)
-        causes = ", ".join(_cause(name) for name in self.by if "/" not in name or " " in name)
+        causes = ", ".join(short_cause(name) for name in self.by if "/" not in name or " " in name)
         parts = (
             (self.undrained, "cannot be evicted"),
             (self.pending, f"pending{why}"),
@@ -199,6 +199,6 @@ def _unchanged(tally: _Tally) -> WorkloadReadiness:
     )
 
 
-def _cause(why: str) -> str:
+def short_cause(why: str) -> str:
     """`taint node.kubernetes.io/unreachable:NoExecute` becomes `taint unreachable`."""
-    return why.replace("node.kubernetes.io/", "").removesuffix(":NoExecute")
+    return why.replace("node.kubernetes.io/", "").replace(":NoExecute", "")

@@ -241,8 +241,9 @@ def _findings(found: ConsolidationPlan) -> list[str]:
             f"{for_readers(best.took or 0)}."
         )
     blocked = len({one.node for one in found.blockers})
+    others = "Of the others" if found.going else "Of these"
     sentences.append(
-        f"Of the others, {blocked:,} are blocked and {len(found.needed):,} are needed for the pods."
+        f"{others}, {blocked:,} are blocked and {len(found.needed):,} are needed for the pods."
     )
     sentences.append(_limit(found))
     return sentences

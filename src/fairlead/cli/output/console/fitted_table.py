@@ -136,8 +136,8 @@ class FittedTable:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of `text`, broken at spaces only."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    """Return the lines of `text`, broken at spaces; a longer word is broken rather than cut off."""
+    return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 def elided(text: str, width: int) -> str:

@@ -194,7 +194,9 @@ class DrainPlanner:
         for one in others[:_REMEDY_NODES_MAX]:
             remedy = find_remedy(served.framework, pod, one, diagnosis.status_of(one.row))
             if remedy is not None and not any(change.without for change in remedy.changes):
-                found.append((len(remedy.changes), f"{remedy.what} (then {one.name} takes it)"))
+                found.append(
+                    (len(remedy.changes), f"{remedy.what} (then {one.name} takes the pod)")
+                )
         return min(found)[1] if found else self._one_more_node(node, pod)
 
     def _one_more_node(self, node: str, pod: PodInfo) -> str:
