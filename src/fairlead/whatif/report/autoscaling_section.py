@@ -71,7 +71,7 @@ def autoscaling_section(
     moves = {one.at for run in runs for one in run.transitions}
     instants = sorted({outcome.started_at, end, *moves})
     result = autoscaling_json(found, outcome.started_at, before)["autoscaling"]
-    waiting = waiting_times_json(outcome.waits)
+    waiting = waiting_times_json(outcome.waits, has_autoscaler=True)
     section: AutoscalingSection = {
         "autoscaler": found.autoscaler,
         "figures": {

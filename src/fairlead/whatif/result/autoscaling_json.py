@@ -50,14 +50,18 @@ def autoscaling_json(
     return {"autoscaling": found}
 
 
-def waiting_times_json(waits: Iterable[PodWait]) -> Json:
-    """Return the distribution of `waits`, in all and by workload."""
+def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Json:
+    """Return the distribution of `waits`, in all and, with an autoscaler, by workload.
+
+    Without one, pods wait for other pods, and the lists of pending and preempted pods say for
+    which.
+    """
     waits = list(waits)
     return {
         **waiting_totals_json(waits),
         "by_workload": [
             {"workload": str(workload), **_waiting(found)}
-            for workload, found in waiting_times_by_workload(waits)
+            for workload, found in waiting_times_by_workload(waits if has_autoscaler else ())
         ],
     }
 

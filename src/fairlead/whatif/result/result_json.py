@@ -75,7 +75,7 @@ def whatif_result(
         "gangs": gangs(changed.jobs),
         "outage": outage_json(answer.outage, start),
         "waiting_times": {
-            **waiting_times_json(changed.waits),
+            **waiting_times_json(changed.waits, has_autoscaler=changed.autoscaling is not None),
             "without": waiting_totals_json(without.waits),
         },
         **autoscaling_json(changed.autoscaling, start, without.autoscaling),
@@ -110,7 +110,9 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "waiting_groups": waiting_groups(outcome.jobs, start),
         "gangs": gangs(outcome.jobs),
         "outage": outage_json(outcome.outage, start),
-        "waiting_times": waiting_times_json(outcome.waits),
+        "waiting_times": waiting_times_json(
+            outcome.waits, has_autoscaler=outcome.autoscaling is not None
+        ),
         **autoscaling_json(outcome.autoscaling, start),
         "pod_autoscalers": pod_autoscalers_json(outcome.pod_autoscalers, start),
         "drains": drains_json(outcome),
