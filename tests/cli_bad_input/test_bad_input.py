@@ -115,6 +115,25 @@ def snapshot(name, content, *says, arguments="whatif dump.yaml"):
     return Case(name, arguments, ("dump.yaml", *says), (("dump.yaml", content),))
 
 
+def load_table(name, table, *says):
+    """A case of a bad file of --load."""
+    files = (("dump.yaml", documents(NODE, DEPLOYMENT)), ("load.csv", table))
+    return Case(name, "whatif dump.yaml --load load.csv", says, files)
+
+
+def sweep(name, arguments, *says):
+    """A case of a bad sweep of a good scenario."""
+    files = (("s.yaml", SCENARIO),)
+    return Case(name, f"sweep s.yaml --on processes:1 {arguments}", says, files)
+
+
+def policy(name, fields, *says):
+    """A case of a bad policy for the descheduler."""
+    head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
+    files = (("dump.yaml", documents(NODE, POD)), ("p.yaml", head + fields))
+    return Case(name, "whatif dump.yaml --descheduler p.yaml", ("p.yaml", *says), files)
+
+
 def change(name, arguments, *says, content="", cluster=None):
     """A case of a bad change to a good snapshot."""
     cluster = cluster or documents(NODE, POD, DEPLOYMENT, OTHER_DEPLOYMENT)
@@ -575,6 +594,23 @@ CASES = [
     Case("conformance of nothing", "conformance", ("conformance: KIND is missing",)),
     Case("unknown command", "whatfi x", ("whatfi",)),
     Case("nothing to ask about", "whatif", ("arguments: name a SNAPSHOT, or a cluster",)),
+    load_table("a cell of 200 kB", "time,workload,cpu\n0," + "a" * 200_000 + ",1\n",
+        "load.csv: line 2: is not CSV"),
+    load_table("a column of a load twice", "time,workload,cpu,cpu\n0,deploy/shop/web,1,2\n",
+        "load.csv: line 1: the column 'cpu' is given twice"),
+    load_table("old Macintosh line ends", "time,workload,cpu\r0,deploy/shop/web,x\r",
+        "load.csv: line 2: cpu"),
+    sweep("a range of huge numbers", "--vary seed=0.." + "9" * 5000, "seed: expected int, got str"),
+    sweep("an item of a huge number", f"--vary a[{'9' * 500}]=1", "--vary"),
+    sweep("a sweep of nothing valid", "--vary cluster.generated.nodes=-1", "-1 is negative"),
+    sweep("a loss twice", "--lose node@1m --lose node@2m", "--lose: lost-node: is given twice"),
+    policy("a negative limit", "maxNoOfPodsToEvictTotal: -1", "maxNoOfPodsToEvictTotal"),
+    policy("a node selector in vain", "nodeSelector: 'a in ('", "nodeSelector", "not a selector"),
+    policy("an unknown filter", "profiles: [{plugins: {filter: {enabled: [Foo]}}}]",
+        "profiles[0].plugins.filter.enabled: unknown plugin 'Foo'"),
+    policy("arguments of an idle strategy",
+        "profiles: [{pluginConfig: [{name: PodLifeTime, args: {bogus: 1}}]}]",
+        "profiles[0].pluginConfig[0].args.bogus: unknown field"),
 ]  # fmt: skip
 
 

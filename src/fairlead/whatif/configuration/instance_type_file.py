@@ -12,8 +12,6 @@ estimate from its cores and memory.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +28,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirement import require
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.table import read_table
 
 OPTION: Final = "--instance-types"
 _CORE_PRICE: Final = 0.03
@@ -167,8 +166,7 @@ def _offering(stated: StatedType, capacity_type: str, zone: str) -> Offering:
 
 
 def _of_csv(path: str, text: str) -> list[StatedType]:
-    rows = csv.DictReader(io.StringIO(text))
-    header = tuple(rows.fieldnames or ())
+    header, rows = read_table(path, text)
     unknown = [name for name in header if name not in _COLUMNS]
     if unknown:
         known = ", ".join(_COLUMNS)
@@ -176,7 +174,7 @@ def _of_csv(path: str, text: str) -> list[StatedType]:
     missing = [name for name in _COLUMNS[:3] if name not in header]
     if missing:
         raise InputError(path, f"has no column {missing[0]!r}")
-    return [_of_row(path, number, row) for number, row in enumerate(rows, 2)]
+    return [_of_row(path, number, row) for number, (_, row) in enumerate(rows, 2)]
 
 
 def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType:

@@ -17,9 +17,7 @@ first one of the file is the start. A --load file that ends with .csv is such a 
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import cos, pi
@@ -46,6 +44,7 @@ from fairlead.whatif.input.document import Document, decode_text, read_bytes, re
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
+from fairlead.whatif.input.table import read_table
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -269,16 +268,16 @@ class _Table:
     def curves(self) -> Curves:
         """Return the points of each workload and resource, in order of time. Raises InputError."""
         text = decode_text(self.path, read_bytes(Path(self.path)))
-        rows = csv.DictReader(io.StringIO(text))
-        self._check_header(tuple(rows.fieldnames or ()))
+        header, rows = read_table(self.path, text)
+        self._check_header(header)
         found: Curves = {}
-        for row in rows:
-            self._add(found, rows.line_num, row)
+        for line, row in rows:
+            self._add(found, line, row)
         if not found:
             raise InputError(self.path, "contains no load")
         return found
 
-    def _check_header(self, header: tuple[str, ...]) -> None:
+    def _check_header(self, header: Sequence[str]) -> None:
         for name in header:
             if name not in _COLUMNS:
                 known = ", ".join(_COLUMNS)

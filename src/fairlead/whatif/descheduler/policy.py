@@ -8,7 +8,7 @@ upstream: pkg/apis/descheduler/v1alpha2/types.go, pkg/api/v1alpha2/types.go
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ KIND: Final = "DeschedulerPolicy"
 EVICTOR: Final = "DefaultEvictor"
 
 Percentages = dict[str, float]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Args = TypeVar("Args", bound=msgspec.Struct)
 
 
@@ -68,7 +69,7 @@ class EvictorArgs(_Form, frozen=True, kw_only=True):
     label_selector: LabelSelector | None = None
     priority_threshold: PriorityThreshold | None = None
     node_fit: bool = False
-    min_replicas: int = 0
+    min_replicas: Count = 0
     min_pod_age: str | None = None
     pod_protections: PodProtections = PodProtections()
 
@@ -79,7 +80,7 @@ class UtilizationArgs(_Form, frozen=True, kw_only=True):
     thresholds: Percentages
     target_thresholds: Percentages = {}
     use_deviation_thresholds: bool = False
-    number_of_nodes: int = 0
+    number_of_nodes: Count = 0
     evictable_namespaces: Namespaces = Namespaces()
 
 
@@ -121,14 +122,14 @@ class SpreadArgs(SelectorArgs, frozen=True, kw_only=True):
 class LifeTimeArgs(SelectorArgs, frozen=True, kw_only=True):
     """The arguments of PodLifeTime."""
 
-    max_pod_life_time_seconds: int
+    max_pod_life_time_seconds: Count
     states: list[str] = []
 
 
 class RestartsArgs(SelectorArgs, frozen=True, kw_only=True):
     """The arguments of RemovePodsHavingTooManyRestarts."""
 
-    pod_restart_threshold: int
+    pod_restart_threshold: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
     including_init_containers: bool = False
 
 
@@ -137,7 +138,7 @@ class FailedArgs(SelectorArgs, frozen=True, kw_only=True):
 
     exclude_owner_kinds: list[str] = []
     reasons: list[str] = []
-    min_pod_lifetime_seconds: int | None = None
+    min_pod_lifetime_seconds: Count | None = None
 
 
 # The extension point of each strategy, and the form of its arguments.
@@ -198,9 +199,12 @@ class DeschedulerPolicy(_Form, frozen=True, kw_only=True):
     kind: str
     profiles: list[DeschedulerProfile] = []
     node_selector: str = ""
-    max_no_of_pods_to_evict_per_node: int | None = None
-    max_no_of_pods_to_evict_per_namespace: int | None = None
-    max_no_of_pods_to_evict_total: int | None = None
+    max_no_of_pods_to_evict_per_node: Count | None = None
+    max_no_of_pods_to_evict_per_namespace: Count | None = None
+    max_no_of_pods_to_evict_total: Count | None = None
+
+
+_CAMEL: Final = {"pre_eviction_filter": "preEvictionFilter"}
 
 
 class PolicyFile:
@@ -233,10 +237,23 @@ class PolicyFile:
                     field = f"{where}.plugins.{point}.enabled"
                     raise InputError(self.source, problem, field=field)
                 self.args(profile, name, forms[name])
+        every: dict[str, type[msgspec.Struct]] = {**known, EVICTOR: EvictorArgs}
+        for point in ("filter", "pre_eviction_filter", "sort"):
+            for name in getattr(profile.plugins, point).enabled:
+                if name != EVICTOR:
+                    problem = f"unknown plugin {name!r}; known: {EVICTOR}"
+                    field = f"{where}.plugins.{_CAMEL.get(point, point)}.enabled"
+                    raise InputError(self.source, problem, field=field)
+        seen: set[str] = set()
         for config in profile.plugin_config:
-            if config.name not in known and config.name != EVICTOR:
+            if config.name not in every:
                 problem = f"unknown plugin {config.name!r}; {known_names(config.name, known)}"
                 raise InputError(self.source, problem, field=f"{where}.pluginConfig")
+            if config.name in seen:
+                problem = f"{config.name} is configured twice"
+                raise InputError(self.source, problem, field=f"{where}.pluginConfig")
+            seen.add(config.name)
+            self.args(profile, config.name, every[config.name])
         self.args(profile, EVICTOR, EvictorArgs)
 
 

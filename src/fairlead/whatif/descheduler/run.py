@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.codec import DecodeError, decode
-from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.objects import ApiObject, LabelSelector, Node, Pod
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
@@ -90,6 +90,8 @@ _STRATEGIES: Final[Mapping[str, Strategy]] = {
 _KINDS: Final = (NODE, POD, POD_DISRUPTION_BUDGET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET,
                  REPLICATION_CONTROLLER)  # fmt: skip
 _PHASES: Final = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
+# Operators of label selectors, and whether they need values.
+_OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 _SPREAD_KINDS: Final = ("DoNotSchedule", "ScheduleAnyway")
 # upstream: descheduler.go: a cluster without a second node could only be disturbed
 _NODES_MIN: Final = 2
@@ -130,6 +132,7 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
     nodes = [one for one in objects if isinstance(one, Node)]
     budgets, limits = BudgetRoom(objects, now), RunLimits(policy)
     runs: list[tuple[DeschedulerProfile, Evictor]] = []
+    _selector(file.source, policy.node_selector)
     for profile in policy.profiles:
         args = file.args(profile, EVICTOR, EvictorArgs)
         selector = _selector(file.source, args.node_selector or policy.node_selector)
@@ -181,6 +184,7 @@ def _selector(source: str, text: str) -> Any:
 def _rules(
     source: str, args: EvictorArgs, inventory: Inventory, pods: Sequence[Pod]
 ) -> EvictorRules:
+    _require_selector(source, f"{EVICTOR}.labelSelector", args.label_selector)
     owned = Counter(owner.uid for pod in pods for owner in pod.metadata.owner_references)
     threshold = _threshold(source, args, inventory)
     return EvictorRules(args, _protections(source, args), threshold, _min_age(source, args), owned)
@@ -214,6 +218,13 @@ def _threshold(source: str, args: EvictorArgs, inventory: Inventory) -> int:
     threshold = args.priority_threshold
     if threshold is None:
         return SYSTEM_CRITICAL
+    field = f"{EVICTOR}.priorityThreshold"
+    if threshold.name and threshold.value is not None:
+        raise InputError(source, "has value and name; expected one of them", field=field)
+    if threshold.value is not None and abs(threshold.value) > SYSTEM_CRITICAL:
+        raise InputError(
+            source, f"is not from -{SYSTEM_CRITICAL} to {SYSTEM_CRITICAL}", field=f"{field}.value"
+        )
     if not threshold.name:
         return SYSTEM_CRITICAL if threshold.value is None else threshold.value
     found = inventory.get(PRIORITY_CLASS, "", threshold.name)
@@ -234,8 +245,16 @@ def _min_age(source: str, args: EvictorArgs) -> DurationNs:
 
 def _require_supported(source: str, name: str, args: Any) -> None:
     """Raise InputError for values of arguments that have no meaning, or none here."""
+    _require_selector(source, f"{name}.labelSelector", getattr(args, "label_selector", None))
+    for field in ("namespaces", "evictable_namespaces"):
+        stated = getattr(args, field, None)
+        if stated is not None and stated.include and stated.exclude:
+            where = f"{name}.{'evictableNamespaces' if '_' in field else field}"
+            raise InputError(source, "has include and exclude; expected one of them", field=where)
     match args:
         case ViolatingNodeAffinityArgs(node_affinity_type=kinds):
+            if not kinds:
+                raise InputError(source, "is empty", field=f"{name}.nodeAffinityType")
             _require_known(source, name, "nodeAffinityType", kinds, (REQUIRED, PREFERRED))
         case SpreadArgs(constraints=kinds):
             _require_known(source, name, "constraints", kinds, _SPREAD_KINDS)
@@ -274,3 +293,21 @@ def _require_percentages(
     if name == LOW and set(lower) != set(upper):
         problem = "must name the same resources as thresholds"
         raise InputError(source, problem, field=f"{name}.targetThresholds")
+    for resource, share in lower.items():
+        if resource in upper and share > upper[resource]:
+            problem = f"{share:g} is more than its target of {upper[resource]:g}"
+            raise InputError(source, problem, field=f"{name}.thresholds.{resource}")
+
+
+def _require_selector(source: str, field: str, selector: LabelSelector | None) -> None:
+    """Raise InputError for an operator or a combination with values that no selector has."""
+    for number, one in enumerate(selector.match_expressions if selector is not None else ()):
+        where = f"{field}.matchExpressions[{number}]"
+        if not one.key:
+            raise InputError(source, "is required", field=f"{where}.key")
+        if one.operator not in _OPERATORS:
+            problem = f"unknown operator {one.operator!r}; known: {', '.join(_OPERATORS)}"
+            raise InputError(source, problem, field=f"{where}.operator")
+        if bool(one.values) != _OPERATORS[one.operator]:
+            needs = "needs values" if _OPERATORS[one.operator] else "takes no values"
+            raise InputError(source, f"{one.operator} {needs}", field=f"{where}.values")

@@ -21,8 +21,6 @@ they are equal to it.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +33,7 @@ from fairlead.whatif.input.document import Document, decode_text, read_bytes, re
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
+from fairlead.whatif.input.table import read_table
 from fairlead.whatif.run.runtime import Durations, StatedRuntime
 
 _SUBJECTS: Final = ("workload", "image", "label")
@@ -160,13 +159,12 @@ def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> Dur
 
 def _read_table(path: str) -> tuple[StatedRuntime, ...]:
     """Return the runtimes of a CSV file; rows with one subject belong together."""
-    rows = csv.DictReader(io.StringIO(decode_text(path, read_bytes(Path(path)))))
-    header = tuple(rows.fieldnames or ())
+    header, rows = read_table(path, decode_text(path, read_bytes(Path(path))))
     percentiles = _check_header(path, header)
     found: dict[tuple[str, str], StatedRuntime] = {}
     runs: dict[tuple[str, str], list[DurationNs]] = {}
-    for row in rows:
-        where = f"line {rows.line_num}"
+    for line, row in rows:
+        where = f"line {line}"
         if None in row:
             raise InputError(path, f"{where}: has more cells than the header")
         cells = {name: (row.get(name) or "").strip() for name in header}

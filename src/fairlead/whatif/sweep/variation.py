@@ -19,9 +19,10 @@ from fairlead.api.text.yaml_documents import YamlError, documents
 from fairlead.whatif.input.error import InputError
 
 VALUES_MAX: Final = 100_000
-_RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
-_STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_PATH: Final = re.compile(r"[^.\[\]]+(\[\d+\])*(\.[^.\[\]]+(\[\d+\])*)*")
+# A seed is of any size, but reading an integer of thousands of digits takes long.
+_RANGE: Final = re.compile(r"(-?[0-9]{1,40})\.\.(-?[0-9]{1,40})")
+_STEP: Final = re.compile(r"([^.\[\]]+)|\[([0-9]+)\]")
+_PATH: Final = re.compile(r"[^.\[\]]+(\[[0-9]{1,9}\])*(\.[^.\[\]]+(\[[0-9]{1,9}\])*)*")
 
 
 class Variation(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -95,7 +96,8 @@ def _cases(request: SweepRequest) -> list[Case]:
     names = [one.name for one in variations]
     for name in names:
         if names.count(name) > 1:
-            raise InputError("--vary", "is given twice", object_name=name)
+            option = "--lose" if name.startswith("lost-") else "--vary"
+            raise InputError(option, "is given twice", object_name=name)
     if request.sample is not None and request.sample < 1:
         raise InputError("--random", f"{request.sample} is not 1 or more")
     # The files are written by the sweep; 100 cases must not write one after another.
@@ -149,10 +151,24 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
     Raises InputError.
     """
     folder = request.folder / "cases"
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
         raise InputError("--out", f"{folder}: {cause.strerror or cause}") from None
+    try:
+        return _results_in(folder, request, cases, execute)
+    except InputError:
+        # A sweep without a result leaves nothing behind.
+        with suppress(OSError):
+            for path in new:
+                path.rmdir()
+        raise
+
+
+def _results_in(
+    folder: Path, request: SweepRequest, cases: Sequence[Case], execute: Executor
+) -> list[bytes]:
     source = request.scenario
     files = read_files(Path(source).parent, (case.scenario for case in cases))
     places = {case.number: folder / f"{case.digest(files.digest)}.json" for case in cases}
