@@ -135,15 +135,14 @@ class Driver:
 
         Needed for worlds that clients also change: later changes must not get an earlier time.
         While work is due, the time advances by `busy_max` at most, so that a long list of work
-        does not hold up what is due soon after it began.
+        does not hold up what is due soon after it began. Its steps still count as one instant's,
+        because work without end would never be noticed otherwise.
         """
         due = self.next_due()
-        if due is None:
-            then = until
-        elif due <= self.now:
-            then = min(until, self.now + busy_max)
-        else:
-            then = min(until, due)
+        if due is not None and due <= self.now:
+            self.now = max(self.now, min(until, self.now + busy_max))
+            return
+        then = until if due is None else min(until, due)
         if then > self.now:
             self.now, self._steps = then, 0
 

@@ -227,6 +227,19 @@ def test_time_passes_by_no_more_than_busy_max_while_work_is_due() -> None:
     assert driver.now == 5
 
 
+def test_work_without_end_is_a_livelock_though_time_passes() -> None:
+    diary = Diary({0: ["a"]}, replies={"a": ["x"], "x done": ["x"]})
+    driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
+
+    def work_in_slices() -> None:
+        for _ in range(200):
+            driver.run(driver.now, pause_when=lambda: True)
+            driver.pass_time(driver.now + 10, busy_max=1)
+
+    with pytest.raises(LivelockError):
+        work_in_slices()
+
+
 def test_a_pause_leaves_the_rest_for_later():
     """A caller with other work returns to the run later; time may have passed meanwhile."""
     diary = Diary({1: ["a", "b", "c"]})
