@@ -510,6 +510,10 @@ CASES = [
     scenario("scenario of a wrong type", "[]", "s.yaml: expected object, got array"),
     scenario("no cluster", "seed: 1", "s.yaml: cluster: is required"),
     scenario("no node", "cluster: {generated: {nodes: 0}}", "s.yaml: cluster: has no node"),
+    scenario("a Job whose template has a text for a spec",
+             "cluster: {generated: {nodes: 1}}\nevents: [{at: 1s, create: {apiVersion: batch/v1, "
+             "kind: Job, metadata: {name: a, namespace: b}, spec: {template: {spec: x}}}}]",
+             "s.yaml: events[0].create: Job b/a: spec.template.spec: Invalid value"),
     scenario("unknown scenario field", SCENARIO + "sede: 1",
              "s.yaml: sede: unknown field; did you mean seed? known: cluster, duration, events"),
     scenario("unknown nested field", SCENARIO + "events: [{at: 1m, drian: node-0}]",

@@ -42,6 +42,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.seeded_ids import SeededIds
 
+_VERSION_DIGITS_MAX: Final = 20  # a resourceVersion is a 64-bit number
 _TERMINAL: Final = ("Succeeded", "Failed")
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _Identity = tuple[str, str, str]  # namespace, name and kind
@@ -225,7 +226,7 @@ class RecordedCluster:
 
     def _note_version(self, key: _Identity, version: str) -> bool:
         """Note a recorded resourceVersion; return False if a newer one was noted before."""
-        if not version.isdecimal():
+        if not version.isdecimal() or len(version) > _VERSION_DIGITS_MAX:
             return True
         if int(version) < self._versions.get(key, 0):
             return False

@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.api.facts import values_of
 from fairlead.api.json import Json
-from fairlead.api.objects import Job
+from fairlead.api.objects import Job, Pod
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.apps.workload import (
@@ -20,7 +20,7 @@ from fairlead.apiserver.validation.apps.workload import (
 )
 from fairlead.apiserver.validation.batch.index_interval import IndexTextError, index_intervals
 from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_zone_problem
-from fairlead.apiserver.validation.core.pod.spec import check_template
+from fairlead.apiserver.validation.core.pod.spec import check_template, template_view
 from fairlead.apiserver.validation.meta.change_text import internal_of
 from fairlead.apiserver.validation.meta.field import (
     Causes,
@@ -84,7 +84,8 @@ def check_new_scheduled_job(job: Job) -> Causes:
     The selector is not checked: the server generates it.
     """
     template = job.spec.template
-    if template.get("spec", {}).get("restartPolicy", "Always") == "Always":
+    pod = template_view("spec.template", template)
+    if isinstance(pod, Pod) and pod.spec.restart_policy == "Always":
         yield required("spec.template.spec.restartPolicy", RESTART_POLICY_REQUIRED)
     yield from check_new_template(template)
 
