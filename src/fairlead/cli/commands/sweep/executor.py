@@ -9,11 +9,11 @@ import multiprocessing
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.sweep.case import Case
@@ -26,6 +26,7 @@ DASK: Final = "dask://"
 _PROCESSES: Final = re.compile(r"processes(?::([1-9]\d{0,3}))?")
 _CONNECT_S: Final = 10
 _IN_FLIGHT: Final = 4  # cases that are submitted for each process, so that none waits
+_IN_FLIGHT_ON_DASK: Final = 1_000
 
 
 def parse_place(text: str) -> Executor:
@@ -46,18 +47,19 @@ def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFil
         return
     # Processes that are started anew have no threads and no open files of this one.
     context = multiprocessing.get_context("spawn")
-    waiting = iter(cases)
+    waiting, running = iter(cases), dict[Future[CaseResult], int]()
     with ProcessPoolExecutor(min(count, len(cases)), mp_context=context) as pool:
-        running = {
-            pool.submit(run_case, source, case.scenario): case.number
-            for case in islice(waiting, count * _IN_FLIGHT)
-        }
+
+        def submit(most: int) -> None:
+            for case in islice(waiting, most):
+                running[pool.submit(run_case, source, case.scenario)] = case.number
+
         try:
+            submit(count * _IN_FLIGHT)
             while running:
                 ended = next(as_completed(running))
                 yield running.pop(ended), ended.result()
-                for case in islice(waiting, 1):
-                    running[pool.submit(run_case, source, case.scenario)] = case.number
+                submit(1)
         except BrokenProcessPool:
             problem = "a process ended without a result; it may have run out of memory"
             raise InputError("--on", f"{problem}: try fewer, such as processes:1") from None
@@ -78,10 +80,22 @@ def _on_dask(address: str, source: str, cases: Sequence[Case], files: ScenarioFi
         raise InputError("--on", f"no Dask scheduler at {address}: {cause}") from None
     with client:
         sent = client.scatter(files, broadcast=True, hash=False)
-        running = {
-            client.submit(run_with_files, sent, source, case.scenario, pure=False): case.number
-            for case in cases
-        }
-        for ended in dask_completed(list(running), loop=client.loop):
-            yield running[ended], ended.result()
+        waiting, running = iter(cases), dict[Any, int]()
+        completed = dask_completed(loop=client.loop)
+
+        def submit(most: int) -> None:
+            for case in islice(waiting, most):
+                future = client.submit(run_with_files, sent, source, case.scenario, pure=False)
+                running[future] = case.number
+                completed.add(future)
+
+        submit(_IN_FLIGHT_ON_DASK)
+        for ended in completed:
+            try:
+                result = ended.result()
+            except Exception as cause:  # noqa: BLE001 - whatever a worker or the connection raised
+                problem = f"case {running[ended]:,} failed on the cluster: {cause}"
+                raise InputError("--on", problem) from None
+            yield running.pop(ended), result
             ended.release()
+            submit(1)
