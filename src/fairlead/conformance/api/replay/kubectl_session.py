@@ -31,6 +31,7 @@ from fairlead.conformance.api.replay.recorded_session import (
     IN_VAIN,
     LEFT_BEHIND,
     OTHERS,
+    bounds_of,
     namespace_of,
     session_start,
 )
@@ -77,6 +78,7 @@ class KubectlSession:
     _work: Path = field(init=False)
     _program: str = field(init=False)
     minor: int = field(init=False)
+    _start: Instant = field(default_factory=session_start)
     _namespace: str = ""
     _commands_until_rest: int = 0
     _has_others: bool = False
@@ -90,7 +92,7 @@ class KubectlSession:
         self._program = program
         self.minor = minor_of(program)
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
-        cluster = OwnCluster(session_start(), scheduler=as_recorded())
+        cluster = OwnCluster(self._start, scheduler=as_recorded())
         self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
         (self._work / _HERE).mkdir()
         for name, text in EDITORS.items():
@@ -107,7 +109,11 @@ class KubectlSession:
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
         self._create_foreign_objects(number)
-        began = self._socket.begin(at_once=self._observes_changes(line), asleep=number in ASLEEP)
+        began = self._socket.begin(
+            at_once=self._observes_changes(line),
+            asleep=number in ASLEEP,
+            between=bounds_of(number, self._start),
+        )
         if not self._can_run(line):
             return self._replayed(line, began)
         if number in IN_VAIN and not line["kubectl"].endswith(f".{self.minor}"):

@@ -10,7 +10,10 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
-_PHASE: Final = seconds(139)
+# The minutes of the hour between which commands run, from the command with that number on. A
+# CronJob with the schedule */5 exists from command 160 on; in the recording it ran for the first
+# time after command 315.
+_MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
 # The namespace of the context, from the command with that number on.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # Controllers were not running during these commands.
@@ -59,12 +62,22 @@ LEFT_BEHIND: Final[Json] = {
 
 
 def session_start() -> Instant:
-    """Return the start of the session: always at the same minute of an hour, because of CronJobs.
+    """Return the start of the session: always a full hour, because of CronJobs.
 
     It is in the past: kubectl computes ages with the machine's clock, and the session's clock runs
     faster.
     """
-    return (time_ns() // _HOUR_NS - 1) * _HOUR_NS + _PHASE
+    return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
+
+
+def bounds_of(number: int, start: Instant) -> tuple[Instant, Instant | None]:
+    """Return when a command of the session starts at the earliest and ends at the latest.
+
+    `start` is the start of the session. The second is None if the command has no latest time.
+    """
+    minutes = next((least, most) for first, least, most in _MINUTES if number >= first)
+    earliest, latest = (None if m is None else start + seconds(60 * m) for m in minutes)
+    return earliest or start, latest
 
 
 def namespace_of(number: int) -> str:

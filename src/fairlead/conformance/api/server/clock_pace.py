@@ -35,9 +35,13 @@ _SECOND: Final[DurationNs] = seconds(1)
 
 @dataclass(slots=True)
 class Pace:
-    """Advances the cluster's time, `now`, at the pace of commands; `machine` is real time in ns."""
+    """Advances the cluster's time, `now`, at the pace of commands; `machine` is real time in ns.
+
+    `now` stops at `latest` until that is raised.
+    """
 
     now: Instant
+    latest: Instant | None = None
     _asked_at: Instant | None = None
     _asked_machine: int = 0
 
@@ -48,12 +52,15 @@ class Pace:
         command does not shift all later ones.
         """
         self._asked_at = None
-        self.now += rest
+        start = self.now + rest
         if rest > AT_ONCE:
-            self.now = -(-self.now // BEAT) * BEAT
+            start = -(-start // BEAT) * BEAT
+        self.reach(start)
 
     def reach(self, instant: Instant) -> None:
-        """Advance to `instant`, unless it is in the past."""
+        """Advance to `instant` or `latest`, unless it is in the past."""
+        if self.latest is not None:
+            instant = min(instant, self.latest)
         self.now = max(self.now, instant)
 
     def ask(self, machine: int) -> None:
@@ -61,12 +68,12 @@ class Pace:
         if self._asked_at is not None:
             pause = machine - self._asked_machine
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
-            self.now = max(self.now, self._asked_at + slept)
-        self.now += ASKING
+            self.reach(self._asked_at + slept)
+        self.reach(self.now + ASKING)
         self._asked_at, self._asked_machine = self.now, machine
 
     def wait(self, machine: int) -> None:
         """Advance `now` if the command has waited on a watch until `machine`."""
         if self._asked_at is None or machine - self._asked_machine < QUIET:
             return
-        self.now = max(self.now, min(self.now + WAITING_STEP, self._asked_at + WAITING_MAX))
+        self.reach(min(self.now + WAITING_STEP, self._asked_at + WAITING_MAX))

@@ -59,10 +59,17 @@ class OnSocket:
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
-    def begin(self, *, at_once: bool = False, asleep: bool = False) -> Instant:
+    def begin(
+        self,
+        *,
+        at_once: bool = False,
+        asleep: bool = False,
+        between: tuple[Instant, Instant | None] = (0, None),
+    ) -> Instant:
         """Start another command, `at_once` or after changes have settled; return its start time.
 
-        With `asleep`, controllers do nothing until a client starts a watch.
+        With `asleep`, controllers do nothing until a client starts a watch. The command starts and
+        ends `between` two instants; None is without end.
         """
 
         def begin() -> None:
@@ -70,7 +77,9 @@ class OnSocket:
             version = self._cluster.store.storage.version
             rest = LOOKED if version == self._seen else CHANGED
             self._seen = version
+            earliest, self._pace.latest = between
             self._pace.begin(AT_ONCE if at_once else rest)
+            self._pace.reach(earliest)
 
         return self._move(begin)
 

@@ -71,3 +71,17 @@ def test_time_can_be_told_but_not_turned_back(pace):
     pace.reach(before + 1)
     pace.reach(before)
     assert pace.now == before + 1
+
+
+def test_the_clock_stops_at_its_latest_time(pace):
+    """A slow machine does not carry a session past the time that the commands were recorded at."""
+    pace.latest = pace.now + WAITING_STEP
+    pace.begin(seconds(5))
+    assert pace.now == pace.latest
+    pace.ask(0)
+    pace.ask(seconds(9))
+    pace.wait(seconds(20))
+    assert pace.now == pace.latest
+    pace.latest = None
+    pace.ask(seconds(21))
+    assert pace.now > 100 * BEAT + WAITING_STEP
