@@ -69,9 +69,12 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         return self
 
     def write(self, content: bytes) -> None:
-        """Append `content`."""
+        """Append `content`. Raises OSError that names the path."""
         assert self._file is not None
-        self._file.write(content)
+        try:
+            self._file.write(content)
+        except OSError as cause:
+            raise self._named(cause) from None
 
     def __exit__(
         self,
@@ -81,14 +84,29 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     ) -> None:
         """Rename the temporary file to its final name, or remove it after an error."""
         assert self._file is not None
-        self._file.close()
-        if self._is_stream:
+        try:
+            self._file.close()  # which writes what is buffered
+        except OSError as cause:
+            self._discard()
+            if error is None:
+                raise self._named(cause) from None
             return
         if error is not None:
-            Path(self._file.name).unlink()
+            self._discard()
+            return
+        if self._is_stream:
             return
         mask = os.umask(0)
         os.umask(mask)
         # temporary files are readable only by the user; results are not restricted
         Path(self._file.name).chmod(0o666 & ~mask)
         Path(self._file.name).replace(self._path)
+
+    def _discard(self) -> None:
+        """Remove the temporary file."""
+        if self._file is not None and not self._is_stream:
+            Path(self._file.name).unlink(missing_ok=True)
+
+    def _named(self, cause: OSError) -> OSError:
+        """Return `cause`, such as a full disk, with the path that was to be written."""
+        return OSError(cause.errno, cause.strerror, str(self._path))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.core.reporter import QueueStood
+from fairlead.whatif.outcome.percentile import percentile_of_all
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation
@@ -25,12 +26,8 @@ class GangWaits:
     waits: tuple[DurationNs, ...]
 
     def percentile(self, percent: int) -> DurationNs | None:
-        """The wait of the gang at `percent` of all; None if that gang never started.
-
-        Nearest rank: of 10 gangs, the 5th has the median wait and the 9th the wait at 90 %.
-        """
-        rank = max(1, -(-self.gangs * percent // 100))
-        return self.waits[rank - 1] if rank <= len(self.waits) else None
+        """The wait of the gang at `percent` of all; None if that gang never started."""
+        return percentile_of_all(self.waits, self.gangs, percent)
 
 
 @dataclass(frozen=True, slots=True)

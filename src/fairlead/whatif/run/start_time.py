@@ -20,6 +20,7 @@ from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
+from fairlead.whatif.outcome.percentile import percentile_of_all
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.outcome.workload import POD
@@ -128,7 +129,7 @@ def _row(target: _Target, runs: Sequence[Starts]) -> StartTimeRow:
         for run in runs
         if len(times := sorted(run[pod] for pod in target.pods if pod in run)) >= target.needed
     )
-    p10, p50, p90 = (_percentile(starts, len(runs), percent) for percent in (10, 50, 90))
+    p10, p50, p90 = (percentile_of_all(starts, len(runs), percent) for percent in (10, 50, 90))
     return StartTimeRow(
         subject=target.subject,
         kind=target.kind,
@@ -138,9 +139,3 @@ def _row(target: _Target, runs: Sequence[Starts]) -> StartTimeRow:
         p50=p50,
         p90=p90,
     )
-
-
-def _percentile(starts: Sequence[DurationNs], total: int, percent: int) -> DurationNs | None:
-    """Return the start that `percent` of `total` draws reach (nearest rank), None if unknown."""
-    rank = max(1, -(-total * percent // 100))
-    return starts[rank - 1] if rank <= len(starts) else None

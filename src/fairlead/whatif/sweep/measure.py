@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.whatif.outcome.percentile import percentile
 
 Number = int | float
 
@@ -107,11 +107,6 @@ def distribution(values: Sequence[Number | None]) -> Distribution | None:
         known[0], percentile(known, 50), percentile(known, 95), known[-1], len(known),
         values.index(known[-1]),
     )  # fmt: skip
-
-
-def percentile(ordered: Sequence[Number], share: int) -> Number:
-    """Return the value that `share` percent of `ordered` do not exceed (nearest rank)."""
-    return ordered[max(0, ceil(len(ordered) * share / 100) - 1)]
 
 
 def worst_case(rows: Iterable[Mapping[str, Number | None]], first: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import resource
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,8 +53,9 @@ def scenario(tmp_path: Path) -> Path:
 
 def swept(scenario: Path, *options: str) -> int:
     folder = scenario.parent / "out"
+    options = options if "--out" in options else ("--out", str(folder), *options)
     place = () if "--on" in options else ("--on", "processes:1")
-    return run(["sweep", str(scenario), *place, "--out", str(folder), *options])
+    return run(["sweep", str(scenario), *place, *options])
 
 
 def test_cases_results_and_reports(scenario, capsys):
@@ -170,6 +172,33 @@ def test_a_folder_that_is_a_file_is_refused(scenario, capsys):
     (scenario.parent / "out").touch()
     assert swept(scenario, "--vary", "seed=0..1") == exit_code.BAD_INPUT
     assert "--out" in capsys.readouterr().err
+
+
+def test_a_folder_below_one_that_the_scenario_reads_is_refused(scenario, capsys):
+    """The results of the first sweep would be input of the next one."""
+    (scenario.parent / "dump").mkdir()
+    (scenario.parent / "nodes.yaml").rename(scenario.parent / "dump" / "nodes.yaml")
+    scenario.write_text(SCENARIO.replace("nodes.yaml", "dump"))
+    inside = ("--vary", "seed=0..1", "--out", str(scenario.parent / "dump" / "new" / "out"))
+    assert swept(scenario, *inside) == exit_code.BAD_INPUT
+    assert "is inside dump, whose files the scenario reads; name" in capsys.readouterr().err
+    assert not (scenario.parent / "dump" / "new").exists()
+    assert swept(scenario, "--vary", "seed=0..1") == exit_code.SUCCESS
+
+
+def test_a_full_disk_is_reported_in_one_line(scenario, capsys):
+    _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        code = swept(scenario, "--vary", "seed=0..1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    printed = capsys.readouterr().err.strip().splitlines()
+    assert code == exit_code.OUTPUT_FAILED
+    assert len(printed) == 1
+    assert printed[0].startswith(f"fairlead: {scenario.parent}")
+    assert printed[0].endswith(".json: File too large")
+    assert not list((scenario.parent / "out" / "cases").iterdir())
 
 
 def test_missing_libraries_are_named(scenario, capsys, monkeypatch):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -27,6 +29,28 @@ def test_nothing_is_left_behind_by_a_failure(tmp_path):
     with suppress(KeyError), AtomicFile(path) as file:
         file.write(b"new")
         raise KeyError
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let writes beyond `size` bytes fail, as on a full disk."""
+    _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [100, 1 << 20], ids=["when closed", "when written"])
+def test_a_write_that_fails_names_the_file_and_leaves_the_old_content(tmp_path, size):
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with files_of_at_most(10), pytest.raises(OSError, match="File too large") as raised:
+        write_atomically(path, b"x" * size)
+    assert raised.value.filename == str(path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -37,7 +37,7 @@ from fairlead.whatif.report.sweep_page import render_sweep
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 from fairlead.whatif.sweep.answer import sweep_answer
 from fairlead.whatif.sweep.case import Case, cases_of
-from fairlead.whatif.sweep.case_run import read_files, run_scenario
+from fairlead.whatif.sweep.case_run import ScenarioFiles, read_files, run_scenario
 from fairlead.whatif.sweep.measure import Number, measures_of
 from fairlead.whatif.sweep.variation import LossVariation, Variation, parse_variation
 
@@ -151,13 +151,15 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
     Raises InputError.
     """
     folder = request.folder / "cases"
+    files = read_files(Path(request.scenario).parent, (case.scenario for case in cases))
+    _require_outside(request, files)
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
         raise InputError("--out", f"{folder}: {cause.strerror or cause}") from None
     try:
-        return _results_in(folder, request, cases, execute)
+        return _results_in(folder, request.scenario, files, cases, execute)
     except InputError:
         # A sweep without a result leaves nothing behind.
         with suppress(OSError):
@@ -166,11 +168,23 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
         raise
 
 
+def _require_outside(request: SweepRequest, files: ScenarioFiles) -> None:
+    """Raise InputError if the scenario reads the folder to which the sweep writes."""
+    out = request.folder.resolve()
+    for name in files.names:
+        place = (Path(request.scenario).parent / name).resolve()
+        if place.is_dir() and out.is_relative_to(place):
+            problem = f"{request.folder} is inside {name}, whose files the scenario reads"
+            raise InputError("--out", f"{problem}; name another folder")
+
+
 def _results_in(
-    folder: Path, request: SweepRequest, cases: Sequence[Case], execute: Executor
+    folder: Path,
+    source: str,
+    files: ScenarioFiles,
+    cases: Sequence[Case],
+    execute: Executor,
 ) -> list[bytes]:
-    source = request.scenario
-    files = read_files(Path(source).parent, (case.scenario for case in cases))
     places = {case.number: folder / f"{case.digest(files.digest)}.json" for case in cases}
     missing = [case for case in cases if not places[case.number].is_file()]
     titles = {case.number: case.title for case in cases}

@@ -18,6 +18,7 @@ from typing import Final
 from fairlead.engine.core.instant import DurationNs, to_seconds
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Verdict
 from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.percentile import percentile
 
 VERDICT: Final = "verdict"
 RECOVERED: Final = "all run again after"
@@ -106,15 +107,10 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
         seeds=len(ordered),
         total=total,
         least=ordered[0],
-        median=_percentile(ordered, 50),
-        p90=_percentile(ordered, 90),
+        median=percentile(ordered, 50),
+        p90=percentile(ordered, 90),
         most=ordered[-1],
     )
-
-
-def _percentile(ordered: Sequence[float], percent: int) -> float:
-    """Return the smallest value that `percent` of `ordered` do not exceed (nearest rank)."""
-    return ordered[max(0, -(-percent * len(ordered) // 100) - 1)]
 
 
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:

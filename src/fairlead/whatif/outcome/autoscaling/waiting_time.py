@@ -7,14 +7,12 @@ Pods of DaemonSets and static pods do not count: they arrive with their node.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.whatif.outcome.percentile import percentile
 from fairlead.whatif.outcome.workload import WorkloadRef
-
-_PERCENT: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,8 @@ def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
     return WaitingTimes(
         bound=len(over),
         still_waiting=len(found) - len(over),
-        median=_percentile(times, 50),
-        p95=_percentile(times, 95),
+        median=percentile(times, 50),
+        p95=percentile(times, 95),
         longest=longest,
         longest_pod=pod,
     )
@@ -79,8 +77,3 @@ def waiting_times_by_workload(
         (entry for entry in found if entry[1].longest or entry[1].still_waiting),
         key=lambda entry: (-entry[1].still_waiting, -entry[1].longest, str(entry[0])),
     )
-
-
-def _percentile(values: Sequence[DurationNs], percent: int) -> DurationNs:
-    """Return the smallest of the ascending `values` that `percent` of them do not exceed."""
-    return values[-(-len(values) * percent // _PERCENT) - 1]

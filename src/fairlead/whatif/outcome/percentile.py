@@ -1,0 +1,29 @@
+"""Percentiles by nearest rank: each one is a value that occurred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+Value = TypeVar("Value", int, float, int | float)
+
+
+def percentile(ordered: Sequence[Value], percent: int) -> Value:
+    """Return the smallest of the ascending values that `percent` of them do not exceed.
+
+    Of 10 values the 5th is the median, and the 9th the 90th percentile. `ordered` is not empty.
+    """
+    return ordered[_rank(len(ordered), percent) - 1]
+
+
+def percentile_of_all(ordered: Sequence[Value], total: int, percent: int) -> Value | None:
+    """Return the percentile of `total` values, of which `ordered` has the smallest ones, ascending.
+
+    None if it is one of the others, which are larger and unknown.
+    """
+    rank = _rank(total, percent)
+    return ordered[rank - 1] if rank <= len(ordered) else None
+
+
+def _rank(count: int, percent: int) -> int:
+    return max(1, -(-count * percent // 100))
