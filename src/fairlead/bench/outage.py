@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fairlead.api.json import Json
@@ -35,6 +35,7 @@ OUTAGE_START_H: Final = 6
 DAY_H: Final = 24
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 PODS_PER_NODE: Final = 10
+FEW_NODES: Final = 6
 REPLICAS: Final = 50
 NAMESPACE: Final = "bench"
 
@@ -60,13 +61,15 @@ class _Evictions:
 
 
 def measure_outage(outage: OutageWorkload) -> Measurement:
-    """Run the day once in this process. Raises IncompleteRunError."""
-    manifests = [*_nodes(outage.nodes), *_workloads(outage.nodes)]
+    """Run the day once in this process. Raises IncompleteRunError.
+
+    A day of a few nodes comes first, so that importing what a run needs is not measured.
+    """
+    _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))
+    manifests = _manifests(outage.nodes)
     evictions = _Evictions()
     started, cpu = time.perf_counter(), time.process_time()
-    world = _world(outage, evictions)
-    world.load(manifests)
-    world.run(START + seconds(DAY_H * HOUR_S))
+    world = _run_day(outage, evictions, manifests)
     elapsed = time.perf_counter() - started
     _verify(outage, world.store, evictions.count)
     return Measurement(
@@ -78,6 +81,15 @@ def measure_outage(outage: OutageWorkload) -> Measurement:
         virtual_seconds_per_second=DAY_H * HOUR_S / elapsed,
         cpu_seconds=time.process_time() - cpu,
     )
+
+
+def _run_day(
+    outage: OutageWorkload, evictions: _Evictions, manifests: Sequence[Json]
+) -> SimulatedWorld:
+    world = _world(outage, evictions)
+    world.load(manifests)
+    world.run(START + seconds(DAY_H * HOUR_S))
+    return world
 
 
 def _world(outage: OutageWorkload, evictions: _Evictions) -> SimulatedWorld:
@@ -118,6 +130,10 @@ def _is_ready(pod: Json) -> bool:
 
 
 # --- the cluster -----------------------------------------------------------------------------
+
+
+def _manifests(nodes: int) -> list[Json]:
+    return [*_nodes(nodes), *_workloads(nodes)]
 
 
 def _nodes(count: int) -> Iterator[Json]:
