@@ -48,18 +48,21 @@ def render_report(data: ReportData) -> str:
     )
 
 
-def render_dashboard() -> str:
-    """Return the HTML of a dashboard, which gets its data from the server that serves it."""
+def render_dashboard(title: str, *, has_controls: bool) -> str:
+    """Return the HTML of a dashboard, which gets its data from the server that serves it.
+
+    `has_controls`: it can steer the clock and change nodes.
+    """
     style, chart = page_style(LIVE_STYLES), chart_library()
     script = joined_modules(asset, DASHBOARD_MODULES)
     policy = content_security_policy(style, (chart, script))
     return Template(asset("template.html")).substitute(
         policy=f"{policy}; connect-src 'self'",
-        title="Local cluster – Fairlead",
+        title=page_title({"kind": "live", "title": title}),
         style=style,
         chart_library=chart,
         script=script,
-        data="{}",
+        data=embedded_json({"title": title, "has_controls": has_controls}),
     )
 
 

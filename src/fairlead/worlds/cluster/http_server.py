@@ -1,7 +1,8 @@
-"""HttpServer: /healthz, /livez, /readyz and /metrics of a running replica.
+"""HttpServer: /healthz, /livez, /readyz, /metrics and links to the dashboard of a running replica.
 
 Probes need no authentication. Metrics need a bearer token whose user may GET /metrics, as the API
-server decides (TokenReview, then SubjectAccessReview). The certificate is the given one, or a
+server decides (TokenReview, then SubjectAccessReview); a link needs one whose user may POST
+/fairlead/dashboard. The certificate is the given one, or a
 self-signed one that is made at the start, as kube-scheduler makes one.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
@@ -32,6 +33,8 @@ TOKENS_MAX: Final = 1_000
 REVIEW_SECONDS_MAX: Final = 10.0
 _TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105
 _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_METRICS: Final = "/metrics"
+_LINK: Final = "/fairlead/dashboard"
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BEARER: Final = "bearer "
 
@@ -49,7 +52,7 @@ class HttpOptions:
 
 
 class HttpServer:
-    """Answers probes and scrapes."""
+    """Answers probes, scrapes and requests for links to the dashboard."""
 
     def __init__(
         self,
@@ -58,13 +61,18 @@ class HttpServer:
         *,
         is_ready: Callable[[], bool],
         exposition: Callable[[], bytes],
+        new_link: Callable[[], str] | None = None,
     ) -> None:
-        """`client` asks the API server about tokens; `exposition` returns the metrics."""
+        """`client` asks the API server about tokens; `exposition` returns the metrics.
+
+        `new_link` returns a URL that opens the dashboard once; None if there is no dashboard.
+        """
         self._client = client
         self._clock = clock
         self._is_ready = is_ready
         self._exposition = exposition
-        self._known: dict[str, tuple[Instant, int]] = {}
+        self._new_link = new_link
+        self._known: dict[tuple[str, str], tuple[Instant, int]] = {}
 
     def app(self) -> web.Application:
         """Return the application."""
@@ -72,7 +80,9 @@ class HttpServer:
         for path in ("/healthz", "/livez"):
             app.router.add_get(path, self._health)
         app.router.add_get("/readyz", self._readiness)
-        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get(_METRICS, self._metrics)
+        if self._new_link is not None:
+            app.router.add_post(_LINK, self._link)
         return app
 
     async def _health(self, _request: web.Request) -> web.Response:
@@ -84,29 +94,42 @@ class HttpServer:
         return web.Response(status=503, text="resources have not been listed yet")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        header = request.headers.get("Authorization", "")
-        if not header.lower().startswith(_BEARER):
-            return web.Response(status=401, text="Unauthorized")
-        status = await self._status_of(header[len(_BEARER) :].strip())
-        if status != 200:
-            return web.Response(
-                status=status, text="Unauthorized" if status == 401 else "Forbidden"
-            )
+        refusal = await self._refusal(request)
+        if refusal is not None:
+            return refusal
         return web.Response(body=self._exposition(), headers={"Content-Type": _TEXT})
 
-    async def _status_of(self, token: str) -> int:
+    async def _link(self, request: web.Request) -> web.Response:
+        refusal = await self._refusal(request)
+        if refusal is not None:
+            return refusal
+        assert self._new_link is not None
+        return web.json_response({"url": self._new_link()})
+
+    async def _refusal(self, request: web.Request) -> web.Response | None:
+        """Return the answer to a request that is not authorized, None for one that is."""
+        header = request.headers.get("Authorization", "")
+        status = 401
+        if header.lower().startswith(_BEARER):
+            attributes = {"path": request.path, "verb": request.method.lower()}
+            status = await self._status_of(header[len(_BEARER) :].strip(), attributes)
+        if status == 200:
+            return None
+        return web.Response(status=status, text="Unauthorized" if status == 401 else "Forbidden")
+
+    async def _status_of(self, token: str, attributes: dict[str, str]) -> int:
         """Return 200, 401 or 403 for a token; remembered for a few seconds."""
-        now = self._clock()
-        known = self._known.get(token)
+        now, key = self._clock(), (token, attributes["path"])
+        known = self._known.get(key)
         if known is not None and now < known[0]:
             return known[1]
-        status = await self._review(token)
+        status = await self._review(token, attributes)
         if len(self._known) >= TOKENS_MAX:
             self._known.clear()
-        self._known[token] = (now + REMEMBERED, status)
+        self._known[key] = (now + REMEMBERED, status)
         return status
 
-    async def _review(self, token: str) -> int:
+    async def _review(self, token: str, attributes: dict[str, str]) -> int:
         found = await self._post(
             _TOKEN_REVIEWS,
             {
@@ -121,7 +144,7 @@ class HttpServer:
         spec = {
             "user": user.get("username", ""),
             "groups": user.get("groups") or [],
-            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+            "nonResourceAttributes": attributes,
         }
         review = {
             "apiVersion": "authorization.k8s.io/v1",

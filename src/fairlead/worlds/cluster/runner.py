@@ -69,6 +69,7 @@ class RunnerOptions:
 
     `build` makes the engine when this replica becomes leader. `election` None acts without a Lease.
     `host` is this machine's name in events; "" writes none. `log` gets one line per incident.
+    `on_updates` gets the differences of every list and watch, also before this replica leads.
     """
 
     config: ConnectionConfig
@@ -82,6 +83,7 @@ class RunnerOptions:
     watch_seconds: int = WATCH_SECONDS
     request_seconds: float = REQUEST_SECONDS_MAX
     on_start: Callable[[RunningEngine], None] = lambda _: None
+    on_updates: Callable[[Sequence[ObjectUpdate]], None] = lambda _: None
 
 
 class ClusterRunner:
@@ -196,6 +198,7 @@ class ClusterRunner:
     async def _list_watch(self, reflector: Reflector, client: RestClient) -> None:
         def on_updates(updates: list[ObjectUpdate]) -> None:
             self._notice(reflector)
+            self._options.on_updates(updates)
             if self._driver is None:
                 self._begin_if_ready()
             elif updates:

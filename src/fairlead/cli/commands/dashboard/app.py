@@ -1,4 +1,4 @@
-"""DashboardApp: the dashboard of a local cluster as an ASGI application.
+"""DashboardApp: the dashboard of a running cluster as an ASGI application.
 
     GET  /login?code=…   opens a session, then shows the page
     GET  /               the page
@@ -8,6 +8,8 @@
     POST /node           {"node": "node-1", "action": "drain"}; see action.py for the others
     POST /explain        {"pod": "default/web-0"}
     POST /ask            {"change": "--drain node-1"}
+
+/clock and /node exist only where the cluster is a local one.
 
 Every request needs the Host of a loopback address (against DNS rebinding), and every request except
 `/login` needs a session. A POST also needs the Origin of this server and a JSON body:
@@ -29,7 +31,6 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.app import Message, Receive, Send
 from fairlead.apiserver.http.header import headers_of
-from fairlead.cli.commands.dashboard.action import Actions
 from fairlead.cli.commands.dashboard.live_recording import LiveRecording
 from fairlead.cli.commands.dashboard.question import Questions
 from fairlead.cli.commands.dashboard.sessions import Sessions
@@ -81,11 +82,11 @@ class DashboardApp:
         recording: LiveRecording,
         clock: LocalClock,
         sessions: Sessions,
-        actions: Actions,
+        actions: Mapping[str, Handler],
         questions: Questions,
         port: int,
     ) -> None:
-        """Serve the HTML text `page`; `actions` and `questions` handle the POST requests."""
+        """Serve the HTML text `page`; `actions` handle further POST requests, by path."""
         self._page = page.encode()
         self._recording = recording
         self._clock = clock
@@ -93,8 +94,7 @@ class DashboardApp:
         self._questions = questions
         self._hosts = {f"{name}:{port}" for name in LOOPBACK}
         self._posts: Mapping[str, Handler] = {
-            "/clock": actions.steer_clock,
-            "/node": actions.change_node,
+            **actions,
             "/explain": questions.explain,
             "/ask": questions.ask,
         }

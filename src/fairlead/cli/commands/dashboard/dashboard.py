@@ -1,31 +1,41 @@
-"""Dashboard: a page about a local cluster, served beside its API on a loopback port of its own."""
+"""Dashboard: a page about a running cluster, served on a loopback port of its own."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from socket import socket
 
-from fairlead.apiserver.http.app import ApiApp, PathHandler
 from fairlead.apiserver.http.listener import Listener
-from fairlead.apiserver.negotiation.request_error import no_method
-from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.apiserver.request import Request, Response
-from fairlead.cli.commands.dashboard.action import Actions
-from fairlead.cli.commands.dashboard.app import DashboardApp
-from fairlead.cli.commands.dashboard.command import PATH
-from fairlead.cli.commands.dashboard.live_recording import CopiedReports, LiveRecording
-from fairlead.cli.commands.dashboard.question import Questions
+from fairlead.cli.commands.dashboard.app import DashboardApp, Handler
+from fairlead.cli.commands.dashboard.live_recording import CopiedReports, LiveRecording, Objects
+from fairlead.cli.commands.dashboard.question import ClusterArguments, Questions
 from fairlead.cli.commands.dashboard.sessions import Sessions
 from fairlead.engine.core.reporter import Reporter
 from fairlead.whatif.report.write import render_dashboard
-from fairlead.worlds.local.cluster import LocalCluster
+from fairlead.worlds.local.clock import LocalClock
 
 Wrapper = Callable[[Reporter], Reporter]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCluster:
+    """The cluster that a dashboard shows: its name, clock and objects.
+
+    `arguments` name it for what-ifs and explanations. `actions` handle the POST requests that
+    change it, by path; without any, the page has no controls.
+    """
+
+    title: str
+    clock: LocalClock
+    objects: Objects
+    arguments: ClusterArguments
+    actions: Mapping[str, Handler] = field(default_factory=dict)
+
+
 class Dashboard:
-    """Serves the dashboard on the socket `listening`; a Companion."""
+    """Serves a dashboard on the socket `listening`."""
 
     def __init__(self, listening: socket) -> None:
         """Listen on `listening`, an open socket on a loopback address."""
@@ -34,11 +44,6 @@ class Dashboard:
         # Cookies do not distinguish ports, so the name does.
         self._sessions = Sessions(f"fairlead-{self._port}")
         self._reports: CopiedReports | None = None
-
-    @property
-    def handlers(self) -> Mapping[str, PathHandler]:
-        """See Companion."""
-        return {PATH: self._answer_link}
 
     def new_link(self) -> str:
         """Return a URL that opens the dashboard once."""
@@ -54,28 +59,22 @@ class Dashboard:
         return wrap
 
     @asynccontextmanager
-    async def serving(self, cluster: LocalCluster, app: ApiApp) -> AsyncIterator[None]:
-        """See Companion."""
-        recording = LiveRecording(cluster, self._reports)
-        served = DashboardApp(
-            render_dashboard(),
+    async def showing(self, cluster: ShownCluster) -> AsyncIterator[LiveRecording]:
+        """Serve during the `with` block; the caller passes changes to the recording."""
+        recording = LiveRecording(cluster.title, cluster.clock, cluster.objects, self._reports)
+        app = DashboardApp(
+            render_dashboard(cluster.title, has_controls=bool(cluster.actions)),
             recording=recording,
             clock=cluster.clock,
             sessions=self._sessions,
-            actions=Actions(app.handle, cluster.store),
-            questions=Questions(cluster),
+            actions=cluster.actions,
+            questions=Questions(cluster.arguments),
             port=self._port,
         )
-        listener = Listener(served, self._listening, None)
+        listener = Listener(app, self._listening, None)
         await listener.start()
         try:
-            yield
+            yield recording
         finally:
             await listener.stop()
             recording.close()
-
-    async def _answer_link(self, request: Request) -> Response:
-        """Return a new link, as JSON. Raises ApiError 405."""
-        if request.method != "POST":
-            raise no_method()
-        return Response(200, (encode({"url": self.new_link()}),))

@@ -1,31 +1,30 @@
-"""LiveRecording: what happens in a local cluster, as the data of a report.
+"""LiveRecording: what happens in a running cluster, as the data of a report.
 
-It is the Recorder of a simulation, which receives the changes of the store and the decisions that
+It is the Recorder of a simulation, which receives the changes of objects and the decisions that
 the engine reports. After a large number of records, it starts again from the current state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.pods.facts import condition
-from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.reporter import Record, Reporter
-from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.report.data import Heading, simulation_report
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.run.allocation import allocations, nodes_at_end
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.recorders.recorder import Recorder
-from fairlead.worlds.informer import is_watched, stimulus_if_decodable
-from fairlead.worlds.local.cluster import LocalCluster
+from fairlead.worlds.local.clock import LocalClock
 
 SAMPLES_MAX: Final = 20_000
-TITLE: Final = "Local cluster"
+
+Objects = Callable[[], Sequence[ApiObject]]
 
 
 class CopiedReports:
@@ -44,50 +43,50 @@ class CopiedReports:
 
 
 class LiveRecording:
-    """Records `cluster` from now on; `revision` grows with every change."""
+    """Records a cluster from now on; `revision` grows with every change."""
 
-    def __init__(self, cluster: LocalCluster, reports: CopiedReports | None) -> None:
-        """Record the changes of `cluster`, and the decisions in `reports`."""
+    def __init__(
+        self, title: str, clock: LocalClock, objects: Objects, reports: CopiedReports | None
+    ) -> None:
+        """Record the changes passed to `observe`, and the decisions in `reports`.
+
+        `objects` returns all objects of the cluster as they are now.
+        """
         self.revision = 0
-        self._cluster = cluster
+        self._title = title
+        self._clock = clock
+        self._objects = objects
         self._reports = reports
-        self._start()
-        self._unsubscribe = cluster.store.subscribe(self._observe)
+        self.restart()
 
-    def close(self) -> None:
-        """Stop recording."""
-        self._unsubscribe()
-        if self._reports is not None:
-            self._reports.recorder = None
-
-    def page(self) -> Json:
-        """Return the state and what led to it, as `report/page_data.py` packs it for the page."""
-        heading = Heading(TITLE, "now", 0, 0.0)
-        data = simulation_report(heading, self._outcome())
-        return packed({**data, "kind": "live"})
-
-    def _start(self) -> None:
-        now = self._cluster.clock.now()
+    def restart(self) -> None:
+        """Forget what happened, and begin with the objects as they are now."""
+        now = self._clock.now()
+        self.revision += 1
         self._since = now
         self._recorder = Recorder(now)
-        storage = self._cluster.store.storage
-        kinds = [kind for kind in storage.kinds() if is_watched(kind)]
-        views = (_view(obj) for kind in kinds for obj in self._cluster.store.list(kind))
-        loaded = ObjectsLoaded([view for view in views if view is not None])
-        self._recorder.observe(loaded, now)
+        self._recorder.observe(ObjectsLoaded(self._objects()), now)
         if self._reports is not None:
             self._reports.recorder = self._recorder
 
-    def _observe(self, change: StoredChange) -> None:
-        if not is_watched(change.kind):
-            return
-        stimulus = stimulus_if_decodable(change)
-        if stimulus is not None:
-            self.revision += 1
-            self._recorder.observe(stimulus, self._cluster.clock.now())
-            # Not only when a page is open: a cluster may run for days without one.
-            if len(self._recorder.samples) > SAMPLES_MAX:
-                self._start()
+    def close(self) -> None:
+        """Stop recording."""
+        if self._reports is not None:
+            self._reports.recorder = None
+
+    def observe(self, change: ObjectChanged | ObjectDeleted) -> None:
+        """Record a change of an object."""
+        self.revision += 1
+        self._recorder.observe(change, self._clock.now())
+        # Not only when a page is open: a cluster may run for days without one.
+        if len(self._recorder.samples) > SAMPLES_MAX:
+            self.restart()
+
+    def page(self) -> Json:
+        """Return the state and what led to it, as `report/page_data.py` packs it for the page."""
+        heading = Heading(self._title, "now", 0, 0.0)
+        data = simulation_report(heading, self._outcome())
+        return packed({**data, "kind": "live"})
 
     def _outcome(self) -> RunOutcome:
         recorder, since = self._recorder, self._since
@@ -96,7 +95,7 @@ class LiveRecording:
         pods = recorder.ends()
         return RunOutcome(
             started_at=since,
-            ended_at=self._cluster.clock.now(),
+            ended_at=self._clock.now(),
             settled=False,
             pods=pods,
             preempted=tuple(recorder.preempted),
@@ -116,13 +115,6 @@ class LiveRecording:
             ),
             cluster_history=recorder.cluster_history(since),
         )
-
-
-def _view(obj: Json) -> ApiObject | None:
-    try:
-        return decode_stored(obj)
-    except DecodeError:
-        return None
 
 
 def _why_waiting(pod: Pod) -> str:

@@ -1,6 +1,6 @@
-"""Questions: what-ifs and explanations about the present state of a local cluster.
+"""Questions: what-ifs and explanations about the present state of a running cluster.
 
-Each runs in its own process on a snapshot of the cluster, so that the cluster goes on meanwhile.
+Each runs in its own process, so that this one goes on meanwhile.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -18,17 +19,17 @@ from fairlead.api.json import Json
 from fairlead.cli import exit_code
 from fairlead.cli.own_command import run_own_command
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
-from fairlead.whatif.snapshot.snapshot import encode_snapshot
-from fairlead.worlds.local.cluster import LocalCluster
 
 REPORTS_MAX: Final = 10
+SNAPSHOT: Final = "cluster.json"
 # Options of `fairlead whatif` that describe a change, and neither read nor write files.
 ALLOWED: Final = (
     "--drain", "--cordon", "--delete", "--scale", "--set-resources", "--add-nodes", "--like",
     "--fail-zone", "--fail-node", "--fail-fraction", "--flap", "--how", "--at", "--for",
     "--max-unavailable", "--seed", "--seeds", "--fail-on",
 )  # fmt: skip
+# Arguments that name the cluster; files with its objects may be written to the folder.
+ClusterArguments = Callable[[Path], Sequence[str]]
 _ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
 
@@ -41,11 +42,11 @@ class _Target(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Questions:
-    """Answers questions about `cluster`, one at a time; keeps the newest REPORTS_MAX reports."""
+    """Answers questions about a cluster, one at a time; keeps the newest REPORTS_MAX reports."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
-        """Answer questions about `cluster`."""
-        self._cluster = cluster
+    def __init__(self, cluster_arguments: ClusterArguments) -> None:
+        """Answer questions about the cluster that `cluster_arguments` name."""
+        self._cluster_arguments = cluster_arguments
         self._one_at_a_time = asyncio.Lock()
         self._reports: OrderedDict[str, bytes] = OrderedDict()
         self._asked = 0
@@ -83,25 +84,20 @@ class Questions:
         return {"text": output.decode(errors="replace")}
 
     async def _run(self, command: str, folder: Path, arguments: list[str]) -> bytes:
-        """Run `command` on a snapshot of the cluster and return its output. Raises InputError."""
+        """Run `command` on the cluster and return its output. Raises InputError."""
         if any("\0" in one for one in arguments):
             raise InputError(command, "must not contain the character NUL")
-        snapshot = folder / "cluster.json"
-        snapshot.write_bytes(self._snapshot())
+        cluster = self._cluster_arguments(folder)
         try:
-            completed = await run_own_command([command, str(snapshot), *arguments])
+            completed = await run_own_command([command, *cluster, *arguments])
         except TimeoutError:
             raise InputError(command, "takes too long") from None
         if completed.code not in _ANSWERED:
-            # The message names the temporary file, which means nothing to the reader.
-            text = completed.error.removeprefix("fairlead: ").replace(str(snapshot), "the cluster")
+            # The message may name a temporary file, which means nothing to the reader.
+            text = completed.error.removeprefix("fairlead: ")
+            text = text.replace(str(folder / SNAPSHOT), "the cluster")
             raise InputError(command, text)
         return completed.output
-
-    def _snapshot(self) -> bytes:
-        store = self._cluster.store
-        objects = [obj for one in LIVE_RESOURCES for obj in store.list(one.kind)]
-        return encode_snapshot(objects, self._cluster.clock.now())
 
 
 def change_words(text: str) -> list[str]:

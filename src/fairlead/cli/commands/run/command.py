@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
+from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, named, repeatable
 from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
@@ -24,6 +25,10 @@ CONFIG_HELP: Final = (
 LISTEN_HELP: Final = (
     "Where to serve /healthz, /readyz and /metrics over HTTPS (default: 127.0.0.1:10259); metrics "
     "need a token that may get /metrics. none serves nothing."
+)
+DASHBOARD_HELP: Final = (
+    "Also serve a dashboard, which changes nothing, for browsers on this machine. A line on "
+    "standard error has a link that works once."
 )
 ELECT_HELP: Final = "Run without a Lease; only for a cluster where no other replica runs."
 
@@ -42,6 +47,8 @@ def run(
         str, named("FILE", "Certificate to serve with (default: a self-signed one).")
     ] = "",
     tls_private_key_file: Annotated[str, named("FILE", "Key of --tls-cert-file.")] = "",
+    dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
+    dashboard_port: DashboardPort = 0,
     shadow: ShadowOptions = NO_SHADOW,
     no_leader_election: Annotated[bool, Parameter(help=ELECT_HELP, negative=())] = False,
     rbac: Annotated[
@@ -71,6 +78,8 @@ def run(
 
         fairlead run --context dev --plugin examples/plugins/node_price.py:NodePrice
 
+        fairlead run --context dev --dashboard
+
         fairlead run --context prod --shadow --for 1h --decisions decisions.jsonl
     """
     from fairlead.cli.commands.run.run import RunRequest, print_roles, run_controllers
@@ -86,6 +95,7 @@ def run(
             batch=(batch_config, batch_plugin),
             listen=listen,
             certificate=(tls_cert_file, tls_private_key_file),
+            dashboard=(dashboard, dashboard_port),
             elects=not no_leader_election,
             writes_events=not no_events,
             flags=flags,

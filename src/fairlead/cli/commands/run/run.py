@@ -7,11 +7,12 @@ import json
 import signal
 import ssl
 import sys
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter_ns
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import uvloop
 
@@ -25,11 +26,13 @@ from fairlead.cli.commands.run.client_settings import (
 from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
 from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.dashboard import check_dashboard_port, open_dashboard_port
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.client.connection import ConnectionConfig
+from fairlead.client.reflector import ObjectUpdate
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
@@ -58,13 +61,19 @@ from fairlead.worlds.cluster.shadow_record import ShadowRecord
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.metrics import SchedulerMetrics
 
+if TYPE_CHECKING:
+    from fairlead.cli.commands.run.dashboard import ClusterDashboard
+
 NOTHING: Final = "none"
 _BATCH_DEFAULT: Final = "fairlead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """The arguments of `fairlead run`; `batch` is --batch-config and --batch-plugin."""
+    """The arguments of `fairlead run`.
+
+    `batch` is --batch-config and --batch-plugin, `dashboard` --dashboard and its port.
+    """
 
     controllers: Names
     config: str | None
@@ -74,6 +83,7 @@ class RunRequest:
     batch: tuple[str | None, Names]
     listen: str
     certificate: tuple[str, str]
+    dashboard: tuple[bool, int] = (False, 0)
     elects: bool
     writes_events: bool
     flags: ControllerOptions
@@ -84,6 +94,7 @@ class RunRequest:
 
 def run_controllers(request: RunRequest) -> int:
     """Run until a signal or a failure; return the exit code. Raises InputError."""
+    check_dashboard_port(request.dashboard[1], dashboard=request.dashboard[0])
     if request.shadow.shadow:
         return run_shadow(request)
     if request.shadow != NO_SHADOW:
@@ -100,8 +111,6 @@ def run_controllers(request: RunRequest) -> int:
         engine_config.node_lifecycle.profile.version,
         () if engine_config.batch is None else engine_config.batch.ownership.scheduler_names,
     )
-    logging = request.log.logging
-    reporter: Reporter = metrics if logging is None else logging(metrics)
 
     def build(now: Instant) -> Engine:
         return build_running_engine(replace(engine_config, start=now), reporter, controllers)
@@ -112,6 +121,11 @@ def run_controllers(request: RunRequest) -> int:
         _log(f"{', '.join(controllers)} running in {connection.name}")
 
     with ExitStack() as opened:
+        dashboard = _dashboard(request, connection.name, settings, opened)
+        logging = (
+            request.log.logging if dashboard is None else dashboard.logging(request.log.logging)
+        )
+        reporter: Reporter = metrics if logging is None else logging(metrics)
         extenders = engine_config.scheduler.extenders
         caller = opened.enter_context(reaching(extenders)) if extenders else None
         http = _http_options(request, opened)
@@ -125,8 +139,9 @@ def run_controllers(request: RunRequest) -> int:
             extenders=caller,
             log=_log,
             on_start=on_start,
+            on_updates=_ignore if dashboard is None else dashboard.observe,
         )
-        problem = uvloop.run(_run(options, metrics, http))
+        problem = uvloop.run(_run(options, metrics, http, dashboard))
     return _ended(problem)
 
 
@@ -153,6 +168,7 @@ def run_shadow(request: RunRequest) -> int:
     with ExitStack() as opened:
         http = _http_options(request, opened)
         written = _open(options.decisions, opened)
+        dashboard = _dashboard(request, connection.name, settings, opened)
         record = ShadowRecord(configs, written)
         metrics.registry.register(record)
         runner_options = RunnerOptions(
@@ -162,8 +178,9 @@ def run_shadow(request: RunRequest) -> int:
             limits=settings.limits,
             log=_log,
             on_start=lambda _: _log(f"comparing with the schedulers of {connection.name}"),
+            on_updates=_ignore if dashboard is None else dashboard.observe,
         )
-        problem = uvloop.run(_run(runner_options, metrics, http, duration))
+        problem = uvloop.run(_run(runner_options, metrics, http, dashboard, duration))
     print(json.dumps(record.summary(), indent=2))
     return _ended(problem)
 
@@ -212,6 +229,7 @@ async def _run(
     options: RunnerOptions,
     metrics: SchedulerMetrics,
     http: HttpOptions | None,
+    dashboard: ClusterDashboard | None,
     seconds: float | None = None,
 ) -> str:
     runner = ClusterRunner(options)
@@ -230,9 +248,54 @@ async def _run(
                 runner.clock.now,
                 is_ready=lambda: runner.has_synced,
                 exposition=metrics.exposition,
+                new_link=None if dashboard is None else dashboard.new_link,
             )
             await stack.enter_async_context(served(server, http))
+        if dashboard is not None:
+            await stack.enter_async_context(dashboard.serving(runner))
+            _log(f"dashboard: {dashboard.new_link()}")
         return await runner.run()
+
+
+def _dashboard(
+    request: RunRequest, cluster: str, settings: ClientSettings, opened: ExitStack
+) -> ClusterDashboard | None:
+    """Return the dashboard with its open socket; None without --dashboard. Raises InputError."""
+    is_wanted, port = request.dashboard
+    if not is_wanted:
+        return None
+    # Imported only where it runs: the page and the recorders take as long as the scheduler.
+    from fairlead.cli.commands.run.dashboard import ClusterDashboard
+
+    listening = opened.enter_context(open_dashboard_port(port))
+    return ClusterDashboard(listening, cluster, _arguments(request, cluster, settings))
+
+
+def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> list[str]:
+    """Return the options that name this cluster and configuration to whatif and explain.
+
+    Of a kubeconfig's default, they name the context, which may change while this command runs.
+    """
+    given, (batch_config, batch_plugins) = request.connection, request.batch
+    if settings.kubeconfig and not given.is_given:
+        given = ConnectionOptions(kubeconfig=settings.kubeconfig)
+    if not given.is_given:
+        given = ConnectionOptions(context=cluster.removeprefix("context "))
+    named = (
+        ("--kubeconfig", given.kubeconfig),
+        ("--context", given.context),
+        ("--config", request.config),
+        *(("--plugin", plugin) for plugin in request.plugins),
+        ("--batch-config", batch_config),
+        *(("--batch-plugin", plugin) for plugin in batch_plugins),
+    )
+    flags = (("--in-cluster", given.in_cluster), ("--allow-extenders", request.allow_extenders))
+    options = [word for option, value in named if value is not None for word in (option, value)]
+    return [*options, *(flag for flag, is_given in flags if is_given)]
+
+
+def _ignore(_updates: Sequence[ObjectUpdate]) -> None:
+    pass
 
 
 def _controllers(names: Names) -> tuple[str, ...]:

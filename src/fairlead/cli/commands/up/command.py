@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
@@ -103,10 +104,7 @@ def up(
     ] = "off",
     node_groups: Annotated[str, named("FILE", GROUPS_HELP)] = "",
     dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
-    dashboard_port: Annotated[
-        int,
-        Parameter(help="Port of the dashboard on 127.0.0.1; 0 picks any.", converter=integer),
-    ] = 0,
+    dashboard_port: DashboardPort = 0,
     instance_types: Annotated[str | None, named("FILE", TYPES_HELP)] = None,
     provision_time: Annotated[Names, repeatable("[GROUP=]DURATION", PROVISION_HELP)] = (),
     detach: Annotated[

@@ -10,6 +10,7 @@ from fairlead.api.pods.run_duration import FOREVER
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.request import User
 from fairlead.cli.commands.up.user import user_of
+from fairlead.cli.options.dashboard import PORT_MAX, check_dashboard_port
 from fairlead.cli.options.parameter import Names
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
@@ -29,7 +30,6 @@ from fairlead.worlds.local.server.clock_control import SPEED_MAX
 NODES: Final = 3
 ZONES: Final = 1
 NODES_MAX: Final = 10_000
-PORT_MAX: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +76,13 @@ class UpOptions:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
         self.job_time  # noqa: B018 - raises
-        self._check_dashboard()
+        check_dashboard_port(self.dashboard_port, dashboard=self.dashboard)
         self._check_users()
         self._check_autoscaler()
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
-
-    def _check_dashboard(self) -> None:
-        if not 0 <= self.dashboard_port <= PORT_MAX:
-            raise InputError("--dashboard-port", f"must be from 0 to {PORT_MAX}")
-        if self.dashboard_port and not self.dashboard:
-            raise InputError("--dashboard-port", "needs --dashboard")
 
     def _check_autoscaler(self) -> None:
         """Raise InputError for an option of an autoscaler that does not act."""

@@ -32,6 +32,7 @@ from fairlead.cli.commands.up.listener import (
 )
 from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
+from fairlead.cli.options.dashboard import open_dashboard_port
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.configuration.autoscaler import OFF, Autoscaling
@@ -56,7 +57,7 @@ from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
 from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 
 if TYPE_CHECKING:
-    from fairlead.cli.commands.dashboard.dashboard import Dashboard
+    from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard
     from fairlead.engine.config import EngineConfig
 
 
@@ -111,21 +112,16 @@ def serve(options: UpOptions) -> int:
 
 
 @contextmanager
-def _dashboard(options: UpOptions) -> Iterator[Dashboard | None]:
+def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
     """The dashboard with its open socket; None if none was requested. Raises InputError."""
     if not options.dashboard:
         yield None
         return
     # Imported only where it runs: the page and the recorders take as long as a small cluster.
-    from fairlead.cli.commands.dashboard.dashboard import Dashboard
+    from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard
 
-    try:
-        listening = open_socket("127.0.0.1", options.dashboard_port)
-    except InputError as cause:
-        name = cause.object_name
-        raise InputError("--dashboard-port", cause.problem, object_name=name) from None
-    with listening:
-        yield Dashboard(listening)
+    with open_dashboard_port(options.dashboard_port) as listening:
+        yield LocalDashboard(listening)
 
 
 @contextmanager
@@ -190,7 +186,7 @@ def _cluster(
     data_dir: DataDir,
     clock: LocalClock,
     log: WriteAheadLog | None,
-    dashboard: Dashboard | None,
+    dashboard: LocalDashboard | None,
 ) -> LocalCluster:
     """Return the cluster with the objects of the log or of the snapshot. Raises InputError."""
     snapshot = _snapshot(options, log)

@@ -18,12 +18,13 @@ import { pendingSection } from "./pending.js";
 import { followState } from "./live_server.js";
 import { askSection, clockControls, liveActions } from "./live_controls.js";
 
-const clockCard = clockControls();
+const { title, has_controls: hasControls } = JSON.parse(document.getElementById("report-data").textContent);
+const clockCard = clockControls(hasControls);
 const content = document.getElementById("report");
 let page = null;
 
 content.append(
-  h("div", { class: "title-block" }, h("p", { class: "kind" }, "Dashboard"), h("h1", {}, "Local cluster")),
+  h("div", { class: "title-block" }, h("p", { class: "kind" }, "Dashboard"), h("h1", {}, title)),
   clockCard.element,
   nothing("Waiting for the cluster…"),
 );
@@ -36,7 +37,7 @@ followState(({ clock, page: packed }) => {
 }, clockCard.connect);
 
 function drawDashboard(report) {
-  Object.assign(report, { live: liveActions() });
+  Object.assign(report, { live: liveActions(hasControls) });
   const states = nodeStates(report);
   const time = Object.assign(timeModel(report, states.instants), { isLive: true });
   const priorities = prioritiesOf(report);

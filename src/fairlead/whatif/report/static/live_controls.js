@@ -39,8 +39,11 @@ function saying() {
   return h("span", { class: "note", role: "status", "aria-live": "polite" });
 }
 
-/** The clock of the cluster with its controls; `show(clock)` follows the server, `connect` the line. */
-export function clockControls() {
+/**
+ * The clock of the cluster, with its controls if it has any; `show(clock)` follows the server,
+ * `connect` the line.
+ */
+export function clockControls(hasControls) {
   const said = saying();
   const now = h("output", { class: "clock-now" });
   const line = h("span", { class: "badge", hidden: true }, "no connection");
@@ -57,7 +60,7 @@ export function clockControls() {
     "div",
     { class: "card clock-card" },
     h("div", {}, h("span", { class: "tile-name" }, "Cluster time (UTC)"), now, speed, line),
-    h(
+    hasControls && h(
       "div",
       { class: "clock-buttons", role: "group", "aria-label": "Clock" },
       h("span", { class: "note" }, "Advance"),
@@ -70,7 +73,7 @@ export function clockControls() {
   );
   const show = ({ now: text, speed: value, paused }) => {
     Object.assign(state, { paused, base: Date.parse(text), since: performance.now(), speed: value });
-    speed.textContent = paused ? "paused" : `${value}×`;
+    speed.textContent = hasControls ? (paused ? "paused" : `${value}×`) : "";
     pause.textContent = paused ? "Resume" : "Pause";
     tick();
   };
@@ -114,8 +117,8 @@ function askAnswer(change, { findings, report }) {
 }
 
 /** What the dashboard adds to a node's panel and to a pod's story. */
-export function liveActions() {
-  return { nodeActions, explanation };
+export function liveActions(hasControls) {
+  return { nodeActions: hasControls ? nodeActions : () => null, explanation };
 }
 
 const saidAboutNode = new Map(); // what is said survives that the panel is drawn again

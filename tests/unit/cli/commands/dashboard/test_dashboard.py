@@ -16,8 +16,8 @@ from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.request import ADMIN
 from fairlead.cli.commands.dashboard import live_recording
-from fairlead.cli.commands.dashboard.dashboard import Dashboard
 from fairlead.cli.commands.dashboard.live_recording import LiveRecording
+from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard, objects_of, observe
 from fairlead.cli.commands.dashboard.question import change_words
 from fairlead.cli.commands.dashboard.sessions import Sessions
 from fairlead.engine.core.instant import seconds
@@ -75,7 +75,7 @@ async def serving():
         socket.create_server(("127.0.0.1", 0)) as own,
         socket.create_server(("127.0.0.1", 0)) as listening,
     ):
-        dashboard = Dashboard(own)
+        dashboard = LocalDashboard(own)
         options = LocalOptions(nodes=3, logging=dashboard.logging(None))
         cluster = LocalCluster(options, LocalClock(START, paused=True), {"t": ADMIN}, KEY)
         door = ServeOptions(
@@ -332,7 +332,8 @@ def test_a_recording_starts_anew_without_an_open_page(monkeypatch):
     """The cluster may run for days, and the dashboard keeps what it recorded."""
     monkeypatch.setattr(live_recording, "SAMPLES_MAX", 3)
     cluster = LocalCluster(LocalOptions(nodes=1), LocalClock(START, paused=True), {}, KEY)
-    recording = LiveRecording(cluster, None)
+    recording = LiveRecording("Local cluster", cluster.clock, lambda: objects_of(cluster), None)
+    cluster.store.subscribe(lambda change: observe(recording, change))
     for number in range(20):
         cluster.clock.jump_to(START + seconds(number))
         metadata = {"name": f"p{number}", "namespace": "default"}
