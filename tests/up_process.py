@@ -1,12 +1,17 @@
-"""`fairlead up` as a process of its own, for tests of what outlives it."""
+"""`fairlead up` as a process of its own, and connections to it, for tests of what outlives it."""
 
 from __future__ import annotations
 
+import http.client
+import json
 import signal
+import ssl
 import subprocess
 import sys
+from base64 import b64decode
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -25,3 +30,49 @@ def up(*options, ending=signal.SIGTERM, paused=True):
         process.send_signal(ending)
         process.wait(timeout=20)
         process.stdout.close()
+
+
+BROKEN = (http.client.HTTPException, OSError, ValueError)
+"""What a client gets when the process ends."""
+
+
+class Connection:
+    """A client's connection to the cluster of a kubeconfig."""
+
+    def __init__(self, config):
+        cluster = config["clusters"][0]["cluster"]
+        context = ssl.create_default_context(
+            cadata=b64decode(cluster["certificate-authority-data"]).decode()
+        )
+        url = urlsplit(cluster["server"])
+        self._http = http.client.HTTPSConnection(
+            url.hostname, url.port, context=context, timeout=30
+        )
+        self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._http.close()
+
+    def ask(self, method, path, body=None):
+        """The answer's status and body."""
+        answer = self._asked(method, path, body)
+        return answer.status, json.loads(answer.read())
+
+    def lines(self, path):
+        """The answer's status, and its lines as they come."""
+        answer = self._asked("GET", path, None)
+        return answer.status, map(json.loads, answer)
+
+    def send(self, method, path, body=None):
+        """Send a request, a patch as a merge patch, and do not wait for its answer."""
+        text = None if body is None else json.dumps(body)
+        form = "merge-patch+json" if method == "PATCH" else "json"
+        headers = {**self._headers, "Content-Type": f"application/{form}"}
+        self._http.request(method, path, text, headers)
+
+    def _asked(self, method, path, body):
+        self.send(method, path, body)
+        return self._http.getresponse()

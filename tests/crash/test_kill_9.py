@@ -8,64 +8,19 @@ twice or never, and a version that is given a second time would all show.
 
 from __future__ import annotations
 
-import http.client
 import itertools
-import json
 import signal
-import ssl
 import threading
-from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 import pytest
-from tests.up_process import up
+from tests.up_process import BROKEN, Connection, up
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 WRITERS = 4
 OBJECTS = 3
-
-
-class Connection:
-    """A client's connection to the cluster of a kubeconfig."""
-
-    def __init__(self, config):
-        cluster = config["clusters"][0]["cluster"]
-        context = ssl.create_default_context(
-            cadata=b64decode(cluster["certificate-authority-data"]).decode()
-        )
-        url = urlsplit(cluster["server"])
-        self._http = http.client.HTTPSConnection(
-            url.hostname, url.port, context=context, timeout=30
-        )
-        self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._http.close()
-
-    def ask(self, method, path, body=None):
-        """The answer's status and body."""
-        answer = self._asked(method, path, body)
-        return answer.status, json.loads(answer.read())
-
-    def lines(self, path):
-        """The answer's status, and its lines as they come."""
-        answer = self._asked("GET", path, None)
-        return answer.status, map(json.loads, answer)
-
-    def _asked(self, method, path, body):
-        text = None if body is None else json.dumps(body)
-        headers = {**self._headers, "Content-Type": "application/json"}
-        self._http.request(method, path, text, headers)
-        return self._http.getresponse()
-
-
-BROKEN = (http.client.HTTPException, OSError, ValueError)
 
 
 def version_of(obj):

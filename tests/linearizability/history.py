@@ -1,0 +1,62 @@
+"""Histories of concurrent clients: what each asked for, when, and what it was answered.
+
+Instants are integers of one clock, in any unit: only their order counts. A request that was never
+answered (the process was killed, or the client gave up) has no `answer`. It either took effect
+before `returned`, when the process had certainly ended, or never.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CREATE, READ, UPDATE, DELETE = "create", "read", "update", "delete"
+
+OK, EXISTS, CONFLICT, NOT_FOUND = "ok", "exists", "conflict", "not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server said.
+
+    `version` is the object's resourceVersion after a write or at a read, and `value` what a read
+    found. A deletion says neither.
+    """
+
+    outcome: str
+    version: int | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One request for one key, from the instant it was sent to the instant it was answered.
+
+    `value` is what a create or update writes. `expected` is the resourceVersion that an update or
+    deletion insists on, None if it takes the object as it is.
+    """
+
+    client: int
+    kind: str
+    key: str
+    called: int
+    returned: int
+    value: str | None = None
+    expected: int | None = None
+    answer: Answer | None = None
+
+    def __str__(self) -> str:
+        condition = "" if self.expected is None else f" if {self.expected}"
+        told = self.answer
+        said = "no answer" if told is None else f"{told.outcome} {told.version} {told.value}"
+        return (
+            f"[{self.called}, {self.returned}] client {self.client}: "
+            f"{self.kind} {self.key} {self.value}{condition} -> {said}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What one list showed: its resourceVersion, and the version of each key that it had."""
+
+    version: int
+    items: dict[str, int]
