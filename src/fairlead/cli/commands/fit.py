@@ -27,7 +27,10 @@ def fit(
     *,
     pod: Annotated[
         str | None,
-        named("FILE", "A file with a Pod or a workload (YAML or JSON)."),
+        named(
+            "FILE",
+            "A file with a Pod or a workload (YAML or JSON), or a pod spec of cluster-capacity.",
+        ),
     ] = None,
     like: Annotated[
         str | None,

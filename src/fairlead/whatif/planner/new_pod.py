@@ -28,6 +28,7 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 
 LIKE: Final = "--like"
 POD_FILE: Final = "--pod"
@@ -115,7 +116,7 @@ def pod_source(
         found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
         return new_pods_of(LIKE, found, inventory)
     assert pod_file is not None
-    found_in_file = manifests(read(pod_file), namespace or DEFAULT_NAMESPACE)
+    found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
     if len(wanted) != 1:
         problem = f"contains {len(wanted)} pods and workloads; expected one"

@@ -42,6 +42,7 @@ from fairlead.whatif.snapshot.fairlead_annotation import FIELD as KUBELET_FIELD
 from fairlead.whatif.snapshot.fairlead_annotation import node_annotation_problem
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 
@@ -208,9 +209,10 @@ class _NumberedEvent:
     def _originals(self) -> list[Manifest]:
         create = self._event.create
         if isinstance(create, str):
-            found = manifests(read(str(self._folder / create)))
+            found = manifests(with_complete_pods(read(str(self._folder / create))))
         else:
-            found = manifests([Document(f"{self._source}: {self._field}.create", create)])
+            where = f"{self._source}: {self._field}.create"
+            found = manifests(with_complete_pods([Document(where, create)]))
         refuse_excess(found)
         return found
 

@@ -1,0 +1,44 @@
+"""Pod specs as cluster-capacity takes them: a Pod that may lack a name, a kind and an apiVersion.
+
+upstream: cluster-capacity cmd/cluster-capacity/app/options/options.go: ParseAPISpec
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.whatif.input.document import Document
+
+_NAME: Final = "pod"
+
+
+def with_complete_pods(documents: Iterable[Document]) -> list[Document]:
+    """Return `documents`, in which every Pod has kind, apiVersion and name.
+
+    A Pod without a name is called `pod`, or like its `metadata.generateName`. Other documents are
+    unchanged.
+    """
+    return [
+        replace(one, value=_complete(one.value)) if _is_pod(one.value) else one for one in documents
+    ]
+
+
+def _is_pod(value: Any) -> bool:
+    match value:
+        case {"kind": kind, **_rest} if kind != "Pod":
+            return False
+        case {"kind": "Pod"} | {"spec": {"containers": list()}}:
+            return True
+    return False
+
+
+def _complete(pod: Json) -> Json:
+    meta = pod.get("metadata") or {}
+    if isinstance(meta, dict) and not meta.get("name"):
+        prefix = meta.get("generateName")
+        name = prefix.rstrip("-.") if isinstance(prefix, str) else ""
+        meta = {**meta, "name": name or _NAME}
+    return {"apiVersion": "v1", "kind": "Pod", **pod, "metadata": meta}
