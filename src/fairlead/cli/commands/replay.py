@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import named
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+if TYPE_CHECKING:
+    from fairlead.whatif.result.tabular_answer import TabularAnswer
 
 
 def replay(
@@ -16,8 +19,19 @@ def replay(
     *,
     snapshot: Annotated[
         str | None,
-        named("DUMP", "The cluster when the audit log begins, as other commands take it."),
+        named(
+            "DUMP",
+            "The cluster when the history begins, as other commands take it; for openb also its "
+            "table of nodes.",
+        ),
     ] = None,
+    tolerance: Annotated[
+        str,
+        named(
+            "DURATION",
+            "For histories without nodes: two times that differ up to this agree (default: 10s).",
+        ),
+    ] = "10s",
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
@@ -30,18 +44,23 @@ def replay(
     the others with reasons. `--config` is the configuration that the recorded scheduler had
     (default: the one in the export, else kube-scheduler's defaults).
 
+    A SimKube trace and the pod table of openb record when pods started, but not where. They are
+    simulated on the nodes of `--snapshot`, and each pod's time is compared.
+
     Try:
 
         fairlead replay audit.log
 
         fairlead replay audit.log --snapshot dump.json --config scheduler.yaml
 
-        fairlead replay audit.log -o json
+        fairlead replay trace.sktrace --snapshot nodes.yaml
+
+        fairlead replay openb_pod_list_default.csv --snapshot openb_node_list_all_node.csv
 
     Parameters
     ----------
     file
-        An audit log or an export, or - for standard input.
+        An audit log, an export, a SimKube trace or a pod table; - for standard input.
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
@@ -52,16 +71,22 @@ def replay(
     from fairlead.whatif.input.document import Document
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.replay.answer import replay_answer
+    from fairlead.whatif.replay.recorded_start import is_openb_table
     from fairlead.whatif.replay.replay import (
         as_simulator_export,
         read_history,
         replay_audit_log,
         replay_simulator_export,
     )
+    from fairlead.whatif.scenario.simkube_trace import is_simkube_trace
     from fairlead.whatif.snapshot.snapshot import read_snapshot
 
     bytes_max = present.max_input or BYTES_MAX
     source, data = read_history(file, bytes_max)
+    if is_openb_table(data) or is_simkube_trace(data):
+        answer = _replayed_starts(file, data, (snapshot, tolerance), present, release)
+        print_tabular(answer, output)
+        return 0
     export = as_simulator_export(source, data)
     if export is not None and snapshot is not None:
         raise InputError("--snapshot", "is only for audit logs; an export has its objects")
@@ -84,3 +109,57 @@ def replay(
             result = replay_audit_log(source, data, dump, config, progress)
     print_tabular(replay_answer(result), output)
     return 0
+
+
+def _replayed_starts(
+    file: str,
+    data: bytes,
+    options: tuple[str | None, str],
+    present: PresentOptions,
+    release: ReleaseOptions,
+) -> TabularAnswer:
+    """Return the answer about a history that records when pods started.
+
+    `options` are --snapshot and --tolerance. Raises InputError.
+    """
+    from fairlead.cli.output.console.progress_bar import ProgressBar
+    from fairlead.whatif.configuration.release import Releases, read_release
+    from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+    from fairlead.whatif.configuration.user_plugin import UserPlugins
+    from fairlead.whatif.input.content import BYTES_MAX
+    from fairlead.whatif.input.document import STDIN
+    from fairlead.whatif.input.duration import read_duration
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.replay.recorded_start import (
+        TABLE_SUFFIXES,
+        ReplaySettings,
+        is_openb_table,
+        replay_openb,
+        replay_simkube,
+    )
+    from fairlead.whatif.snapshot.snapshot import read_snapshot
+
+    snapshot, tolerance = options
+    source = STDIN if file == "-" else file
+    try:
+        within = read_duration(tolerance)
+    except ValueError as cause:
+        raise InputError("--tolerance", str(cause)) from None
+    if snapshot is None:
+        raise InputError("--snapshot", f"is missing: {source} has no nodes")
+    version = read_release(release.choice)
+    config = read_scheduler_config(present.config, UserPlugins(present.plugin), version)
+    settings = ReplaySettings(config, Releases(version, version), present.seed, within)
+    is_table = snapshot.endswith(TABLE_SUFFIXES)
+    if is_openb_table(data) and file == "-":
+        raise InputError(source, "name the table of pods as a file")
+    if is_table and not is_openb_table(data):
+        raise InputError("--snapshot", f"{snapshot} is a table; name a dump with the nodes")
+    with ProgressBar() as progress:
+        dump = (
+            None if is_table else read_snapshot(snapshot, bytes_max=present.max_input or BYTES_MAX)
+        )
+        if is_openb_table(data):
+            return replay_openb(file, dump or snapshot, settings, progress)
+        assert dump is not None
+        return replay_simkube(source, data, dump, settings, progress)

@@ -39,6 +39,18 @@ def unpacked(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
         yield source, data
 
 
+def unpacked_file(source: str, data: Bytes) -> tuple[str, bytes]:
+    """Return the name and the content of the only file in `data`; see `unpacked`.
+
+    Raises InputError if it is an archive with several.
+    """
+    found = list(unpacked(source, data))
+    if len(found) != 1:
+        raise InputError(source, f"contains {len(found)} files; expected one")
+    name, content = found[0]
+    return name, bytes(content)
+
+
 def _decompressed(source: str, data: Bytes) -> bytes:
     """Return the content of all gzip members in `data`. Raises InputError.
 

@@ -17,7 +17,7 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.input.archive import unpacked
+from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.content import content_of, content_of_stream
 from fairlead.whatif.input.document import STDIN, Document, parse_listings
 from fairlead.whatif.input.error import InputError
@@ -59,15 +59,10 @@ def read_history(path: str, bytes_max: int) -> tuple[str, bytes]:
     """
     if path == "-":
         data = content_of_stream(STDIN, sys.stdin.buffer, bytes_max)
-        found = list(unpacked(STDIN, data))
-    elif Path(path).is_dir():
+        return unpacked_file(STDIN, data)
+    if Path(path).is_dir():
         raise InputError(path, "is a directory; expected a file")
-    else:
-        found = list(unpacked(path, content_of(Path(path), bytes_max)))
-    if len(found) != 1:
-        raise InputError(path, f"contains {len(found)} files; expected one")
-    source, content = found[0]
-    return source, bytes(content)
+    return unpacked_file(path, content_of(Path(path), bytes_max))
 
 
 def as_simulator_export(source: str, data: bytes) -> Document | None:

@@ -3,6 +3,7 @@
     cluster:                       at least one of
       files: [nodes.yaml, dump/]       kubectl output
       trace: {nodes: …, pods: …}       CSV tables (module trace)
+      simkube: trace.sktrace           a SimKube trace, for the nodes of the others
       generated: {nodes: 5000, …}      synthetic nodes (module generated_nodes)
     objects: [...]                 additional objects that exist from the start
     events:                        each with `at` and one verb (module timed_event)
@@ -31,6 +32,7 @@ from typing import Any
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.engine.core.instant import Instant
+from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import (
     DEFAULT_BATCH_OPTIONS,
@@ -42,7 +44,8 @@ from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
-from fairlead.whatif.input.document import Document, read, read_one
+from fairlead.whatif.input.archive import unpacked_file
+from fairlead.whatif.input.document import Document, read, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.run.experiment import Experiment, with_batch
@@ -55,8 +58,13 @@ from fairlead.whatif.scenario.settings import (
     provider_of,
     releases_of,
 )
+from fairlead.whatif.scenario.simkube_trace import (
+    RecordedDurations,
+    SimKubeTrace,
+    parse_simkube_trace,
+)
 from fairlead.whatif.scenario.timed_event import TimedEvent, capacity_outages_of, steps_of
-from fairlead.whatif.scenario.trace import Arrival, Trace, read_trace
+from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests, refuse_duplicates
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
@@ -69,6 +77,7 @@ class ClusterSource(StrictForm, frozen=True, kw_only=True):
 
     files: list[str] = []
     trace: Trace | None = None
+    simkube: str | None = None
     generated: GeneratedNodes | None = None
 
 
@@ -122,13 +131,15 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     files = [document for name in scenario.cluster.files for document in read(str(folder / name))]
     from_files = manifests(files)
     start = start_of_time(files, from_files)
-    made, arrivals = _objects(path, folder, scenario, seed, start)
+    made, trace = _objects(path, folder, scenario, seed, start)
     initial = [*from_files, *made]
     refuse_duplicates(initial)
     refuse_excess(initial)
     inventory = Inventory(initial)
     refuse_absent_classes(made, inventory)
-    arriving = _arriving(path, arrivals, inventory)
+    arriving = [] if trace is None else trace_steps(path, trace, inventory)
+    simkube = _simkube(folder, scenario, inventory)
+    arriving += () if simkube is None else simkube.steps
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
@@ -148,7 +159,10 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         steps=steps,
         duration=duration,
         seed=seed,
-        kubelet=kubelet_config(path, settings.kubelet, releases.nodes),
+        kubelet=replace(
+            kubelet_config(path, settings.kubelet, releases.nodes),
+            run_durations=None if simkube is None else RecordedDurations(simkube.lifecycles),
+        ),
         scheduler=read_scheduler_config(
             _config_path(folder, scenario),
             plugins,
@@ -184,28 +198,45 @@ def _batch_source(folder: Path, scenario: Scenario) -> str | None:
 
 def _objects(
     path: str, folder: Path, scenario: Scenario, seed: int, start: Instant
-) -> tuple[list[Manifest], list[Arrival]]:
-    """Return generated and inline objects, and the pods that arrive from a trace."""
+) -> tuple[list[Manifest], TraceCluster | None]:
+    """Return generated and inline objects, and the trace whose pods arrive."""
     cluster = scenario.cluster
     if not (cluster.files or cluster.trace or cluster.generated):
         raise InputError(path, "needs files, a trace or generated nodes", field="cluster")
-    arrivals: list[Arrival] = []
+    trace: TraceCluster | None = None
     values = []
     if cluster.generated:
         values += generated_nodes(cluster.generated, path, start)
     if cluster.trace:
         trace = read_trace(cluster.trace, scenario=path, folder=folder, seed=seed, start=start)
         values += trace.objects
-        arrivals = trace.arrivals
-    return manifests([Document(path, [*values, *scenario.objects])]), arrivals
+    return manifests([Document(path, [*values, *scenario.objects])]), trace
 
 
-def _arriving(path: str, arrivals: list[Arrival], inventory: Inventory) -> list[ScriptedStep]:
-    """Return the steps that create the pods of a trace."""
-    pods = manifests([Document(path, [arrival.pod for arrival in arrivals])])
+def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
+    """Return the steps that create and delete the pods of `trace`, which join `inventory`.
+
+    `path` is the file in messages. Raises InputError.
+    """
+    pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:
         inventory.add(pod)
-    return [
+    created = [
         ScriptedStep.creating(arrival.after, pod)
-        for arrival, pod in zip(arrivals, pods, strict=True)
+        for arrival, pod in zip(trace.arrivals, pods, strict=True)
     ]
+    refs = {pod.ref.name: pod.ref for pod in pods}
+    deleted = [
+        ScriptedStep(after, (commands.delete(refs[name]),), path, f"Pod {refs[name].key}")
+        for after, name in trace.departures
+    ]
+    return [*created, *deleted]
+
+
+def _simkube(folder: Path, scenario: Scenario, inventory: Inventory) -> SimKubeTrace | None:
+    """Return the SimKube trace of a scenario. Raises InputError."""
+    if scenario.cluster.simkube is None:
+        return None
+    file = folder / scenario.cluster.simkube
+    source, data = unpacked_file(str(file), read_bytes(file))
+    return parse_simkube_trace(source, data, inventory)

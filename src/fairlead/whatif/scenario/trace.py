@@ -11,7 +11,8 @@ Rows become objects as follows:
     gpu_spec       required node affinity on the label `gpu-model`
     zone           round-robin by row
     qos            BE pods get the lower of two PriorityClasses
-    arrival        evenly spread over `arrivals`; listed pods in table order, shapes shuffled
+    arrival        evenly spread over `arrivals`; listed pods in table order, shapes shuffled; with
+                   `arrivals: recorded`, at creation_time after the start
     duration       pods run forever unless `durations: recorded` is set
     owner          a Job outside the cluster, so that preempted and evicted pods are replaced
 
@@ -25,7 +26,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -33,7 +34,8 @@ from fairlead.api.json import Json
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.pods.usage import USAGE
 from fairlead.api.well_known_label import ZONE
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
@@ -49,6 +51,7 @@ QOS_LABEL: Final = "qos"
 MILLI_PER_GPU: Final = 1000
 ROWS_MAX: Final = 1_000_000
 AMOUNT_MAX: Final = 10**12
+RECORDED: Final = "recorded"
 
 _LISTED_NODES: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _COUNTED_NODES: Final = ("nodes", "cpu_milli", "memory_mib", "gpu", "model")
@@ -80,7 +83,7 @@ class TracePriorities(StrictForm, frozen=True, kw_only=True):
 class Trace(StrictForm, frozen=True, kw_only=True):
     """The field `trace` of a scenario; `nodes` and `pods` are CSV files."""
 
-    nodes: str
+    nodes: str | None = None
     pods: str | None = None
     arrivals: str | int | float = "1h"
     durations: Literal["none", "recorded"] = "none"
@@ -101,11 +104,25 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedTimes:
+    """When a pod was created, got a node and was deleted; None if it did not."""
+
+    created: DurationNs
+    scheduled: DurationNs | None
+    deleted: DurationNs | None
+
+
+@dataclass(frozen=True, slots=True)
 class TraceCluster:
-    """The initial objects of a trace, and the arrivals."""
+    """The initial objects of a trace, the arrivals, and deletions of pods that never ran.
+
+    `recorded` are the recorded times of the pods, if they arrive at these.
+    """
 
     objects: list[Json]
     arrivals: list[Arrival]
+    recorded: Mapping[str, RecordedTimes] = field(default_factory=dict)
+    departures: tuple[tuple[DurationNs, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +140,21 @@ def read_trace(
     `scenario` is the file that messages about fields of `trace` name.
     """
     try:
-        arrivals_ns = read_duration(trace.arrivals)
+        arrivals_ns = 0 if trace.arrivals == RECORDED else read_duration(trace.arrivals)
     except ValueError as cause:
         raise InputError(scenario, str(cause), field="cluster.trace.arrivals") from None
     if not 0 < trace.pods_per_node <= AMOUNT_MAX:
         raise InputError(scenario, "must be positive", field="cluster.trace.pods-per-node")
-    nodes = _read_table(folder / trace.nodes, _LISTED_NODES, _COUNTED_NODES)
-    objects = [*_priority_classes(trace.priorities), *_nodes(nodes, trace, start)]
+    objects = _priority_classes(trace.priorities)
+    if trace.nodes is not None:
+        nodes = _read_table(folder / trace.nodes, _LISTED_NODES, _COUNTED_NODES)
+        objects += _nodes(nodes, trace, start)
     if trace.pods is None:
         return TraceCluster(objects, [])
     if trace.jobs is not None:
+        if trace.arrivals == RECORDED:
+            problem = "cannot be recorded with jobs, whose queues say when gangs arrive"
+            raise InputError(scenario, problem, field="cluster.trace.arrivals")
         table = _read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS)
         pod_source = PodSource(
             rows=_pod_rows(table, trace),
@@ -143,14 +165,29 @@ def read_trace(
         created = job_arrivals(trace.jobs, pod_source, seed, scenario)
         arriving = [Arrival(after, one) for after, one in created]
         return TraceCluster([*objects, *queue_objects(trace.jobs, start)], arriving)
-    pods = _pods(_read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS), trace, seed)
-    arrivals = [Arrival(n * arrivals_ns // len(pods), pod) for n, pod in enumerate(pods)]
-    return TraceCluster(objects, arrivals)
+    table = _read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS)
+    pods = _pods(table, trace, seed)
+    if trace.arrivals != RECORDED:
+        return TraceCluster(
+            objects, [Arrival(n * arrivals_ns // len(pods), pod) for n, pod in enumerate(pods)]
+        )
+    recorded = _recorded_times(scenario, table, trace)
+    times = {pod["metadata"]["name"]: one for one, pod in zip(recorded, pods, strict=True)}
+    arrivals = [Arrival(one.created, pod) for one, pod in zip(recorded, pods, strict=True)]
+    departures: list[tuple[DurationNs, str]] = []
+    if trace.durations == RECORDED:  # that of a pod which ran is its run duration
+        departures = [
+            (one.deleted, name)
+            for name, one in times.items()
+            if one.deleted is not None and one.scheduled is None
+        ]
+    return TraceCluster(objects, arrivals, times, tuple(departures))
 
 
 def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
     source = str(path)
-    reader = csv.DictReader(io.StringIO(decode_text(source, read_bytes(path))), strict=True)
+    _, data = unpacked_file(source, read_bytes(path))
+    reader = csv.DictReader(io.StringIO(decode_text(source, data)), strict=True)
     try:
         header = tuple(reader.fieldnames or ())
         rows = list(reader)
@@ -246,6 +283,29 @@ def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]
     ]
 
 
+def _recorded_times(scenario: str, table: _Table, trace: Trace) -> list[RecordedTimes]:
+    """Return the times of the pods of `table`, counted from the first creation of a pod."""
+    if "creation_time" not in table.header:
+        problem = f"recorded needs the column creation_time, which {table.source} lacks"
+        raise InputError(scenario, problem, field="cluster.trace.arrivals")
+    rows = _pod_rows(table, trace)
+    first = min((_amount(table, line, row, "creation_time") for line, row in rows), default=0)
+
+    def time_in(line: int, row: Mapping[str, str], column: str) -> DurationNs | None:
+        if not row.get(column):
+            return None
+        return max(0, seconds(_amount(table, line, row, column) - first))
+
+    return [
+        RecordedTimes(
+            time_in(line, row, "creation_time") or 0,
+            time_in(line, row, "scheduled_time"),
+            time_in(line, row, "deletion_time"),
+        )
+        for line, row in rows
+    ]
+
+
 def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: str) -> Json:
     qos = row["qos"]
     if qos not in _CLASS_OF_QOS:
@@ -275,8 +335,8 @@ def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: s
 def _annotations(table: _Table, line: int, row: Mapping[str, str], trace: Trace) -> dict[str, str]:
     """Return the annotations for run duration and usage, if configured and known."""
     annotations = {}
-    if trace.durations == "recorded" and (seconds := _run_seconds(table, line, row)) is not None:
-        annotations[RUN_DURATION] = f"{seconds}s"
+    if trace.durations == RECORDED and (runs := _run_seconds(table, line, row)) is not None:
+        annotations[RUN_DURATION] = f"{runs}s"
     used = [
         f"{resource}={_amount(table, line, row, column)}Mi"
         for column, resource in _USED.items()

@@ -29,6 +29,7 @@ FILE_FIELDS: Final = (
     ("cluster", "files", "*"),
     ("cluster", "trace", "nodes"),
     ("cluster", "trace", "pods"),
+    ("cluster", "simkube"),
     ("events", "*", "create"),
     ("load",),
     ("load", "*", "csv"),

@@ -1,0 +1,310 @@
+"""SimKube traces: objects that were applied to a cluster and deleted in it, with the times.
+
+A trace is MessagePack, or the same as JSON:
+
+    {version: 3, config: …, events: [{ts: 1709241485, applied_objs: […], deleted_objs: […]}, …],
+     index: {apps/v1.Deployment: {shop/web: {1709241485: [{lifecycle: {Finished: [from, to]}}]}}}}
+
+The events become steps: an object that appears first is created, later its spec and its labels are
+changed to the recorded ones. The first event is the start. What the cluster wrote into the objects
+(status, owners, the node of a pod) is left out, as SimKube does. Nodes are not in a trace.
+
+`index`, in version 2 `pod_lifecycles`, records when the pods of an object started and ended. The
+n-th pod of an object that starts in a simulation runs as long as the n-th recorded one; after the
+last one it starts again with the first.
+
+upstream: simkube sk-store/src/trace.rs: ExportedTrace, sk-driver/src/mutation.rs
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.apiserver.kind import NAMESPACE, POD
+from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+
+VERSIONS: Final = (2, 3)
+_SECONDS_MAX: Final = 1 << 33
+_OWNED_BY_CLUSTER: Final = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+     "deletionGracePeriodSeconds", "ownerReferences", "managedFields", "selfLink"}
+)  # fmt: skip
+_MESSAGE_PACK_MAP: Final = (*range(0x80, 0x90), 0xDE, 0xDF)
+
+
+class _Event(msgspec.Struct):
+    ts: int
+    applied_objs: list[Any] = []
+    deleted_objs: list[Any] = []
+
+
+class _Trace(msgspec.Struct):
+    version: int
+    events: list[_Event]
+    index: Any = None
+    pod_lifecycles: Any = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RecordedLifecycle:
+    """When a pod started and ended (None: it ran to the end), counted from the start."""
+
+    started: DurationNs
+    ended: DurationNs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimKubeTrace:
+    """A trace, as steps from its first event on; `lifecycles` are in the order of their starts."""
+
+    source: str
+    start: Instant
+    steps: tuple[ScriptedStep, ...]
+    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
+
+
+@dataclass(slots=True)
+class RecordedDurations:
+    """Gives the n-th pod of a workload the n-th recorded run time; a function for kubelets."""
+
+    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
+    _given: dict[str, DurationNs | None] = field(default_factory=dict)
+    _pods: Counter[WorkloadRef] = field(default_factory=Counter)
+
+    def __call__(self, pod: Pod) -> DurationNs | None:
+        """Return how long the started `pod` runs, None if that is not recorded."""
+        uid = pod.metadata.uid
+        if uid not in self._given:
+            workload = workload_of(pod)
+            known = self.lifecycles.get(workload)
+            self._given[uid] = None
+            if known:
+                one = known[self._pods[workload] % len(known)]
+                self._pods[workload] += 1
+                self._given[uid] = None if one.ended is None else one.ended - one.started
+        return self._given[uid]
+
+
+def is_simkube_trace(data: bytes) -> bool:
+    """Return whether `data` is a SimKube trace, by its first bytes."""
+    if data[:1] and data[0] in _MESSAGE_PACK_MAP:
+        return True
+    return data.lstrip()[:1] == b"{" and b'"events"' in data and b'"applied_objs"' in data
+
+
+def parse_simkube_trace(source: str, data: bytes, inventory: Inventory) -> SimKubeTrace:
+    """Return the trace in `data`, called `source` in messages; its objects join `inventory`.
+
+    `inventory` has the cluster at the start. Raises InputError.
+    """
+    trace = _decoded(source, data)
+    if trace.version not in VERSIONS:
+        known = " and ".join(map(str, VERSIONS))
+        raise InputError(source, f"{trace.version} is not read; known: {known}", field="version")
+    if not trace.events:
+        raise InputError(source, "contains no event", field="events")
+    first = before = trace.events[0].ts
+    for number, event in enumerate(trace.events):
+        if not before <= event.ts < _SECONDS_MAX or first < 0:
+            problem = f"{event.ts} is not a time in seconds at or after the event before"
+            raise InputError(source, problem, field=f"events[{number}].ts")
+        before = event.ts
+    reader = _Reader(source, inventory)
+    steps = [
+        step
+        for number, event in enumerate(trace.events)
+        for step in reader.steps(number, event, seconds(event.ts - first))
+    ]
+    recorded = _lifecycles(source, trace, first)
+    return SimKubeTrace(source, seconds(first), tuple(steps), recorded)
+
+
+def _decoded(source: str, data: bytes) -> _Trace:
+    is_json = data.lstrip()[:1] == b"{"
+    decode = msgspec.json.decode if is_json else msgspec.msgpack.decode
+    try:
+        whole = decode(data)
+        if isinstance(whole, list):
+            raise InputError(source, "is a trace of SimKube before 2.0, which is not read")
+        return msgspec.convert(whole, _Trace)
+    except msgspec.ValidationError as cause:
+        problem, _, path = str(cause).partition(" - at `$")
+        field = path.strip("`.")
+        raise InputError(source, f"is not a SimKube trace: {problem}", field=field) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+        raise InputError(source, f"is not a SimKube trace: {cause}") from None
+    except RecursionError:
+        raise InputError(source, "is nested too deeply") from None
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Turns events into steps; remembers which objects exist, in the version of the trace."""
+
+    source: str
+    inventory: Inventory
+    _applied: dict[ObjectRef, Json] = field(default_factory=dict)
+
+    def steps(self, number: int, event: _Event, after: DurationNs) -> Iterator[ScriptedStep]:
+        """Yield the steps of `event`. Raises InputError."""
+        for list_name in ("applied_objs", "deleted_objs"):
+            objects = getattr(event, list_name)
+            for at, value in enumerate(objects):
+                where = f"events[{number}].{list_name}[{at}]"
+                found = self._manifest(where, value)
+                if list_name == "deleted_objs":
+                    yield from self._deleted(found, after, where)
+                else:
+                    yield from self._namespace(found, after)
+                    yield self._step(found, after, where)
+
+    def _manifest(self, where: str, value: Any) -> Manifest:
+        """Return the object `value`, without what a cluster writes into it."""
+        try:
+            (found,) = manifests([Document(self.source, _desired(value))])
+        except InputError as refusal:
+            title = ": ".join(filter(None, (where, refusal.object_name)))
+            raise InputError(
+                self.source, refusal.problem, object_name=title, field=refusal.field
+            ) from None
+        except ValueError:
+            raise InputError(self.source, "is not one object", field=where) from None
+        return found
+
+    def _step(self, found: Manifest, after: DurationNs, where: str) -> ScriptedStep:
+        ref, value = found.ref, found.value
+        before = self._applied.get(ref)
+        self._applied[ref] = value
+        known = self.inventory.get(found.kind, ref.namespace, ref.name)
+        if before is None and known is None:
+            self.inventory.add(found)
+            return ScriptedStep.creating(after, found)
+        # Fields that the recorded object no longer has are removed; others belong to the cluster.
+        change = _merge_patch(before or {}, value)
+        change.pop("status", None)
+        return ScriptedStep(after, (PatchObject(ref, change),), self.source, where)
+
+    def _deleted(self, found: Manifest, after: DurationNs, where: str) -> Iterator[ScriptedStep]:
+        """Yield the deletion, unless the trace and the cluster never had the object."""
+        ref = found.ref
+        if self._applied.pop(ref, None) is None and not self._is_known(found):
+            return
+        yield ScriptedStep(after, (commands.delete(ref),), self.source, where)
+
+    def _is_known(self, found: Manifest) -> bool:
+        ref = found.ref
+        return self.inventory.get(found.kind, ref.namespace, ref.name) is not None
+
+    def _namespace(self, found: Manifest, after: DurationNs) -> Iterator[ScriptedStep]:
+        """Yield the creation of the object's namespace; traces have none."""
+        name = found.ref.namespace
+        if not name or self.inventory.get(NAMESPACE, "", name) is not None:
+            return
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        (made,) = manifests([Document(self.source, namespace)])
+        self.inventory.add(made)
+        yield ScriptedStep.creating(after, made)
+
+
+def _desired(value: Any) -> Any:
+    """Return an object without what the cluster wrote into it."""
+    if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
+        return value
+    meta = {k: v for k, v in value["metadata"].items() if k not in _OWNED_BY_CLUSTER}
+    kept = {k: v for k, v in value.items() if k != "status"}
+    if value.get("kind") == POD.kind and isinstance(value.get("spec"), dict):
+        kept["spec"] = {k: v for k, v in value["spec"].items() if k != "nodeName"}
+    return {**kept, "metadata": meta}
+
+
+def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
+    """Return the JSON merge patch that turns `before` into `after`."""
+    patch: Json = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            if nested := _merge_patch(old, value):
+                patch[key] = nested
+        elif value != old:
+            patch[key] = value
+    return patch
+
+
+# --- lifecycles ---------------------------------------------------------------------------------
+
+
+def _lifecycles(
+    source: str, trace: _Trace, first: int
+) -> dict[WorkloadRef, list[RecordedLifecycle]]:
+    """Return the lifecycles of all pods by the object that they belong to. Raises InputError."""
+    found: dict[WorkloadRef, list[RecordedLifecycle]] = {}
+    for where, workload, recorded in _owners(trace):
+        if workload is None or not isinstance(recorded, dict):
+            raise InputError(source, "is not an object with recorded pods", field=where)
+        lists = recorded.values()
+        pods = [one for pods in lists for one in (pods if isinstance(pods, list) else [pods])]
+        times = [_lifecycle(source, where, one, first) for one in pods]
+        if known := sorted(
+            (one for one in times if one is not None), key=lambda one: (one.started, one.ended or 0)
+        ):
+            found[workload] = known
+    return found
+
+
+def _owners(trace: _Trace) -> Iterator[tuple[str, WorkloadRef | None, Any]]:
+    """Yield the place of each object with recorded pods, the object, and these pods."""
+    if trace.version == VERSIONS[0]:
+        # {[apps/v1.Deployment, shop/web]: {hash of the pod's spec: [lifecycle, …]}}
+        for key, recorded in _items(trace.pod_lifecycles):
+            kind, name = key if isinstance(key, tuple | list) and len(key) == 2 else ("", "")
+            yield f"pod_lifecycles.{kind}.{name}", _workload(kind, name), recorded
+        return
+    for kind, objects in _items(trace.index):
+        for name, recorded in _items(objects):
+            yield f"index.{kind}.{name}", _workload(kind, name), recorded
+
+
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        yield from value.items()
+
+
+def _workload(kind: Any, name: Any) -> WorkloadRef | None:
+    """Return the object of kind `apps/v1.Deployment` with the name `shop/web`."""
+    if not isinstance(kind, str) or not isinstance(name, str) or "." not in kind:
+        return None
+    namespace, _, short = name.rpartition("/")
+    return WorkloadRef(kind.rpartition(".")[2], namespace, short)
+
+
+def _lifecycle(source: str, where: str, value: Any, first: int) -> RecordedLifecycle | None:
+    """Return the lifecycle of one pod, None if it never started; starts are not before `first`."""
+    match value:
+        case {"lifecycle": inner}:
+            return _lifecycle(source, where, inner, first)
+        case "Empty" | {"Empty": _}:
+            return None
+        case {"Running": int(started)} if abs(started) < _SECONDS_MAX:
+            return RecordedLifecycle(seconds(max(started - first, 0)))
+        case {"Finished": [int(started), int(ended)]} if abs(started) <= ended < _SECONDS_MAX:
+            begun = max(started, first)
+            return RecordedLifecycle(seconds(begun - first), seconds(max(ended, begun) - first))
+    raise InputError(source, "is not Empty, Running or Finished with times", field=where)
