@@ -34,8 +34,13 @@ def main(page: Path) -> None:
 def rows(registry: ServedKinds) -> Iterator[Row]:
     """One row for each kind, in the order of discovery."""
     for kind in registry.all_kinds():
-        facts = [_verbs(kind), *_subresources(kind), *_patches(kind)]
+        facts = [*_gate(kind), _verbs(kind), *_subresources(kind), *_patches(kind)]
         yield f"{kind.api_version} {kind.kind}", "supported", "; ".join(facts)
+
+
+def _gate(kind: Kind) -> list[str]:
+    gate = kind.feature_gate
+    return [f"with `--feature-gates {gate}=true`"] if gate else []
 
 
 def _verbs(kind: Kind) -> str:

@@ -51,6 +51,7 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("resource.k8s.io/v1", "ResourceClaimTemplate"): objects.ResourceClaimTemplate,
     ("resource.k8s.io/v1", "DeviceClass"): objects.DeviceClass,
     ("resource.k8s.io/v1", "ResourceSlice"): objects.ResourceSlice,
+    ("resource.k8s.io/v1beta2", "DeviceTaintRule"): objects.DeviceTaintRule,
 }
 
 

@@ -1326,6 +1326,45 @@ class ResourceSlice(_Object, frozen=True):
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
 
+class DeviceTaintSelector(_View, frozen=True):
+    """deviceSelector of a DeviceTaintRule; fields that are None match everything."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(_View, frozen=True):
+    """spec of a DeviceTaintRule; without a selector it taints nothing."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRuleCondition(_View, frozen=True):
+    """status.conditions[] of a DeviceTaintRule."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    last_transition_time: str = ""
+
+
+class DeviceTaintRuleStatus(_View, frozen=True):
+    """status of a DeviceTaintRule."""
+
+    conditions: tuple[DeviceTaintRuleCondition, ...] = ()
+
+
+class DeviceTaintRule(_Object, frozen=True):
+    """resource.k8s.io/v1beta2 DeviceTaintRule: a taint of all devices that it selects."""
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+    status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()
+
+
 # --- pod groups and queues -----------------------------------------------------------------
 
 
@@ -1454,6 +1493,7 @@ ApiObject = (
     | ResourceClaimTemplate
     | DeviceClass
     | ResourceSlice
+    | DeviceTaintRule
     | PodGroup
     | Queue
     | Unstructured

@@ -130,8 +130,9 @@ class DefinedType(Protocol):
 class Kind:
     """A kind of objects; `group` is "" for the core group.
 
-    `custom` is the type of a custom resource, None if its definition is unknown; `all_types` are
-    the types of all its versions, by apiVersion.
+    `feature_gate` must be on for the kind to be served, "" for none. `custom` is the type of a
+    custom resource, None if its definition is unknown; `all_types` are the types of all its
+    versions, by apiVersion.
     """
 
     group: str
@@ -149,6 +150,7 @@ class Kind:
     singular_name: str | None = None
     list_kind_name: str = ""
     stored_version: str = ""
+    feature_gate: str = ""
     custom: DefinedType | None = None
     all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
 
@@ -225,7 +227,17 @@ def _rows(table: str, verbs: tuple[str, ...] = VERBS) -> Iterator[Kind]:
     return (_row(line, verbs) for line in table.strip().splitlines())
 
 
-KINDS: Final = (*_rows(kind_table.STORED), *_rows(kind_table.CUSTOM))
+def _gated_rows(table: str) -> Iterator[Kind]:
+    for line in table.strip().splitlines():
+        gate, _, row = line.partition(" ")
+        yield replace(_row(row, VERBS), feature_gate=gate)
+
+
+KINDS: Final = (
+    *_rows(kind_table.STORED),
+    *_gated_rows(kind_table.GATED),
+    *_rows(kind_table.CUSTOM),
+)
 POSTED_KINDS: Final = tuple(_rows(kind_table.POSTED, POSTED_VERBS))
 # A metrics server publishes no singular names.
 NODE_METRICS, POD_METRICS = (
@@ -282,6 +294,7 @@ RUNTIME_CLASS: Final = _BY_NAME["runtimeclass"]
 INGRESS: Final = _BY_NAME["ingress"]
 INGRESS_CLASS: Final = _BY_NAME["ingressclass"]
 RESOURCE_SLICE: Final = _BY_NAME["resourceslice"]
+DEVICE_TAINT_RULE: Final = _BY_NAME["devicetaintrule"]
 CSI_NODE: Final = _BY_NAME["csinode"]
 VOLUME_ATTACHMENT: Final = _BY_NAME["volumeattachment"]
 VOLUME_ATTRIBUTES_CLASS: Final = _BY_NAME["volumeattributesclass"]

@@ -77,6 +77,11 @@ flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - gs - -
 flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - gs - -
 """  # noqa: E501
 
+# Built-in kinds that are served only if a feature gate is on; its name precedes the row.
+GATED: Final = """
+DRADeviceTaintRules resource.k8s.io/v1beta2 DeviceTaintRule devicetaintrules - gs - -
+"""
+
 # Kinds that batch schedulers and Karpenter read, and the NodeClass of the simulated provider.
 CUSTOM: Final = """
 scheduling.volcano.sh/v1beta1 PodGroup podgroups pg ngsc - -
@@ -138,4 +143,8 @@ node.k8s.io/v1                    16300 15
 discovery.k8s.io/v1               16200 15
 resource.k8s.io/v1                15900 21
 flowcontrol.apiserver.k8s.io/v1   16100 21
+"""
+# Those of GATED; the feature gate precedes the row.
+GATED_GROUP_VERSIONS: Final = """
+DRADeviceTaintRules resource.k8s.io/v1beta2 15900 15
 """

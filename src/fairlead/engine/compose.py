@@ -66,14 +66,14 @@ def build_engine(
     ProfileError for a scheduler profile that cannot be served, and ConfigurationError for a batch
     configuration with unknown names.
     """
-    cluster, watch = Cluster(), LoopDetector(reporter)
+    cluster, watch = _cluster(config), LoopDetector(reporter)
     volumes = replace(config.volumes, provisions="provisioner" not in without)
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
         ("workloads", (pod_autoscaler(config.pod_autoscaler, config.workloads),)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
-        ("volumes", (DeviceTaintEviction(reporter),)),
+        ("volumes", (_device_taint_eviction(config, reporter),)),
         # Part of the volume controller; without that, a stock one still needs a provisioner.
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
@@ -86,6 +86,15 @@ def build_engine(
     )
     kept = (controllers for name, controllers in parts if name not in without)
     return Engine(cluster, (*first, *chain.from_iterable(kept)))
+
+
+def _cluster(config: EngineConfig) -> Cluster:
+    return Cluster(device_taint_rules=config.scheduler.version.device_taint_rules)
+
+
+def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTaintEviction:
+    has_rules = config.scheduler.version.device_taint_rules
+    return DeviceTaintEviction(reporter, has_rules=has_rules)
 
 
 def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
@@ -118,7 +127,7 @@ def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletCo
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     """Return an engine with schedulers only, for a world in which other programs do the rest."""
-    cluster = Cluster()
+    cluster = _cluster(config)
     return Engine(cluster, _schedulers(config, cluster, reporter))
 
 
@@ -130,7 +139,7 @@ def build_running_engine(
     Kubernetes' own components do the rest. The scheduler includes the batch scheduler if `config`
     has one.
     """
-    cluster, watch = Cluster(), LoopDetector(reporter)
+    cluster, watch = _cluster(config), LoopDetector(reporter)
     chosen: list[Controller] = []
     for controller in node_controllers(config.node_lifecycle, watch, config.start):
         name = _NODE_CONTROLLERS.get(type(controller))

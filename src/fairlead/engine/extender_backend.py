@@ -42,7 +42,7 @@ class ExtenderBackend:
 
     def __init__(self, config: SchedulerConfig, objects: Iterable[ApiObject] = ()) -> None:
         """Load `objects`. Raises ProfileError for a profile that cannot be served."""
-        self._cluster = Cluster()
+        self._cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
         self._cluster.apply(ObjectsLoaded(list(objects)))
         handle = PluginHandle(self._cluster, Nominator())
         self._served = {

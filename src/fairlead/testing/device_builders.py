@@ -11,11 +11,30 @@ from typing import Any, Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import DeviceClass, ResourceClaim, ResourceSlice
+from fairlead.api.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 
 DRIVER: Final = "gpu.example.com"
 GPU: Final = "gpu"
 _STAMP: Final = "2026-01-01T00:00:00Z"
+
+
+def make_device_taint_rule(
+    name: str = "broken",
+    effect: str = "NoExecute",
+    *,
+    key: str = "broken",
+    time_added: str = _STAMP,
+    generation: int = 1,
+    status: Mapping[str, Any] | None = None,
+    **selector: str,
+) -> DeviceTaintRule:
+    """Return a rule; `selector` has driver, pool and device, all devices without it."""
+    taint = {"key": key, "effect": effect}
+    taint |= {"timeAdded": time_added} if time_added else {}
+    metadata = {"name": name, "uid": f"uid-{name}", "generation": generation}
+    spec = {"deviceSelector": selector, "taint": taint}
+    obj = {"metadata": metadata, "spec": spec, "status": dict(status or {})}
+    return decode_as(DeviceTaintRule, obj)
 
 
 def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:

@@ -9,14 +9,14 @@ cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.kind_table import GROUP_VERSIONS
+from fairlead.apiserver.kind_table import GATED_GROUP_VERSIONS, GROUP_VERSIONS
 from fairlead.apiserver.registry.store import Store
 
 # The field manager of the API server's own writes: the name of its program.
@@ -45,15 +45,20 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
         store.create(manifest, now, write=Write(track=note))
 
 
-def control_plane_objects() -> Iterator[Json]:
-    """Yield the manifests, without statuses: post-start hooks write those."""
-    yield from _api_services()
+def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:
+    """Yield the manifests, without statuses: post-start hooks write those.
+
+    `gates` are the feature gates that are on and add kinds.
+    """
+    yield from _api_services(gates)
     yield from _priority_levels()
     yield from _flow_schemas()
 
 
-def _api_services() -> Iterator[Json]:
-    for line in GROUP_VERSIONS.split("\n")[1:-1]:
+def _api_services(gates: Collection[str]) -> Iterator[Json]:
+    gated = (line.partition(" ") for line in GATED_GROUP_VERSIONS.strip().splitlines())
+    more = [line for gate, _, line in gated if gate in gates]
+    for line in (*GROUP_VERSIONS.strip().splitlines(), *more):
         group_version, group_priority, version_priority = line.split()
         if group_priority == "-":
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorizer import Authorize, Identity, allow_all
@@ -17,7 +17,7 @@ from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.printers.table import table
 from fairlead.apiserver.protobuf.decoder import decode
-from fairlead.apiserver.registry.served_kinds import BUILT_IN, ServedKinds
+from fairlead.apiserver.registry.served_kinds import ServedKinds, built_in_kinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.schema.encoding_order import ordered, ordered_by_name
 from fairlead.apiserver.schema.model import schema_of
@@ -34,16 +34,17 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     components: tuple[Json, ...] = ONE_PROCESS,
     computed: Mapping[Kind, ComputedObjects] = NOTHING_COMPUTED,
     late: ReconcileDelay = NO_DELAY,
+    gates: Collection[str] = (),
 ) -> ApiServer:
     """Return the Kubernetes API over `store`.
 
     `clock` returns ns since 1970. `address` is the host and port in discovery documents, `version`
     is Fairlead's. `identity` issues and checks tokens and answers reviews. `components` are the
     componentstatuses, `computed` are other kinds that are not stored. `late` delays the post-start
-    hooks.
+    hooks. `gates` are the feature gates that are on and add kinds.
     """
     store.storage.arranged = _in_schema_order
-    registry = ServedKinds((*BUILT_IN, *computed))
+    registry = ServedKinds((*built_in_kinds(gates), *computed))
     documents: list[Document] = [
         Documents(registry, address, version, lambda: store.storage.problem),
         OpenApi(registry, version),

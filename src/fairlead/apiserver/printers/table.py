@@ -34,6 +34,7 @@ PRINTERS: Final[Mapping[str, Printer]] = {
     "DaemonSet": workload.DAEMON_SET,
     "Deployment": workload.DEPLOYMENT,
     "DeviceClass": core.NAMED,
+    "DeviceTaintRule": core.NAMED,
     "EndpointSlice": network.ENDPOINT_SLICE,
     "Endpoints": network.ENDPOINTS,
     "Event": core.EVENT,

@@ -9,7 +9,7 @@ pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.kind import (
@@ -25,15 +25,22 @@ from fairlead.apiserver.kind_table import GROUP_VERSIONS
 
 # Last, after custom groups: metrics servers register with the lowest priority.
 MEASURED_GROUP: Final = "metrics.k8s.io"
-BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
+_ALL: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
+# Those that are served by default.
+BUILT_IN: Final = tuple(kind for kind in _ALL if not kind.feature_gate)
 
-# The kinds of a server that also serves metrics.
-WITH_METRICS: Final = (*BUILT_IN, NODE_METRICS, POD_METRICS)
+# The kinds of a server with all feature gates that also serves metrics.
+WITH_METRICS: Final = (*_ALL, NODE_METRICS, POD_METRICS)
 
 _GROUPS: Final = tuple(
     dict.fromkeys(line.split()[0].rpartition("/")[0] for line in GROUP_VERSIONS.split("\n")[1:-1])
 )
 _RANK: Final = {group: rank for rank, group in enumerate(_GROUPS)}
+
+
+def built_in_kinds(gates: Collection[str]) -> tuple[Kind, ...]:
+    """Return the built-in kinds of a server on which the feature `gates` are on."""
+    return tuple(kind for kind in _ALL if not kind.feature_gate or kind.feature_gate in gates)
 
 
 class ServedKinds:

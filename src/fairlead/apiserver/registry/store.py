@@ -95,8 +95,6 @@ class Store:
         self.registry = registry
         self.admission = AdmissionControl(admission, self.storage, self.completed)
         self._unpersisted = UnpersistedDefaults()
-        self._preparation = PreparationContext(self.storage)
-        self._dry_run = PreparationContext(self.storage, dry_run=True)
 
     @property
     def version(self) -> int:
@@ -147,7 +145,7 @@ class Store:
         # 1. Find the kind, and decode the object.
         kind, obj = (kind, dict(manifest)) if kind else self._decoded(manifest)
         strategy = self.registry.strategy(kind)
-        preparation = self._dry_run if write.dry_run else self._preparation
+        preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
         # 2. Namespace, name and defaults. Without a name the object is invalid: report every error.
         obj = self._named(kind, strategy, snapshot_load.located(kind, obj))
         obj = self.registry.default(kind, obj)
@@ -203,7 +201,14 @@ class Store:
 
     @SuspendableMethod
     def update(
-        self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN, subresource: str = ""
+        self,
+        kind: Kind,
+        old: Json,
+        new: Json,
+        now: int,
+        *,
+        write: Write = PLAIN,
+        subresource: str = "",
     ) -> WebhookCalls[Json]:
         """Store `new` in place of `old`, the newest version; return what was stored.
 
@@ -212,7 +217,7 @@ class Store:
         admitted.
         """
         strategy = self.registry.strategy(kind)
-        preparation = self._dry_run if write.dry_run else self._preparation
+        preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
         # 1. Preconditions.
         _require_same_version(kind, old, new)
         # 2. Defaults and managed fields, then the plugins that may change the object.
@@ -317,7 +322,7 @@ class Store:
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
         new = self.registry.decode(kind, merge_patch(old, patch))
-        return (yield from self.update.steps(kind, old, new, write=write))
+        return (yield from self.update.steps(kind, old, new, now, write=write))
 
     @SuspendableMethod
     def patch_status(  # noqa: PLR0913 - the parts of one request

@@ -67,12 +67,13 @@ class GarbageCollection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreparationContext:
-    """What a strategy may read while it prepares an object.
+    """What a strategy may read while it prepares an object; `now` is in ns since 1970.
 
     With `dry_run` it must allocate nothing.
     """
 
     storage: Storage
+    now: int
     dry_run: bool = False
 
 

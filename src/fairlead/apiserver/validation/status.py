@@ -91,7 +91,7 @@ def check_daemon_set_status(old: Json, new: Json) -> Causes:
 def check_disruption_budget_status(_: Json, new: Json) -> Causes:
     """Yield the errors of a PodDisruptionBudget's status."""
     conditions = (new.get("status") or {}).get("conditions") or ()
-    yield from _check_conditions("status.conditions", conditions)
+    yield from check_status_conditions("status.conditions", conditions)
     yield from _check_counts("policy.v1.PodDisruptionBudgetStatus", new)
 
 
@@ -172,9 +172,11 @@ def check_node_status(_: Json, new: Json) -> Causes:
         yield duplicate(f"status.addresses[{index}]", shown)
 
 
-def _check_conditions(field: str, conditions: Iterable[Json]) -> Causes:
-    """Yield the errors of a list of metav1.Conditions."""
-    # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateConditions
+def check_status_conditions(field: str, conditions: Iterable[Json]) -> Causes:
+    """Yield the errors of a list of metav1.Conditions.
+
+    upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateConditions
+    """
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         at, kind = f"{field}[{index}]", condition.get("type", "")

@@ -17,6 +17,9 @@ NON_PREEMPTING_PRIORITY: Final = "NonPreemptingPriority"
 TAINT_NODES_BY_CONDITION: Final = "TaintNodesByCondition"
 TAINT_BASED_EVICTIONS: Final = "TaintBasedEvictions"
 NODE_LEASE: Final = "NodeLease"
+DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
+# Those that add API kinds.
+GATES_OF_KINDS: Final = (DEVICE_TAINT_RULES,)
 _DISRUPTION_EXCLUSION: Final = "NodeDisruptionExclusion"
 _LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"
 
@@ -66,7 +69,7 @@ FEATURE_GATES: Final[Mapping[str, Mapping[str, FeatureGate]]] = {
         "DRAAdminAccess": ALWAYS,
         "DRAConsumableCapacity": ALWAYS,
         "DRADeviceBindingConditions": ALWAYS,
-        "DRADeviceTaintRules": NEVER,
+        DEVICE_TAINT_RULES: OFF,
         "DRADeviceTaints": ALWAYS,
         "DRAExtendedResource": ALWAYS,
         "DRAListTypeAttributes": NEVER,

@@ -12,7 +12,9 @@ from typing import Final
 
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.feature_gate import (
+    DEVICE_TAINT_RULES,
     FEATURE_GATES,
+    GATES_OF_KINDS,
     NODE_LEASE,
     NON_PREEMPTING_PRIORITY,
     POP_FROM_BACKOFF,
@@ -72,7 +74,16 @@ class Release:
             backoff=replace(version.backoff, pop_from_backoff=pops),
             preemption=replace(version.preemption, honors_never=honors_never),
             plugins=version.plugins if by_taints else (*CONDITION_PLUGINS, *version.plugins),
+            device_taint_rules=self._adds_kinds(DEVICE_TAINT_RULES),
         )
+
+    @property
+    def gates_of_kinds(self) -> tuple[str, ...]:
+        """The feature gates that are on and add API kinds."""
+        return tuple(gate for gate in GATES_OF_KINDS if self._adds_kinds(gate))
+
+    def _adds_kinds(self, gate: str) -> bool:
+        return gate in FEATURE_GATES[self.version] and self.is_on(gate)
 
     @property
     def node_lifecycle(self) -> VersionProfile:

@@ -44,6 +44,7 @@ class SchedulerVersion:
     own or replace them, `backoff` the default queue settings; `queue` builds the scheduling queue.
     `preemption` holds the rules that choose victims; `new_execution` carries a preemption out.
     `names_preemption`: failure messages include the reasons of PostFilter plugins.
+    `device_taint_rules`: DeviceTaintRules have an effect.
     """
 
     version: str
@@ -55,6 +56,7 @@ class SchedulerVersion:
     preemption: PreemptionPolicy = field(default_factory=PreemptionPolicy)
     new_execution: NewExecution = new_execution
     names_preemption: bool = True
+    device_taint_rules: bool = False
 
 
 V1_36: Final = SchedulerVersion(version="1.36")

@@ -13,9 +13,17 @@ controllers that react to differences.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget
+from fairlead.api.objects import (
+    ApiObject,
+    DeviceTaintRule,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    ResourceSlice,
+)
 from fairlead.api.pods.facts import is_terminal
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
@@ -64,8 +72,9 @@ class Cluster:
     `now` is the time of the stimulus or deadline that the engine handles.
     """
 
-    def __init__(self) -> None:
-        """Start with an empty cluster."""
+    def __init__(self, *, device_taint_rules: bool = False) -> None:
+        """Start with an empty cluster; DeviceTaintRules have an effect if `device_taint_rules`."""
+        self._device_taint_rules = device_taint_rules
         self.table = NodeTable()
         self.shapes = ShapeTable(self.table.resources)
         self.related = RelatedObjects()
@@ -115,6 +124,8 @@ class Cluster:
                 if self.devices.observe_gone(before):
                     self.table.note_all()
                 self.changes.append(StorageChange(before, None))
+            elif isinstance(gone, DeviceTaintRule) and self._device_taint_rules:
+                self._note_slices(self.devices.pools.remove_rule(gone))
 
     def _put_related(self, changed: ApiObject) -> None:
         before = self.related.put(changed)
@@ -125,6 +136,12 @@ class Cluster:
             if self.devices.observe(changed):
                 self.table.note_all()
             self.changes.append(StorageChange(before, changed))
+        elif isinstance(changed, DeviceTaintRule) and self._device_taint_rules:
+            self._note_slices(self.devices.pools.put_rule(changed))
+
+    def _note_slices(self, slices: Iterable[ResourceSlice]) -> None:
+        """Record that the taints of `slices` changed, as if a driver had changed them."""
+        self.changes += [StorageChange(one, one) for one in slices]
 
     def _put_pod(self, pod: Pod) -> None:
         if is_terminal(pod):

@@ -1,16 +1,18 @@
 """DeviceTaintEviction: evicts pods whose devices have NoExecute taints that they do not tolerate.
 
-    a driver taints a device ──▶ claims that are allocated it ──▶ the pods they are reserved for
+    a driver or a DeviceTaintRule taints a device
+        ──▶ claims that are allocated it ──▶ the pods they are reserved for
 
 A pod is evicted when the taint was added. Tolerations of the request count from that time: one
 without tolerationSeconds means for ever, of several the shortest counts. A pod with several tainted
-devices is evicted at the earliest of their times. Only the newest generation of a pool counts.
+devices is evicted at the earliest of their times. Only the newest generation of a pool counts. A
+DeviceTaintRule also taints allocated devices that no slice lists any more.
 
 Example: `gpu-0` was tainted at 10:00. A pod whose claim tolerates the taint for 300 s is evicted at
 10:05, one without toleration at once. If the taint goes at 10:03, the first eviction is cancelled.
 
-Differs from upstream: a taint without timeAdded counts from when it is first seen, because only
-upstream's API server sets it. DeviceTaintRules are not read.
+Differs from upstream: a taint without timeAdded, which an API server would have set, counts from
+when it is first seen.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 """
@@ -18,19 +20,13 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from fairlead.api.objects import (
-    AllocatedDevice,
-    ApiObject,
-    Device,
-    DeviceTaint,
-    Pod,
-    ResourceClaim,
-    ResourceSlice,
-)
+from msgspec.structs import replace
+
+from fairlead.api.objects import ApiObject, DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
 from fairlead.api.pods.facts import is_terminating
-from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import (
     Command,
     Condition,
@@ -53,6 +49,14 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.plugins.dynamic_resources.device_search import tolerates_taint
+from fairlead.engine.state.devices.device_pools import DeviceId, PoolId, rule_selects
+from fairlead.engine.workloads.device_taint_rule_status import (
+    STATUS_PERIOD,
+    RuleEffect,
+    status_due,
+    status_update,
+)
+from fairlead.engine.workloads.device_taints import NO_EXECUTE, DeviceTaints, pool_of
 
 NAME: Final = "device-taint-eviction-controller"
 EVENT_REASON: Final = "DeviceTaintManagerEviction"
@@ -62,12 +66,16 @@ DISRUPTED: Final = Condition(
     "DeletionByDeviceTaintManager",
     "Device Taint manager: deleting due to NoExecute taint",
 )
-NO_EXECUTE: Final = "NoExecute"
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 _GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
-PoolId = tuple[str, str]  # driver, pool
-DeviceId = tuple[str, str, str]  # driver, pool, device
+
+@dataclass(frozen=True, slots=True)
+class _Eviction:
+    """When to evict a pod, and the uids of the DeviceTaintRules that are among the reasons."""
+
+    due: Instant
+    rules: tuple[str, ...]
 
 
 class DeviceTaintEviction:
@@ -75,21 +83,24 @@ class DeviceTaintEviction:
 
     issuer: ClassVar[Issuer] = controller_account(NAME)
 
-    def __init__(self, reporter: Reporter) -> None:
-        """Start empty; evictions go to `reporter`."""
+    def __init__(self, reporter: Reporter, *, has_rules: bool = False) -> None:
+        """Start empty; evictions go to `reporter`. DeviceTaintRules count only if `has_rules`."""
         self._reporter = reporter
+        self._has_rules = has_rules
+        self._taints = DeviceTaints()
         self._pods: dict[str, Pod] = {}  # pods with claims, by uid
         self._claims: dict[str, ResourceClaim] = {}  # allocated claims
-        self._slices: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._claims_of: dict[PoolId, dict[str, None]] = {}
-        self._seen: dict[tuple[DeviceId, DeviceTaint], Instant] = {}  # taints without timeAdded
         self._due_at: dict[str, Instant] = {}  # by uid of the pod
         self._timers: TimerQueue[str] = TimerQueue()
-        self._evicted: dict[str, None] = {}
+        self._evicting: dict[str, tuple[Pod, _Eviction]] = {}  # deletions without an outcome
+        self._evicted: dict[str, None] = {}  # uids of deleted pods that are still there
         self._retries: dict[str, None] = {}
+        self._evictions_by: dict[str, int] = {}  # by uid of the rule
+        self._status_at: dict[str, Instant] = {}  # by name of the rule
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands for the pods that `stimulus` concerns."""
+        """Return the commands for the pods and rules that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 return self._evaluate(self._see(one, now), now)
@@ -98,24 +109,28 @@ class DeviceTaintEviction:
             case ObjectsLoaded(objects):
                 uids = {uid: None for one in objects for uid in self._see(one, now)}
                 return self._evaluate(uids, now)
-            case CommandSucceeded(DeleteObject(target)) if target.uid in self._evicted:
-                self._report(target, now)
-            case CommandFailed(DeleteObject(target), reason, _) if target.uid in self._evicted:
-                self._retry(target.uid, reason, now)
+            case CommandSucceeded(DeleteObject(target)) if target.uid in self._evicting:
+                self._succeed(target, now)
+            case CommandFailed(DeleteObject(target), reason, _) if target.uid in self._evicting:
+                self._fail(target.uid, reason, now)
             case _:
                 pass
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next eviction."""
-        return self._timers.next_due()
+        """Return the time of the next eviction or update of a status."""
+        due = self._timers.next_due()
+        if not self._status_at:
+            return due
+        first = min(self._status_at.values())
+        return first if due is None else min(first, due)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Evict the pods that are due, and those whose deletion failed."""
+        """Write statuses, and evict the pods that are due and those whose deletion failed."""
         due = dict.fromkeys(self._timers.pop_due(now))
         for uid in due:
             if uid in self._retries:
-                del self._retries[uid], self._evicted[uid]
+                del self._retries[uid], self._evicting[uid]
         return self._evaluate(due, now)
 
     # --- known objects -------------------------------------------------------------------------
@@ -130,7 +145,10 @@ class DeviceTaintEviction:
             case ResourceClaim():
                 return [*self._forget(one), *self._see_claim(one)]
             case ResourceSlice():
-                return self._see_slice(one, now)
+                is_changed = self._taints.put_slice(one, now)
+                return self._consumers_of(pool_of(one)) if is_changed else ()
+            case DeviceTaintRule() if self._has_rules:
+                return self._see_rule(one, now)
             case _:
                 return ()
 
@@ -143,132 +161,201 @@ class DeviceTaintEviction:
             self._claims_of.setdefault((result.driver, result.pool), {})[claim.key] = None
         return _consumers(claim)
 
-    def _see_slice(self, changed: ResourceSlice, now: Instant) -> Iterable[str]:
-        pool = _pool_of(changed)
-        slices = self._slices.setdefault(pool, {})
-        before = slices.get(changed.key)
-        slices[changed.key] = changed
-        for device in changed.spec.devices:
-            for taint in device.taints:
-                if taint.effect == NO_EXECUTE and not taint.time_added:
-                    self._seen.setdefault(((*pool, device.name), taint), now)
-        is_tainted = _has_taints(changed) or (before is not None and _has_taints(before))
-        return self._consumers_of(pool) if is_tainted or len(slices) > 1 else ()
+    def _see_rule(self, rule: DeviceTaintRule, now: Instant) -> Iterable[str]:
+        """Upstream: handleRuleChange."""
+        before = self._taints.rules.get(rule.key)
+        if before is not None and before.metadata.uid != rule.metadata.uid:
+            return [*self._forget_rule(before), *self._see_rule(rule, now)]
+        self._taints.put_rule(rule, now)
+        if before is not None and before.spec == rule.spec:
+            return ()
+        self._status_at[rule.key] = now
+        return self._consumers_under(rule if before is None else before, rule)
 
     def _forget(self, gone: ApiObject) -> Iterable[str]:
         """Remove an object; return the uids of the pods to evaluate."""
         match gone:
             case Pod():
-                for known in (self._pods, self._due_at, self._evicted, self._retries):
-                    known.pop(gone.metadata.uid, None)
+                self._forget_pod(gone.metadata.uid)
             case ResourceClaim():
                 before = self._claims.pop(gone.key, None)
                 return () if before is None else self._release(before)
             case ResourceSlice():
-                self._slices.get(_pool_of(gone), {}).pop(gone.key, None)
-                return self._consumers_of(_pool_of(gone))
+                self._taints.remove_slice(gone)
+                return self._consumers_of(pool_of(gone))
+            case DeviceTaintRule() if gone.key in self._taints.rules:
+                return self._forget_rule(gone)
             case _:
                 pass
         return ()
 
+    def _forget_rule(self, rule: DeviceTaintRule) -> list[str]:
+        self._taints.remove_rule(rule.key)
+        self._status_at.pop(rule.key, None)
+        self._evictions_by.pop(rule.metadata.uid, None)
+        return self._consumers_under(rule)
+
+    def _forget_pod(self, uid: str) -> None:
+        for known in (self._pods, self._due_at, self._evicted):
+            known.pop(uid, None)
+        if uid in self._retries:
+            del self._retries[uid], self._evicting[uid]
+
     def _release(self, claim: ResourceClaim) -> Iterable[str]:
-        allocation = claim.status.allocation
-        for result in () if allocation is None else allocation.devices.results:
-            self._claims_of.get((result.driver, result.pool), {}).pop(claim.key, None)
+        for driver, pool, _ in _devices_of(claim):
+            claims = self._claims_of.get((driver, pool), {})
+            claims.pop(claim.key, None)
+            if not claims:
+                self._claims_of.pop((driver, pool), None)
         return _consumers(claim)
 
     def _consumers_of(self, pool: PoolId) -> Iterable[str]:
         claims = [self._claims[key] for key in self._claims_of.get(pool, ())]
         return [uid for claim in claims for uid in _consumers(claim)]
 
+    def _consumers_under(self, *rules: DeviceTaintRule) -> list[str]:
+        """Return the uids of the pods with a device that one of `rules` selects."""
+        return [
+            uid
+            for claim in self._claims.values()
+            if any(rule_selects(rule, device) for rule in rules for device in _devices_of(claim))
+            for uid in _consumers(claim)
+        ]
+
     # --- evictions -----------------------------------------------------------------------------
 
     def _evaluate(self, uids: Iterable[str], now: Instant) -> list[Command]:
-        """Evict, schedule or cancel the eviction of each pod."""
-        commands: list[Command] = []
+        """Write the statuses that are due; then evict, schedule or cancel for each pod.
+
+        The status of a new rule counts the pods before they are evicted.
+        """
+        commands = self._write_statuses(now)
         for uid in dict.fromkeys(uids):
             pod = self._pods.get(uid)
-            if pod is None or uid in self._evicted:
+            if pod is None or uid in self._evicted or uid in self._evicting:
                 continue
-            due = self._eviction_of(pod)
-            if due is None:
+            found = self._eviction_of(pod, self._taints.rules.values())
+            if found is None:
                 if self._due_at.pop(uid, None) is not None:
                     commands.append(_event(pod, "Cancelling deletion"))
-            elif due <= now:
-                commands += self._evict(pod)
-            elif self._due_at.get(uid) != due:
-                self._due_at[uid] = due
-                self._timers.add(due, uid)
+                continue
+            self._update_later(found.rules, now)
+            if found.due <= now:
+                commands += self._evict(pod, found, now)
+            elif self._due_at.get(uid) != found.due:
+                self._due_at[uid] = found.due
+                self._timers.add(found.due, uid)
         return commands
 
-    def _eviction_of(self, pod: Pod) -> Instant | None:
+    def _eviction_of(self, pod: Pod, rules: Iterable[DeviceTaintRule]) -> _Eviction | None:
         """Return when to evict `pod`, None if never (upstream: podEvictionTime)."""
         if not pod.spec.node_name:
             return None
+        evicting = [rule for rule in rules if rule.spec.taint.effect == NO_EXECUTE]
         made = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-        times: list[Instant] = []
+        found: list[_Eviction] = []
         for wanted in pod.spec.resource_claims:
             name = wanted.resource_claim_name or made.get(wanted.name, "")
             claim = self._claims.get(f"{pod.metadata.namespace}/{name}")
             if claim is not None and pod.metadata.uid in _consumers(claim):
-                times += self._times_of(claim)
-        return min(times, default=None)
+                found += self._evictions_of(claim, evicting)
+        if not found:
+            return None
+        reasons = dict.fromkeys(rule for one in found for rule in one.rules)
+        return _Eviction(min(one.due for one in found), tuple(reasons))
 
-    def _times_of(self, claim: ResourceClaim) -> Iterator[Instant]:
+    def _evictions_of(
+        self, claim: ResourceClaim, rules: Iterable[DeviceTaintRule]
+    ) -> Iterator[_Eviction]:
         """Yield when each taint of the claim's devices evicts (upstream: claimEvictionTime)."""
         allocation = claim.status.allocation
         for result in () if allocation is None else allocation.devices.results:
-            device = self._device(result)
-            for taint in () if device is None else device.taints:
-                if taint.effect != NO_EXECUTE:
-                    continue
+            for one in self._taints.of((result.driver, result.pool, result.device), rules):
                 limits = [
-                    one.toleration_seconds
-                    for one in result.tolerations
-                    if one.effect == NO_EXECUTE and tolerates_taint(one, taint)
+                    toleration.toleration_seconds
+                    for toleration in result.tolerations
+                    if toleration.effect == NO_EXECUTE and tolerates_taint(toleration, one.taint)
                 ]
                 if None not in limits:
-                    limit = min((max(0, one) for one in limits if one is not None), default=0)
-                    yield self._since(result, taint) + seconds(limit)
+                    limit = min((max(0, each) for each in limits if each is not None), default=0)
+                    yield _Eviction(one.since + seconds(limit), (one.rule,) if one.rule else ())
 
-    def _device(self, result: AllocatedDevice) -> Device | None:
-        slices = self._slices.get((result.driver, result.pool), {})
-        newest = max((one.spec.pool.generation for one in slices.values()), default=0)
-        return next(
-            (
-                device
-                for key in sorted(slices)
-                if slices[key].spec.pool.generation == newest
-                for device in slices[key].spec.devices
-                if device.name == result.device
-            ),
-            None,
-        )
-
-    def _since(self, result: AllocatedDevice, taint: DeviceTaint) -> Instant:
-        if taint.time_added:
-            return parse_timestamp(taint.time_added)
-        return self._seen[(result.driver, result.pool, result.device), taint]
-
-    def _evict(self, pod: Pod) -> Iterator[Command]:
-        """Upstream: addConditionAndDeletePod."""
+    def _evict(self, pod: Pod, found: _Eviction, now: Instant) -> Iterator[Command]:
+        """Upstream: addConditionAndDeletePod, which counts a terminating pod as evicted."""
         self._due_at.pop(pod.metadata.uid, None)
         if is_terminating(pod):
+            self._evicted[pod.metadata.uid] = None
+            self._count(found.rules, now)
             return
-        self._evicted[pod.metadata.uid] = None
+        self._evicting[pod.metadata.uid] = (pod, found)
         yield _event(pod, "Marking for deletion")
         yield PatchStatus(_ref(pod), conditions=(DISRUPTED,))
         yield DeleteObject(_ref(pod), why="device taint")
 
-    def _report(self, target: ObjectRef, now: Instant) -> None:
-        pod = self._pods.get(target.uid)
-        node = "" if pod is None else pod.spec.node_name
-        self._reporter.report(PodEvicted(target, node, "device taint", now))
+    def _succeed(self, target: ObjectRef, now: Instant) -> None:
+        pod, found = self._evicting.pop(target.uid)
+        if target.uid in self._pods:
+            self._evicted[target.uid] = None
+        self._count(found.rules, now)
+        self._reporter.report(PodEvicted(target, pod.spec.node_name, "device taint", now))
 
-    def _retry(self, uid: str, reason: FailureReason, now: Instant) -> None:
-        if reason not in _GONE:
-            self._retries[uid] = None
-            self._timers.add(now + RETRY_AFTER, uid)
+    def _fail(self, uid: str, reason: FailureReason, now: Instant) -> None:
+        if reason in _GONE or uid not in self._pods:
+            del self._evicting[uid]
+            if uid in self._pods:
+                self._evicted[uid] = None
+            return
+        self._retries[uid] = None
+        self._timers.add(now + RETRY_AFTER, uid)
+
+    # --- statuses of rules ---------------------------------------------------------------------
+
+    def _count(self, rules: Iterable[str], now: Instant) -> None:
+        """Count an eviction for `rules` (uids)."""
+        for uid in rules:
+            self._evictions_by[uid] = self._evictions_by.get(uid, 0) + 1
+        self._update_later(rules, now)
+
+    def _update_later(self, rules: Iterable[str], now: Instant) -> None:
+        """Update the statuses of `rules` (uids) after the usual time."""
+        for name, rule in self._taints.rules.items() if rules else ():
+            if rule.metadata.uid in rules:
+                self._status_at.setdefault(name, now + STATUS_PERIOD)
+
+    def _write_statuses(self, now: Instant) -> list[Command]:
+        """Return the updates of statuses that are due (upstream: maybeUpdateRuleStatus)."""
+        commands: list[Command] = []
+        for name in [name for name, due in self._status_at.items() if due <= now]:
+            rule = self._taints.rules[name]
+            later = status_due(rule, now)
+            if later is not None:
+                self._status_at[name] = later
+                continue
+            del self._status_at[name]
+            commands += status_update(rule, self._effect_of(rule), NAME, now)
+        return commands
+
+    def _effect_of(self, rule: DeviceTaintRule) -> RuleEffect:
+        """Return what `rule` does; with the effect None, what NoExecute would do."""
+        tested, uid = [rule], rule.metadata.uid
+        if rule.spec.taint.effect == "None":
+            taint = replace(rule.spec.taint, effect=NO_EXECUTE)
+            tested = [replace(rule, spec=replace(rule.spec, taint=taint))]
+        namespaces = [
+            pod.metadata.namespace
+            for pod in self._pods.values()
+            if not is_terminating(pod)
+            and (found := self._eviction_of(pod, tested)) is not None
+            and uid in found.rules
+        ]
+        allocated = [device for claim in self._claims.values() for device in _devices_of(claim)]
+        return RuleEffect(
+            pending_pods=len(namespaces),
+            pending_namespaces=len(set(namespaces)),
+            published_devices=sum(rule_selects(rule, one) for one in self._taints.published()),
+            allocated_devices=sum(rule_selects(rule, one) for one in allocated),
+            evicted_pods=self._evictions_by.get(uid, 0),
+        )
 
 
 def _is_alike(before: Pod, after: Pod) -> bool:
@@ -281,12 +368,10 @@ def _consumers(claim: ResourceClaim) -> list[str]:
     return [one.uid for one in claim.status.reserved_for if one.resource == "pods"]
 
 
-def _has_taints(one: ResourceSlice) -> bool:
-    return any(device.taints for device in one.spec.devices)
-
-
-def _pool_of(one: ResourceSlice) -> PoolId:
-    return (one.spec.driver, one.spec.pool.name)
+def _devices_of(claim: ResourceClaim) -> list[DeviceId]:
+    allocation = claim.status.allocation
+    results = () if allocation is None else allocation.devices.results
+    return [(one.driver, one.pool, one.device) for one in results]
 
 
 def _ref(pod: Pod) -> ObjectRef:

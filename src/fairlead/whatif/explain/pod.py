@@ -176,7 +176,8 @@ def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
             object_name=f"Pod {pod.key}",
             field="spec.schedulerName",
         )
-    cluster, nominator = Cluster(), Nominator()
+    cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
+    nominator = Nominator()
     cluster.apply(ObjectsLoaded(others))
     handle, shared = (
         PluginHandle(cluster, nominator),

@@ -131,7 +131,7 @@ class ClusterModel:
         self.now = snapshot.taken_at
         self._world = SimulatedWorld(_NoEngine(), start=self.now, seed=seed, events_max=0)
         self.objects = self._load(snapshot)
-        self.cluster = Cluster()
+        self.cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
         self.cluster.apply(ObjectsLoaded(self.objects))
         self.table = self.cluster.table
         self.has_extenders = bool(config.extenders)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from fairlead.apiserver.kind import DEVICE_TAINT_RULE
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.result.tabular_answer import counted
-from fairlead.whatif.snapshot.dump_note import dump_notes
+from fairlead.whatif.snapshot.dump_note import IGNORED_RULES, dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -14,11 +15,13 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
     """Return the notes about a plan for `snapshot`, each a sentence."""
     release = read_release(choice)
     words = Releases(release, release).words
+    rules = any(one.kind is DEVICE_TAINT_RULE for one in snapshot.manifests)
     foreign = sum(not model.has_profile(pod) for pod in model.pods())
     return (
         *([words] if words else []),
         *unreadable_lines(snapshot.unreadable),
         *dump_notes(snapshot.manifests),
+        *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *(["Extenders are not called, so their rules are missing here."]
           if model.has_extenders else []),
         *([f"{counted(foreign, 'pod')} of other schedulers follow kube-scheduler's rules here."]

@@ -22,7 +22,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.kind import DEVICE_TAINT_RULE, kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
@@ -72,6 +72,7 @@ from fairlead.whatif.run.recorders.workload_recorder import count_workloads
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
+from fairlead.whatif.snapshot.dump_note import IGNORED_RULES
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
@@ -462,6 +463,8 @@ class ExperimentRun:
         if self._batch is not None:
             yield from missing_queue_notes(self._batch)
         yield from unloaded_note(self._pod_autoscalers)
+        if not self._experiment.scheduler.version.device_taint_rules:
+            yield from [IGNORED_RULES] if self._world.store.list(DEVICE_TAINT_RULE) else ()
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in self._experiment.initial)
         if unchecked.plugins and is_dump:

@@ -58,6 +58,10 @@ _EFFECTS: Final = {
     POD_DISRUPTION_BUDGET: "nothing limits evictions",
     RESOURCE_QUOTA: "nothing limits new pods",
 }
+IGNORED_RULES: Final = (
+    "DeviceTaintRules have no effect, as in Kubernetes by default; "
+    "--feature-gates DRADeviceTaintRules=true turns them on."
+)
 _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 

@@ -41,6 +41,7 @@ resourceclaims.resource.k8s.io: pods with devices cannot be placed as on the clu
 resourceclaimtemplates.resource.k8s.io: pods with devices cannot be placed as on the cluster
 resourceslices.resource.k8s.io: pods with devices cannot be placed as on the cluster
 deviceclasses.resource.k8s.io: pods with devices cannot be placed as on the cluster
+devicetaintrules.resource.k8s.io: devices that rules taint look untainted
 leases.coordination.k8s.io: an outage under way seems to begin earlier than it did
 horizontalpodautoscalers.autoscaling: workloads keep their present number of replicas
 validatingadmissionpolicies.admissionregistration.k8s.io: admission policies refuse nothing

@@ -26,7 +26,15 @@ from fairlead.api.objects import (
 )
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, KINDS, NODE, Kind, find_kind, kind_of
+from fairlead.apiserver.kind import (
+    DEVICE_TAINT_RULE,
+    HORIZONTAL_POD_AUTOSCALER,
+    KINDS,
+    NODE,
+    Kind,
+    find_kind,
+    kind_of,
+)
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec, template_view
@@ -55,13 +63,22 @@ _FORMER_API_VERSIONS: Final = {
     "policy/v1beta1": "policy/v1",
     "scheduling.k8s.io/v1alpha1": "scheduling.k8s.io/v1",
     "scheduling.k8s.io/v1beta1": "scheduling.k8s.io/v1",
+    "resource.k8s.io/v1alpha3": "resource.k8s.io/v1beta2",
 }
 _VERSIONS: Final = {(version.rpartition("/")[0], kind): version for version, kind in VIEWS}
 _AUTOSCALING_V1: Final = "autoscaling/v1"
 _AUTOSCALING_BETA: Final = "autoscaling/v2beta"
 _AUTOSCALING_V2BETA2: Final = "autoscaling/v2beta2"
 _RENAMED: Final = frozenset(
-    {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget", "PriorityClass"}
+    {
+        "Deployment",
+        "ReplicaSet",
+        "StatefulSet",
+        "DaemonSet",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "DeviceTaintRule",
+    }
 )
 
 
@@ -342,8 +359,24 @@ def _clean(source: str, value: Json) -> Json:
     clean = _storable(source, f"{kind} {display_name(value)}", value)
     if kind == HORIZONTAL_POD_AUTOSCALER.kind:
         clean = _current_autoscaler(clean)
+    elif kind == DEVICE_TAINT_RULE.kind:
+        _check_device_selector(source, clean)
     clean["apiVersion"] = _current_api_version(source, clean)
     return clean
+
+
+def _check_device_selector(source: str, value: Json) -> None:
+    """Raise InputError for a field with which a rule of Kubernetes 1.34 selects fewer devices."""
+    spec = value.get("spec")
+    selector = spec.get("deviceSelector") if isinstance(spec, dict) else None
+    for field in ("deviceClassName", "selectors"):
+        if isinstance(selector, dict) and field in selector:
+            raise InputError(
+                source,
+                "is not supported; Kubernetes 1.35 removed it",
+                object_name=f"{value['kind']} {display_name(value)}",
+                field=f"spec.deviceSelector.{field}",
+            )
 
 
 def _current_autoscaler(value: Json) -> Json:

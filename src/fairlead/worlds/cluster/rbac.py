@@ -62,12 +62,16 @@ _OWN: Final = (
 
 
 def rbac_manifest(
-    controllers: Collection[str], namespace: str, lease: str, *, only_reads: bool = False
+    controllers: Collection[str],
+    namespace: str,
+    lease: str,
+    *,
+    only_reads: bool = False,
+    device_taint_rules: bool = False,
 ) -> str:
     """Return the roles as YAML documents; `lease` is the Lease of the election in `namespace`."""
-    roles: list[tuple[str, str, list[Rule]]] = [
-        ("ClusterRole", "", cluster_rules(controllers, only_reads=only_reads))
-    ]
+    rules = cluster_rules(controllers, only_reads=only_reads, device_taint_rules=device_taint_rules)
+    roles: list[tuple[str, str, list[Rule]]] = [("ClusterRole", "", rules)]
     if not only_reads:
         roles.append(("Role", namespace, election_rules(lease)))
     roles += [("Role", place, rules) for place, rules in heartbeat_rules(controllers).items()]
@@ -83,10 +87,15 @@ def _role(kind: str, namespace: str, rules: list[Rule]) -> str:
     return f"{head}\nrules:\n{lines}"
 
 
-def cluster_rules(controllers: Collection[str], *, only_reads: bool = False) -> list[Rule]:
-    """Return the rules of the ClusterRole; with `only_reads`, those of a shadow."""
+def cluster_rules(
+    controllers: Collection[str], *, only_reads: bool = False, device_taint_rules: bool = False
+) -> list[Rule]:
+    """Return the rules of the ClusterRole; with `only_reads`, those of a shadow.
+
+    The scheduler reads DeviceTaintRules only if `device_taint_rules`.
+    """
     verbs: dict[tuple[str, str], dict[str, None]] = {}
-    for resource in watched_resources(controllers):
+    for resource in watched_resources(controllers, device_taint_rules=device_taint_rules):
         if not resource.only_namespace:
             group = resource.api_version.rpartition("/")[0]
             verbs.setdefault((group, resource.plural), {}).update(list=None, watch=None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from fairlead.apiserver.kind import KINDS, Kind, find_kind
+from fairlead.apiserver.kind import DEVICE_TAINT_RULE, KINDS, Kind, find_kind
 from fairlead.client.api_resource import ApiResource
 
 SCHEDULER: Final = "scheduler"
@@ -60,9 +60,16 @@ _READ: Final = {
 }
 
 
-def watched_resources(controllers: Collection[str]) -> tuple[ApiResource, ...]:
-    """Return the resources that `controllers` read, each once."""
+def watched_resources(
+    controllers: Collection[str], *, device_taint_rules: bool = False
+) -> tuple[ApiResource, ...]:
+    """Return the resources that `controllers` read, each once.
+
+    The scheduler reads DeviceTaintRules only if `device_taint_rules`.
+    """
     names = dict.fromkeys(name for one in CONTROLLERS if one in controllers for name in _READ[one])
+    if device_taint_rules and SCHEDULER in controllers:
+        names[DEVICE_TAINT_RULE.resource] = None
     by_name = {kind.resource: kind for kind in reversed(KINDS)}
     return tuple(_resource(by_name[name]) for name in names)
 

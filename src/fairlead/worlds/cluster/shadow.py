@@ -106,7 +106,8 @@ class Shadow:
 
     def __init__(self, configs: Mapping[str, SchedulerConfig], on_decision: OnDecision) -> None:
         """`configs` are the configurations to compare, by name. Raises ProfileError."""
-        self.cluster = Cluster()
+        has_rules = any(one.version.device_taint_rules for one in configs.values())
+        self.cluster = Cluster(device_taint_rules=has_rules)
         self._nominator = Nominator()
         self._on_decision = on_decision
         self._configurations = tuple(self._serve(name, one) for name, one in configs.items())

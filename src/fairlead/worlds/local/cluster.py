@@ -185,6 +185,7 @@ class LocalCluster:
                 keys=accounts.keys,
             ),
             computed=measured(storage) if has_metrics else NOTHING_COMPUTED,
+            gates=self._options.release.gates_of_kinds,
         )
 
     def _control_plane(self, config: EngineConfig, now: Instant) -> ControlPlane:
@@ -212,7 +213,9 @@ class LocalCluster:
         nodes = registered(node_manifests(options.nodes, options.zones, now), now)
         self.store.load(options.objects or nodes, now)
         more = () if METRICS in options.without else MEASUREMENTS
-        standing = (*bootstrap_objects(), *control_plane_objects(), *more, *job_kinds())
+        gates = options.release.gates_of_kinds
+        api_server = (*bootstrap_objects(gates), *control_plane_objects(gates))
+        standing = (*api_server, *more, *job_kinds())
         self._create_missing(standing, now)
         self.server.run_post_start_hooks(now)
         self._create_missing((DEFAULT_QUEUE,), now)

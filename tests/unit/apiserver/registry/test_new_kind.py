@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.apiserver.kind import KINDS
 from fairlead.apiserver.registry.served_kinds import BUILT_IN
 from fairlead.apiserver.registry.strategies.scheduling import BATCH_STRATEGIES
 from fairlead.apiserver.registry.strategies.table import STRATEGIES
@@ -188,4 +189,6 @@ def test_a_new_kind_is_served_like_any_other(changed):
 
 
 def test_every_strategy_is_of_a_kind_in_the_table():
-    assert STRATEGIES.keys() - BATCH_STRATEGIES.keys() <= {kind.resource for kind in BUILT_IN}
+    assert STRATEGIES.keys() - BATCH_STRATEGIES.keys() <= {
+        kind.resource for kind in (*BUILT_IN, *KINDS)
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, find_kind, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
@@ -34,7 +35,8 @@ def put(store, manifest):
     kind = kind_of(manifest)
     obj = located(kind, manifest)
     meta = obj["metadata"]
-    return store.update(kind, store.get(kind, meta.get("namespace", ""), meta["name"]), obj)
+    old = store.get(kind, meta.get("namespace", ""), meta["name"])
+    return store.update(kind, old, obj, parse_timestamp("2026-01-01T00:00:00Z"))
 
 
 def refusal_of(act, *args, **kwargs):

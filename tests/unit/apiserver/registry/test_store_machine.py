@@ -86,7 +86,11 @@ class StoreMachine(RuleBasedStateMachine):
         kind = POD if old["kind"] == "Pod" else CONFIG_MAP
         newest = self.store.find(kind, "n", old["metadata"]["name"])
         changed = {**old, "metadata": {**old["metadata"], "labels": labels}}
-        written = None if newest is None else self.attempt(self.store.update, kind, newest, changed)
+        written = (
+            None
+            if newest is None
+            else self.attempt(self.store.update, kind, newest, changed, self.time)
+        )
         fresh = (
             newest is not None
             and newest["metadata"]["resourceVersion"] == (old["metadata"]["resourceVersion"])

@@ -7,21 +7,30 @@ handleSliceChange, addConditionAndDeletePod).
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from fairlead.api.codec import decode
+from fairlead.api.codec import decode, decode_as
+from fairlead.api.objects import DeviceTaintRuleStatus
 from fairlead.api.timestamp import format_timestamp
-from fairlead.engine.core.command import DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.command import ApplyStatus, DeleteObject, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
+    CommandSucceeded,
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
 )
 from fairlead.engine.workloads.device_taint_eviction import DeviceTaintEviction
-from fairlead.testing.device_builders import DRIVER, make_resource_claim, make_slice, wanting
+from fairlead.testing.device_builders import (
+    DRIVER,
+    make_device_taint_rule,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
 
 START = seconds(1_767_225_600)
 
@@ -157,5 +166,159 @@ def test_a_deletion_that_fails_is_tried_again():
     failed = CommandFailed(commands[-1], FailureReason.NOT_FOUND, "gone")
     controller.handle(failed, START)
     assert controller.next_deadline() is None
+    controller, commands = seen(devices(taint()), claim(), pod())
     controller.handle(CommandFailed(commands[-1], FailureReason.FORBIDDEN, "no"), START)
     assert deleted(controller.handle_deadline(START + seconds(1))) == ["p"]
+
+
+# --- DeviceTaintRules -----------------------------------------------------------------------------
+
+
+def seen_with_rules(*objects):
+    """A controller that acts on DeviceTaintRules, and what it did at once."""
+    controller = DeviceTaintEviction(SilentReporter(), has_rules=True)
+    return controller, controller.handle(ObjectsLoaded(list(objects)), START)
+
+
+def conditions(commands):
+    """Status, reason and message of each condition that is written."""
+    found = [one.status["conditions"][0] for one in commands if isinstance(one, ApplyStatus)]
+    return [(one["status"], one["reason"], one["message"]) for one in found]
+
+
+def shown(rule, commands):
+    """The rule with the status that `commands` write."""
+    (update,) = [one for one in commands if isinstance(one, ApplyStatus)]
+    return replace(rule, status=decode_as(DeviceTaintRuleStatus, update.status))
+
+
+@pytest.mark.parametrize(
+    ("selector", "evicted"),
+    [
+        ({}, ["p"]),
+        ({"driver": DRIVER, "pool": "a", "device": "gpu-0"}, ["p"]),
+        ({"driver": "other.example.com"}, []),
+        ({"pool": "b"}, []),
+        ({"device": "gpu-1"}, []),
+    ],
+)
+def test_a_rule_evicts_the_pods_of_the_devices_it_selects(selector, evicted):
+    """Its fields must all match; without fields it selects all devices."""
+    rule = make_device_taint_rule(**selector)
+    _, commands = seen_with_rules(rule, devices(), claim(), pod())
+    assert deleted(commands) == evicted
+
+
+def test_rules_count_only_where_the_gate_is_on():
+    assert seen(make_device_taint_rule(), devices(), claim(), pod())[1] == []
+
+
+def test_a_rule_without_a_selector_selects_nothing():
+    rule = make_device_taint_rule()
+    rule = replace(rule, spec=replace(rule.spec, device_selector=None))
+    _, commands = seen_with_rules(rule, devices(), claim(), pod())
+    assert deleted(commands) == []
+
+
+def test_a_rule_evicts_from_devices_that_no_slice_lists():
+    _, commands = seen_with_rules(make_device_taint_rule(pool="a"), claim(), pod())
+    assert deleted(commands) == ["p"]
+
+
+def test_tolerations_of_a_rules_taint_count_from_its_time():
+    rule = make_device_taint_rule(time_added=format_timestamp(START - seconds(20)))
+    controller, commands = seen_with_rules(rule, devices(), claim("c", tolerating(60)), pod())
+    assert deleted(commands) == []
+    assert deleted(controller.handle_deadline(START + seconds(39))) == []
+    assert deleted(controller.handle_deadline(START + seconds(40))) == ["p"]
+
+
+def test_an_eviction_ends_with_its_rule():
+    rule = make_device_taint_rule()
+    controller, _ = seen_with_rules(rule, devices(), claim("c", tolerating(60)), pod())
+    (event,) = controller.handle(ObjectDeleted(rule), START + seconds(5))
+    assert event.note == "Cancelling deletion"
+    assert controller.handle_deadline(START + seconds(60)) == []
+    assert controller.next_deadline() is None
+
+
+def test_the_condition_of_a_rule_that_evicts():
+    """It counts the pods before they are evicted, and the evicted ones ten seconds later."""
+    rule = make_device_taint_rule()
+    controller, commands = seen_with_rules(rule, devices(), claim(), pod())
+    assert isinstance(commands[0], ApplyStatus)
+    assert conditions(commands) == [
+        ("True", "PodsPendingEviction", "1 pod needs to be evicted in 1 namespace.")
+    ]
+    controller.handle(CommandSucceeded(commands[-1]), START)
+    controller.handle(ObjectDeleted(pod()), START)
+    assert controller.handle(ObjectChanged(shown(rule, commands)), START) == []
+    assert controller.next_deadline() == START + seconds(10)
+    later = controller.handle_deadline(START + seconds(10))
+    assert conditions(later) == [
+        ("False", "Completed", "1 pod evicted since starting the controller.")
+    ]
+    assert controller.next_deadline() is None
+
+
+def test_the_condition_is_written_at_most_every_ten_seconds():
+    """Unless the spec of the rule changes."""
+    rule = make_device_taint_rule()
+    controller, commands = seen_with_rules(rule, devices(), claim("c", tolerating(60)), pod())
+    controller.handle(ObjectChanged(shown(rule, commands)), START)
+    second = pod("q", claim="d")
+    controller.handle(ObjectChanged(claim("d", tolerating(60), users=("u-q",))), START)
+    assert controller.handle(ObjectChanged(second), START + seconds(2)) == []
+    (update,) = controller.handle_deadline(START + seconds(10))
+    assert conditions([update])[0][2] == "2 pods need to be evicted in 1 namespace."
+
+
+def test_the_effect_none_says_what_no_execute_would_do():
+    """Once, and it evicts no pods."""
+    rule = make_device_taint_rule(effect="None", pool="a")
+    other = pod("q", claim="d", namespace="other")
+    other_claim = claim("d", device="gpu-1", users=("u-q",))
+    other_claim = replace(other_claim, metadata=replace(other_claim.metadata, namespace="other"))
+    controller, commands = seen_with_rules(rule, devices(), claim(), pod(), other_claim, other)
+    [(status, reason, message)] = conditions(commands)
+    assert (status, reason) == ("False", "NoEffect")
+    assert message == (
+        "2 published devices selected. 2 allocated devices selected. 2 pods would be evicted in"
+        " 2 different namespaces if the effect was NoExecute. This information will not be"
+        " updated again. Recreate the DeviceTaintRule to trigger an update."
+    )
+    assert len(commands) == 1
+    assert controller.next_deadline() is None
+
+
+def test_a_rule_that_begins_to_evict():
+    rule = make_device_taint_rule(effect="NoSchedule")
+    controller, commands = seen_with_rules(rule, devices(), claim(), pod())
+    assert conditions(commands) == [
+        ("False", "OtherEffect", "Eviction only happens for the NoExecute effect.")
+    ]
+    rule = make_device_taint_rule(effect="NoExecute", generation=2)
+    commands = controller.handle(ObjectChanged(rule), START + seconds(1))
+    assert deleted(commands) == ["p"]
+
+
+def test_nothing_is_remembered_of_taints_and_rules_that_are_gone():
+    """Otherwise a controller that runs for months would grow."""
+    bare = {"key": "broken", "effect": "NoExecute"}
+    rule, slice_ = make_device_taint_rule(time_added=""), devices(bare)
+    controller, commands = seen_with_rules(rule, slice_, claim(), pod())
+    controller.handle(CommandSucceeded(commands[-1]), START)
+    for gone in (pod(), claim(), slice_, rule):
+        controller.handle(ObjectDeleted(gone), START)
+    controller.handle_deadline(START + seconds(10))
+    held = {**vars(controller), **vars(controller._taints)}
+    assert [name for name, value in held.items() if isinstance(value, dict) and value] == []
+
+
+def test_an_undated_taint_that_comes_back_counts_anew():
+    bare = {"key": "broken", "effect": "NoExecute"}
+    controller, _ = seen(devices(bare), claim("c", tolerating(60)), pod())
+    controller.handle(ObjectChanged(devices()), START + seconds(10))
+    controller.handle(ObjectChanged(devices(bare)), START + seconds(100))
+    assert deleted(controller.handle_deadline(START + seconds(100))) == []
+    assert deleted(controller.handle_deadline(START + seconds(160))) == ["p"]

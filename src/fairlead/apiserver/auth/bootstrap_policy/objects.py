@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from fairlead.api.json import Json
@@ -10,6 +10,7 @@ from fairlead.apiserver.auth.bootstrap_policy.controller_roles import CONTROLLER
 from fairlead.apiserver.auth.bootstrap_policy.roles import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
+    GATED_RULES,
     READ,
     READ_WRITE,
     ROLE_BINDINGS,
@@ -34,11 +35,15 @@ _DOUBLE_PREFIXED: Final = "extension-apiserver-"
 _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
 
-def bootstrap_objects() -> Iterator[Json]:
-    """Yield the namespaces, roles and bindings; roles include the rules they aggregate."""
+def bootstrap_objects(gates: Collection[str] = ()) -> Iterator[Json]:
+    """Yield the namespaces, roles and bindings; roles include the rules they aggregate.
+
+    `gates` are the feature gates that are on and add rules.
+    """
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     roles = [*_roles(CLUSTER_ROLES), *_roles(_controller_roles())]
+    roles = [_with_gated_rules(role, gates) for role in roles]
     for role in roles:
         yield {**role, "rules": _aggregated_rules(role, roles)}
     for name, *subjects in CLUSTER_ROLE_BINDINGS:
@@ -48,6 +53,17 @@ def bootstrap_objects() -> Iterator[Json]:
     yield from _roles(ROLES)
     for name, *subjects in ROLE_BINDINGS:
         yield _binding(name, subjects)
+
+
+def _with_gated_rules(role: Json, gates: Collection[str]) -> Json:
+    name = role["metadata"]["name"]
+    added = [
+        _rule(line.split())
+        for gate, rules in GATED_RULES.items()
+        if gate in gates
+        for line in rules.get(name, ())
+    ]
+    return {**role, "rules": [*role["rules"], *added]} if added else role
 
 
 def _controllers() -> list[str]:

@@ -10,6 +10,7 @@ upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/{policy,namespace_poli
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 READ: Final = ("get", "list", "watch")
@@ -205,6 +206,17 @@ kube-public/system:controller:bootstrap-signer
   get,update - configmaps cluster-info
   create,patch,update -,events.k8s.io events
 """
+
+# Rules that a feature gate adds to cluster roles.
+GATED_RULES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "DRADeviceTaintRules": {
+        "system:kube-scheduler": ("READ resource.k8s.io devicetaintrules",),
+        "system:controller:device-taint-eviction-controller": (
+            "READ resource.k8s.io devicetaintrules",
+            "patch,update resource.k8s.io devicetaintrules/status",
+        ),
+    }
+}
 
 # Bindings of namespaced roles: role, then subjects.
 ROLE_BINDINGS: Final = (

@@ -46,7 +46,7 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
     new = with_canonical_resource_version(new)
     require_same_uid(kind, old, new)
     # 5. default, admit, validate and store; then encode what was stored
-    stored = yield from store.update.steps(kind, old, new, write=write)
+    stored = yield from store.update.steps(kind, old, new, scope.now, write=write)
     return scope.respond(stored)
 
 

@@ -53,7 +53,7 @@ def update(scope: RequestScope) -> WebhookCalls[Response]:
     require_uid(kind, old, uid)
     _require_resource_version(kind, new)
     # 5. default, admit, validate and store; then encode what was stored
-    stored = yield from store.update.steps(kind, old, new, write=write)
+    stored = yield from store.update.steps(kind, old, new, scope.now, write=write)
     return scope.respond(stored)
 
 

@@ -54,7 +54,7 @@ def scale(scope: RequestScope) -> WebhookCalls[Response]:
     write = replace(change.write, view=view_of, track=_unchanged)
     part = scope.info.subresource
     stored = yield from scope.deps.store.update.steps(
-        scope.kind, old, new, write=write, subresource=part
+        scope.kind, old, new, scope.now, write=write, subresource=part
     )
     return scope.respond(scale_of(scope.kind, stored), kind=SCALE)
 

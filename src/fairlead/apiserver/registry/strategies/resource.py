@@ -10,17 +10,68 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import RESOURCE_SLICE
-from fairlead.apiserver.registry.strategy import ONLY_MANAGED_FIELDS, ResourceStrategy, text_field
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import DEVICE_TAINT_RULE, RESOURCE_SLICE
+from fairlead.apiserver.registry.strategy import (
+    ONLY_MANAGED_FIELDS,
+    PreparationContext,
+    ResourceStrategy,
+    text_field,
+)
 from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
-from fairlead.apiserver.validation.resource import resource_claim, resource_slice
+from fairlead.apiserver.validation.resource import device_taint_rule, resource_claim, resource_slice
 from fairlead.apiserver.validation.resource.resource_claim import check_claim_status
 
 
 def _rules(check: Callable[[Json], Causes]) -> KindRules:
     return KindRules(name=dns_subdomain_problems, metadata_validations=0, new=json_check(check))
+
+
+def _dated(taint: Json, context: PreparationContext) -> Json:
+    return taint if taint.get("timeAdded") else {**taint, "timeAdded": _second(context)}
+
+
+def _second(context: PreparationContext) -> str:
+    return format_timestamp(context.now)
+
+
+def _dated_slice(obj: Json, context: PreparationContext) -> Json:
+    """Return a ResourceSlice whose taints have a timeAdded.
+
+    upstream: pkg/apis/resource/v1/defaults.go: SetDefaults_DeviceTaint
+    """
+    devices = obj["spec"].get("devices") or []
+    if not any(not t.get("timeAdded") for one in devices for t in one.get("taints") or ()):
+        return obj
+    dated = [
+        {**one, "taints": [_dated(taint, context) for taint in one["taints"]]}
+        if one.get("taints")
+        else one
+        for one in devices
+    ]
+    return {**obj, "spec": {**obj["spec"], "devices": dated}}
+
+
+def _dated_rule(obj: Json, context: PreparationContext) -> Json:
+    """Return a DeviceTaintRule whose taint has a timeAdded."""
+    spec = obj["spec"]
+    return {**obj, "spec": {**spec, "taint": _dated(spec["taint"], context)}}
+
+
+def _changed_rule(old: Json, new: Json, context: PreparationContext) -> Json:
+    """Return `new` with the current time as timeAdded if only the effect changed.
+
+    upstream: pkg/registry/resource/devicetaintrule/strategy.go: PrepareForUpdate
+    """
+    new = _dated_rule(new, context)
+    before, after = old["spec"]["taint"], new["spec"]["taint"]
+    is_same_time = before.get("timeAdded") == after["timeAdded"]
+    if before.get("effect") == after.get("effect") or not is_same_time:
+        return new
+    taint = {**after, "timeAdded": _second(context)}
+    return {**new, "spec": {**new["spec"], "taint": taint}}
 
 
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
@@ -44,6 +95,8 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     RESOURCE_SLICE.resource: ResourceStrategy(
         rules=_rules(resource_slice.check_slice),
         returns_deleted_object=True,
+        prepare_for_create=_dated_slice,
+        prepare_for_update=lambda _, new, context: _dated_slice(new, context),
         selectable_fields={
             "spec.nodeName": text_field("spec", "nodeName"),
             "spec.driver": text_field("spec", "driver"),
@@ -52,5 +105,16 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
             "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}"
         ),
         selects_namespace=False,
+    ),
+    DEVICE_TAINT_RULE.resource: ResourceStrategy(
+        rules=replace(
+            _rules(device_taint_rule.check_rule),
+            subresources={"status": device_taint_rule.check_rule_status},
+        ),
+        returns_deleted_object=True,
+        prepare_for_create=_dated_rule,
+        prepare_for_update=_changed_rule,
+        metadata_with_status=ONLY_MANAGED_FIELDS,
+        reset_fields={"status": (("metadata",),)},
     ),
 }

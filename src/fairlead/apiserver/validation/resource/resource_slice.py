@@ -413,6 +413,10 @@ def _check_taints(field: str, taints: list[Json]) -> Causes:
         yield too_many(field, len(taints), TAINTS_MAX)
         return
     for index, taint in enumerate(taints):
-        where = f"{field}[{index}]"
-        yield from check_qualified_name(f"{where}.key", taint.get("key", ""))
-        yield from check_fields(where, "resource.v1.DeviceTaint", taint, "value", "effect")
+        yield from check_taint(f"{field}[{index}]", taint)
+
+
+def check_taint(field: str, taint: Json) -> Causes:
+    """Yield the errors of a device taint (upstream: validateDeviceTaint)."""
+    yield from check_qualified_name(f"{field}.key", taint.get("key", ""))
+    yield from check_fields(field, "resource.v1.DeviceTaint", taint, "value", "effect")

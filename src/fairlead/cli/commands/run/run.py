@@ -131,7 +131,10 @@ def run_controllers(request: RunRequest) -> int:
         http = _http_options(request, opened)
         options = RunnerOptions(
             config=connection,
-            resources=watched_resources(controllers),
+            resources=watched_resources(
+                controllers,
+                device_taint_rules=engine_config.scheduler.version.device_taint_rules,
+            ),
             build=build,
             election=settings.election if request.elects else None,
             limits=settings.limits,
@@ -151,7 +154,14 @@ def print_roles(request: RunRequest) -> int:
     election = read_client_settings(request.config).election
     namespace = "kube-system" if election is None else election.namespace
     lease = "kube-scheduler" if election is None else election.name
-    print(rbac_manifest(controllers, namespace, lease, only_reads=request.shadow.shadow), end="")
+    manifest = rbac_manifest(
+        controllers,
+        namespace,
+        lease,
+        only_reads=request.shadow.shadow,
+        device_taint_rules=read_release(request.release.choice).scheduler.device_taint_rules,
+    )
+    print(manifest, end="")
     return exit_code.SUCCESS
 
 
@@ -173,7 +183,10 @@ def run_shadow(request: RunRequest) -> int:
         metrics.registry.register(record)
         runner_options = RunnerOptions(
             config=connection,
-            resources=watched_resources((SCHEDULER,)),
+            resources=watched_resources(
+                (SCHEDULER,),
+                device_taint_rules=configs["present"].version.device_taint_rules,
+            ),
             build=lambda _now: Shadow(configs, record.record),
             limits=settings.limits,
             log=_log,

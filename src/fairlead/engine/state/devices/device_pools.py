@@ -6,6 +6,8 @@ node and are found by its name; pools with slices for several nodes are checked 
 
 upstream: dynamic-resource-allocation/structured/internal/stable/pools_stable.go: GatherPools, which
 takes pools in random order; here pools and their slices are sorted.
+dynamic-resource-allocation/resourceslice/tracker/tracker.go: the taints of DeviceTaintRules follow
+those of the slice, here ordered by the names of the rules.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.api.node_selector import node_selector_matches
-from fairlead.api.objects import Device, Node, NodeSelector, ResourceSlice
+from fairlead.api.objects import Device, DeviceTaintRule, Node, NodeSelector, ResourceSlice
 from fairlead.engine.state.change_log import ChangeLog
 
 PoolId = tuple[str, str]  # driver, pool
@@ -75,6 +78,7 @@ class DevicePools:
         self._wide: dict[PoolId, int] = {}
         self._known: dict[str, tuple[Mapping[str, str], tuple[NodeDevicePool, ...]]] = {}
         self._id_of: dict[str, ResourceSlice] = {}
+        self._rules: dict[str, DeviceTaintRule] = {}
         self.log: ChangeLog[str] = ChangeLog()
 
     # --- writes ----------------------------------------------------------------------------
@@ -103,6 +107,29 @@ class DevicePools:
         reach[pool] -= 1
         if not reach[pool]:
             del reach[pool]
+
+    def put_rule(self, rule: DeviceTaintRule) -> list[ResourceSlice]:
+        """Add or replace a rule; return the slices whose taints may have changed."""
+        before = self._rules.get(rule.key)
+        if before is not None and before.spec == rule.spec:
+            return []
+        self._rules[rule.key] = rule
+        return self._forget_tainted([rule] if before is None else [before, rule])
+
+    def remove_rule(self, rule: DeviceTaintRule) -> list[ResourceSlice]:
+        """Remove a rule; return as `put_rule` does."""
+        return self._forget_tainted([self._rules.pop(rule.key, rule)])
+
+    def _forget_tainted(self, rules: list[DeviceTaintRule]) -> list[ResourceSlice]:
+        touched = [
+            one
+            for pool in self._slices
+            if any(_selects_pool(rule, pool) for rule in rules)
+            for one in self._slices[pool].values()
+        ]
+        for one in touched:
+            self._forget(_pool_of(one), one)
+        return touched
 
     def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
         """Recompute the pool, and the nodes in `touched`."""
@@ -138,7 +165,9 @@ class DevicePools:
     def _seen_from(self, pool_id: PoolId, node: Node) -> NodeDevicePool | None:
         pool = self._pools.get(pool_id)
         if pool is None:
-            pool = self._pools[pool_id] = _compiled(pool_id, self._slices[pool_id])
+            rules = [self._rules[name] for name in sorted(self._rules)]
+            slices = {key: _tainted(one, rules) for key, one in self._slices[pool_id].items()}
+            pool = self._pools[pool_id] = _compiled(pool_id, slices)
         reached = [(one, devices) for one, devices in pool.slices if _reaches(one, devices, node)]
         if not reached:
             return None
@@ -147,6 +176,43 @@ class DevicePools:
 
 def _pool_of(one: ResourceSlice) -> PoolId:
     return (one.spec.driver, one.spec.pool.name)
+
+
+def rule_selects(rule: DeviceTaintRule, device: DeviceId) -> bool:
+    """Return whether `rule` taints `device` (driver, pool, name).
+
+    upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: ruleMatchesDevice
+    """
+    selector = rule.spec.device_selector
+    return _selects_pool(rule, device[:2]) and (
+        selector is not None and selector.device in (None, device[2])
+    )
+
+
+def _selects_pool(rule: DeviceTaintRule, pool: PoolId) -> bool:
+    selector = rule.spec.device_selector
+    if selector is None:
+        return False
+    return selector.driver in (None, pool[0]) and selector.pool in (None, pool[1])
+
+
+def _tainted(one: ResourceSlice, rules: list[DeviceTaintRule]) -> ResourceSlice:
+    """Return `one` with the taints of `rules`; the same object if none selects it."""
+    pool = _pool_of(one)
+    own = [rule for rule in rules if _selects_pool(rule, pool)]
+    if not own:
+        return one
+    devices = tuple(
+        replace(
+            device,
+            taints=(
+                *device.taints,
+                *(rule.spec.taint for rule in own if rule_selects(rule, (*pool, device.name))),
+            ),
+        )
+        for device in one.spec.devices
+    )
+    return replace(one, spec=replace(one.spec, devices=devices))
 
 
 def _compiled(pool: PoolId, slices: Mapping[str, ResourceSlice]) -> Pool:

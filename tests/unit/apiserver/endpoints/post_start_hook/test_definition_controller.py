@@ -153,12 +153,12 @@ def test_one_that_another_server_let_in_is_kept_but_not_served(store, registry, 
 def test_the_group_of_a_definition_never_changes(store, definitions):
     old = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     new = {**old, "spec": {**old["spec"], "scope": "Namespaced"}}
-    store.update(CUSTOM_RESOURCE_DEFINITION, old, new)  # not accepted yet
+    store.update(CUSTOM_RESOURCE_DEFINITION, old, new, NOW)  # not accepted yet
     definitions.settle(NOW)
     accepted = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
     back = {**accepted, "spec": {**accepted["spec"], "scope": "Cluster"}}
     with pytest.raises(ApiError, match=r"spec\.scope: .*: field is immutable"):
-        store.update(CUSTOM_RESOURCE_DEFINITION, accepted, back)
+        store.update(CUSTOM_RESOURCE_DEFINITION, accepted, back, NOW)
 
 
 def also(**names):
@@ -248,7 +248,8 @@ def test_a_definition_waits_for_an_object_that_something_holds(store, registry, 
     definitions.settle(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is not None
     held = store.get(kind, "", "a")
-    store.update(kind, held, {**held, "metadata": {**held["metadata"], "finalizers": []}})
+    freed = {**held, "metadata": {**held["metadata"], "finalizers": []}}
+    store.update(kind, held, freed, NOW)
     definitions.settle(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
 
