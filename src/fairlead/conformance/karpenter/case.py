@@ -131,7 +131,7 @@ def read_cluster(case: Json) -> tuple[KarpenterCluster, Instant]:
     for name, ago in (case.get("nominated") or {}).items():
         cluster.nominate(keys.get(name, name), now - seconds(ago))
     for name in case.get("markedForDeletion") or ():
-        cluster.marked.add(keys.get(name, name))
+        cluster.mark((keys.get(name, name),))
     return cluster, now
 
 

@@ -104,7 +104,7 @@ class Scene:
             case "nominate":
                 self.cluster.nominate(self._key(change["name"]), self.now)
             case "markForDeletion":
-                self.cluster.marked.add(self._key(change["name"]))
+                self.cluster.mark((self._key(change["name"]),))
             case "setOffering":
                 self.types.set_offering(change)
 

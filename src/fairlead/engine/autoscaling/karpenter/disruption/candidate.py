@@ -71,6 +71,10 @@ ShouldDisrupt = Callable[[DisruptionCandidate], str | bool]
 """True for a candidate of a method; otherwise False or upstream's text why not."""
 
 
+_Found = tuple[list[DisruptionCandidate], dict[str, str]]
+_Inputs = tuple[int, Instant, frozenset[str], list[InstanceTypeTable]]
+
+
 class Candidates:
     """Finds the nodes that may be disrupted now."""
 
@@ -87,11 +91,27 @@ class Candidates:
         self._queued = queued
         self._well_known = well_known
         self._prices: dict[str, tuple[StateNode, InstanceType, float | None]] = {}
+        self._built: dict[str, DisruptionCandidate] = {}  # the last candidate of each node
+        self._last: dict[DisruptionClass, tuple[_Inputs, _Found]] = {}
 
-    def all(
-        self, disruption_class: DisruptionClass, now: Instant
-    ) -> tuple[list[DisruptionCandidate], dict[str, str]]:
-        """Return the candidates by name, and why other nodes are no candidates."""
+    def all(self, disruption_class: DisruptionClass, now: Instant) -> _Found:
+        """Return the candidates by name, and why other nodes are no candidates.
+
+        The methods of a loop share the result, because nothing changes between them.
+        """
+        pools = self._cluster.node_pools.values()
+        inputs = (
+            self._cluster.version,
+            now,
+            frozenset(self._queued),
+            [self._types_of(pool) for pool in pools],
+        )
+        known = self._last.get(disruption_class)
+        if known is None or known[0] != inputs:
+            known = self._last[disruption_class] = inputs, self._all(disruption_class, now)
+        return known[1]
+
+    def _all(self, disruption_class: DisruptionClass, now: Instant) -> _Found:
         budgets = PodBudgets(self._cluster.budgets.values())
         found: list[DisruptionCandidate] = []
         blocked: dict[str, str] = {}
@@ -101,6 +121,7 @@ class Candidates:
                 blocked[node.name] = one
             else:
                 found.append(one)
+        self._built = {one.node.key: one for one in found}
         return found, blocked
 
     def of(
@@ -134,15 +155,20 @@ class Candidates:
         table = self._types_of(pool)
         index = table.index.get(node.labels.get(INSTANCE_TYPE, ""))
         instance_type = None if index is None else table.types[index]
-        return DisruptionCandidate(
-            node,
-            claim,
-            pool,
-            instance_type,
-            on_node.reschedulable,
-            on_node.eviction_cost * lifetime_remaining(claim, now),
-            self._price(node, instance_type),
-        )
+        cost = on_node.eviction_cost * lifetime_remaining(claim, now)
+        known = self._built.get(node.key)
+        if (
+            known is not None
+            and known.node is node
+            and known.pool is pool
+            and known.instance_type is instance_type
+            and known.pods is on_node.reschedulable
+            and known.cost == cost
+        ):
+            return known
+        price = self._price(node, instance_type)
+        pods = on_node.reschedulable
+        return DisruptionCandidate(node, claim, pool, instance_type, pods, cost, price)
 
     def _node_problem(self, node: StateNode) -> str | None:
         # upstream: types.go:NewCandidate, statenode.go:ValidateNodeDisruptable, in this order

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
@@ -82,7 +83,14 @@ def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
 
 def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
     """Return the candidates, sorted by disruption cost; equals in the order of Go's sort."""
-    return go_sorted(list(candidates), [one.cost for one in candidates])
+    order = _order_by_cost(tuple(one.cost for one in candidates))
+    return [candidates[index] for index in order]
+
+
+@lru_cache(maxsize=8)
+def _order_by_cost(costs: tuple[float, ...]) -> tuple[int, ...]:
+    """Return the order of `costs`, which most loops have in common."""
+    return tuple(go_sorted(list(range(len(costs))), list(costs)))
 
 
 Reject = Callable[[DisruptionCommand, str], None]

@@ -90,6 +90,8 @@ class DisruptionLoop:
         self.context.rejected.clear()
         self.context.notes.clear()
         for method in self.methods:
+            if self._cluster.memory.still_holds(method.name, now):
+                continue
             candidates = self.context.candidates.of(
                 method.disruption_class, method.should_disrupt, now
             )

@@ -76,7 +76,7 @@ class DisruptionQueue:
         queued = QueuedCommand(command, tuple(replacements), now)
         self._commands.append(queued)
         self.keys.update(queued.keys)
-        self._cluster.marked.update(queued.keys)
+        self._cluster.mark(queued.keys)
         for node in command.placed:
             self._cluster.nominate(node.state.key, now)
 
@@ -115,4 +115,4 @@ class DisruptionQueue:
         self._commands.remove(queued)
         self.keys.difference_update(queued.keys)
         if failed:
-            self._cluster.marked.difference_update(queued.keys)
+            self._cluster.unmark(queued.keys)

@@ -8,28 +8,41 @@ pass consists of two independent parts:
     2. the pods that are left share new NodeClaims, whatever the existing nodes are
 
 Part 2 depends only on the sequence of specs that are left, so its result is kept for all candidates
-that leave the same sequence. What might be accepted, or has errors, is simulated: a rejection is
-always that of the simulation, and everything else is left to it.
+that leave the same sequence. A running pod on a node that has not initialized rejects the removal.
+What might be accepted, or leaves a pod without any node, is simulated: a rejection is always that
+of the simulation, and everything else is left to it.
 
     nodes of 4 cores, pods of 1 core; free: one core on node-7
     candidate with 3 pods  -> node-7 takes one, two are left  -> [web, web] needs one new node
     the next with 3 pods   -> the same sequence: no new pass, only its price is compared
+    node-7 still starts    -> node-7 takes one, which is the reason against the removal
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import Pod, PodSpec
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
-from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import Amounts, merged
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionCandidate,
     total_price,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.plain_placement import (
+    NodeRoom,
+    Placed,
+    PlainPlacement,
+    PlainPod,
+    PlainPods,
+    plain_pods,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
+    Simulated,
+    uninitialized_error,
 )
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
@@ -40,12 +53,8 @@ from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import (
     free_resources,
 )
-from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import (
-    PendingPod,
-    PodFacts,
-)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.queue import queue_order
-from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
@@ -56,40 +65,18 @@ Sequenced = tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)
-class _Row:
-    """An existing node with its free resources; `accepts` keeps which specs it accepts."""
-
-    state: StateNode
-    on_node: PodsOnNode
-    free: Amounts
-    accepts: dict[int, bool] = field(default_factory=dict)
-
-    def has_room(self, requests: Mapping[str, int], free: Amounts) -> bool:
-        return all(amount <= free.get(name, 0) for name, amount in requests.items())
-
-    def accepts_facts(self, facts: PodFacts) -> bool:
-        """Return whether labels and taints allow the pod."""
-        found = self.accepts.get(id(facts))
-        if found is None:
-            found = self.accepts[id(facts)] = untolerated(
-                self.state.taints, facts.tolerations
-            ) is None and self.state.requirements.compatible(facts.requirements)
-        return found
-
-
-@dataclass(slots=True)
-class _PlainPod:
-    """A plain pod and its place in the queue; `pending` is None if the pod is not plain."""
+class _KnownPod:
+    """A pod as `PlainPod`, None if it is not plain."""
 
     pod: Pod
-    pending: PendingPod | None
-    order: tuple[int, int, int, str]
+    plain: PlainPod | None
 
 
 @dataclass(slots=True)
 class RejectionMemory:
     """Results of a search that later searches use again: rows, pods and NodeClaims.
 
+    `own` maps nodes to the pods that their removal moves, None if one of them is not plain.
     `requests` maps the sequence of pods that is left to its NodeClaims, or to None if there were
     errors. `compared` maps that sequence, with the candidates' price and capacity types, to the
     reason against a replacement, or to None. All are emptied when a NodePool, the instance types
@@ -99,8 +86,9 @@ class RejectionMemory:
     pools: list[NodePool] = field(default_factory=list)
     tables: list[InstanceTypeTable] = field(default_factory=list)
     daemons: list[PodSpec] = field(default_factory=list)
-    rows: dict[str, _Row] = field(default_factory=dict)
-    pods: dict[str, _PlainPod] = field(default_factory=dict)
+    rows: dict[str, NodeRoom] = field(default_factory=dict)
+    pods: dict[str, _KnownPod] = field(default_factory=dict)
+    own: dict[str, tuple[PodsOnNode, PlainPods | None]] = field(default_factory=dict)
     requests: dict[Sequenced, tuple[NodeClaimRequest, ...] | None] = field(default_factory=dict)
     compared: dict[tuple[Sequenced, float, tuple[str, ...]], str | None] = field(
         default_factory=dict
@@ -116,6 +104,7 @@ class RejectionMemory:
             self.compared.clear()
             self.rows.clear()
             self.pods.clear()
+            self.own.clear()
         self.pools, self.tables, self.daemons = pools, tables, daemons
 
 
@@ -148,16 +137,19 @@ class QuickRejection:
         self._pools = provisioner.usable_pools()
         self._has_limits = any(pool.spec.limits for pool in self._pools)
         self._nodes = cluster.nodes(now)
-        self._by_facts: dict[int, list[_Row]] = {}
         daemons = provisioner.daemons()
         tables = [provisioner.types_of(pool) for pool in self._pools]
         memory.renew(self._pools, tables, [one.spec for one in daemons])
         if len(memory.pods) > 2 * len(cluster.pods):
             memory.pods.clear()
-        self._rows = self._current_rows(daemons)
-        self._common = self._common_pods()
+        if len(memory.own) > 2 * len(self._nodes):
+            memory.own.clear()
+        rows = self._current_rows(daemons)
+        common = self._common_pods()
+        self._placement = None if common is None else PlainPlacement(rows, plain_pods(common))
+        self._last: tuple[Sequence[DisruptionCandidate], _Outcome | None] | None = None
 
-    def _current_rows(self, daemons: Sequence[Pod]) -> list[_Row]:
+    def _current_rows(self, daemons: Sequence[Pod]) -> list[NodeRoom]:
         """Return the rows of the nodes that stay, in the order in which they are tried."""
         known, current = self._memory.rows, {}
         for node in self._nodes:
@@ -165,7 +157,7 @@ class QuickRejection:
             row = known.get(node.key)
             if row is None or row.state is not node or row.on_node is not on_node:
                 own = self._provisioner.daemons_on(node, daemons)
-                row = _Row(node, on_node, free_resources(node, on_node, own))
+                row = NodeRoom(node, on_node, free_resources(node, on_node, own))
             current[node.key] = row
         self._memory.rows = current
         staying = [row for row in current.values() if not row.state.marked_for_deletion]
@@ -173,7 +165,7 @@ class QuickRejection:
         # If any amount is negative, no pod fits.
         return [row for row in staying if all(amount >= 0 for amount in row.free.values())]
 
-    def _common_pods(self) -> list[_PlainPod] | None:
+    def _common_pods(self) -> list[PlainPod] | None:
         """Return the pods that take part in every simulation; None if one is not plain."""
         if self._cluster.anti_affinity_pods:
             return None
@@ -181,18 +173,31 @@ class QuickRejection:
         for node in self._nodes:
             if node.marked_for_deletion:
                 found += [self._plain(pod) for pod in self._reschedulable(node)]
-        return None if any(one.pending is None for one in found) else found
+        return _all_plain(found)
 
     def _reschedulable(self, node: StateNode) -> list[Pod]:
         return currently_reschedulable(self._cluster, node, self._now, self._budgets)
 
-    def _plain(self, pod: Pod) -> _PlainPod:
+    def _plain(self, pod: Pod) -> PlainPod | None:
         known = self._memory.pods.get(pod.key)
         if known is None or known.pod is not pod:
             pending = self._provisioner.pending(pod)
-            known = _PlainPod(pod, pending if _is_plain(pending) else None, queue_order(pending))
-            self._memory.pods[pod.key] = known
-        return known
+            plain = PlainPod(pod, pending, queue_order(pending)) if _is_plain(pending) else None
+            known = self._memory.pods[pod.key] = _KnownPod(pod, plain)
+        return known.plain
+
+    def _own_pods(self, node: StateNode) -> PlainPods | None:
+        """Return the pods that the removal of a node moves; None if one of them is not plain."""
+        on_node = self._cluster.pods_on(node.node_name)
+        known = self._memory.own.get(node.key)
+        if known is not None and known[0] is on_node:
+            return known[1]
+        plain = _all_plain([self._plain(pod) for pod in self._reschedulable(node)])
+        found = None if plain is None else plain_pods(plain)
+        # Annotations and budgets make the pods depend on more than the node.
+        if not on_node.annotated and not self._cluster.budgets:
+            self._memory.own[node.key] = on_node, found
+        return found
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -201,10 +206,15 @@ class QuickRejection:
 
         `compare` compares the price of one new NodeClaim with that of the candidates.
         """
-        left = self._left(candidates)
-        if not left:
+        outcome = self._place(candidates)
+        if outcome is None:
             return None
-        requests = self._new_claims(candidates, left)
+        requests = self._new_claims(candidates, outcome) if outcome.placed.left else ()
+        if requests is None:
+            return None
+        problem = self._problem(outcome)
+        if problem is not None:
+            return problem
         if not requests:
             return None
         if len(requests) > 1:
@@ -212,88 +222,65 @@ class QuickRejection:
         if self._has_limits:
             return _text(compare(candidates, requests[0]))
         kinds = tuple(one.capacity_type for one in candidates)
-        key = _sequence(left), total_price(candidates), kinds
+        key = outcome.sequence, total_price(candidates), kinds
         if key not in self._memory.compared:
             self._memory.compared[key] = _text(compare(candidates, requests[0]))
         return self._memory.compared[key]
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
         """Return whether the pods that are left surely fit no single new node."""
-        left = self._left(candidates)
-        if not left:
+        outcome = self._place(candidates)
+        if outcome is None or not outcome.placed.left:
             return False
-        total = merged(*(one.facts.requests for one in left))
-        tables = self._memory.tables
-        return not any(table.fitting(total).any() for table in tables)
+        total: dict[str, int] = {}
+        for facts, count in outcome.placed.left:
+            for name, amount in facts.requests.items():
+                total[name] = total.get(name, 0) + count * amount
+        return not any(table.fitting(total).any() for table in self._memory.tables)
 
-    def _left(self, candidates: Sequence[DisruptionCandidate]) -> list[PendingPod] | None:
-        """Return the pods that no existing node takes; None if that is not known.
+    def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
+        """Place the pods that take part on existing nodes; None if some are not plain."""
+        if self._last is None or self._last[0] is not candidates:
+            self._last = candidates, self._placed(candidates)
+        return self._last[1]
 
-        A node that has not initialized would be an error, which the simulation reports.
-        """
-        if self._common is None:
+    def _placed(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
+        if self._placement is None or any(one.node.marked_for_deletion for one in candidates):
             return None
+        own: list[PlainPods] = []
+        for one in candidates:
+            pods = self._own_pods(one.node)
+            if pods is None:
+                return None
+            own.append(pods)
         leaving = {one.node.key for one in candidates}
-        if any(one.node.marked_for_deletion for one in candidates):
-            return None
-        own = [self._plain(pod) for one in candidates for pod in self._reschedulable(one.node)]
-        left: list[PendingPod] = []
-        free: dict[str, Amounts] = {}
-        # A node without room for a pod has none for later pods with the same requests.
-        rooms: dict[int, Iterator[_Row]] = {}
-        current: dict[int, _Row | None] = {}
-        for plain in sorted([*self._common, *own], key=lambda one: one.order):
-            pod = plain.pending
-            if pod is None:
-                return None
-            facts = pod.facts
-            number = id(facts)
-            if number not in rooms:
-                rooms[number] = iter(self._rows_for(facts))
-                current[number] = next(rooms[number], None)
-            row = current[number]
-            while row is not None and (
-                row.state.key in leaving
-                or not row.has_room(facts.requests, free.get(row.state.key, row.free))
-            ):
-                row = current[number] = next(rooms[number], None)
-            if row is None:
-                left.append(pod)
-                continue
-            if not row.state.initialized:
-                return None
-            before = free.get(row.state.key, row.free)
-            free[row.state.key] = {
-                name: amount - facts.requests.get(name, 0) for name, amount in before.items()
-            }
-        return left
+        return _Outcome(self._placement, own, self._placement.place(own, leaving))
 
-    def _rows_for(self, facts: PodFacts) -> list[_Row]:
-        """Return the rows with room for a pod, before any is placed."""
-        found = self._by_facts.get(id(facts))
-        if found is None:
-            found = self._by_facts[id(facts)] = [
-                row
-                for row in self._rows
-                if row.has_room(facts.requests, row.free) and row.accepts_facts(facts)
-            ]
-        return found
+    def _problem(self, outcome: _Outcome) -> str | None:
+        """Return upstream's text about the candidates' pods on nodes that have not initialized."""
+        moved = {one.pod.key for group in outcome.own for one in group.pods}
+        errors: dict[str, str] = {}
+        for size, first, end, state in outcome.placed.starting:
+            for one in outcome.placement.pods(outcome.own, size)[first:end]:
+                if one.pod.key in moved:
+                    errors[one.pod.key] = uninitialized_error(state)
+        return Simulated((), (), errors).problem()
 
     def _new_claims(
-        self, candidates: Sequence[DisruptionCandidate], left: Sequence[PendingPod]
+        self, candidates: Sequence[DisruptionCandidate], outcome: _Outcome
     ) -> tuple[NodeClaimRequest, ...] | None:
         """Return the NodeClaims for the pods that are left; None if one of them cannot be placed.
 
         Limits of NodePools depend on the nodes that stay, so with limits nothing is kept.
         """
-        key = _sequence(left)
+        key = outcome.sequence
         if not self._has_limits and key in self._memory.requests:
             return self._memory.requests[key]
         leaving = {one.node.key for one in candidates}
         staying = [
             one for one in self._nodes if not one.marked_for_deletion and one.key not in leaving
         ]
-        pods = [one.original for one in left]
+        pods = outcome.left_pods()
         result = self._provisioner.schedule(pods, staying, strict_reservations=False, onto=())
         found = None if result.errors else tuple(result.requests)
         if not self._has_limits:
@@ -301,19 +288,35 @@ class QuickRejection:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How the pods that take part were placed; `own` are those of the candidates."""
+
+    placement: PlainPlacement
+    own: list[PlainPods]
+    placed: Placed
+
+    @property
+    def sequence(self) -> Sequenced:
+        """The pods that are left."""
+        return tuple((id(facts), count) for facts, count in self.placed.left)
+
+    def left_pods(self) -> list[Pod]:
+        """Return the pods that are left, in the order of the queue."""
+        return [
+            one.pod
+            for size, first, end in self.placed.left_places
+            for one in self.placement.pods(self.own, size)[first:end]
+        ]
+
+
+def _all_plain(pods: Sequence[PlainPod | None]) -> list[PlainPod] | None:
+    plain = [one for one in pods if one is not None]
+    return plain if len(plain) == len(pods) else None
+
+
 def _text(chosen: NodeClaimRequest | str) -> str | None:
     return chosen if isinstance(chosen, str) else None
-
-
-def _sequence(pods: Sequence[PendingPod]) -> Sequenced:
-    runs: list[tuple[int, int]] = []
-    for pod in pods:
-        number = id(pod.facts)
-        if runs and runs[-1][0] == number:
-            runs[-1] = number, runs[-1][1] + 1
-        else:
-            runs.append((number, 1))
-    return tuple(runs)
 
 
 def _is_plain(pod: PendingPod) -> bool:

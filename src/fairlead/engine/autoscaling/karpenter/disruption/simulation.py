@@ -18,6 +18,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.core.instant import Instant
 
 _SHOWN_ERRORS: Final = 5
@@ -76,14 +77,15 @@ def simulate(
     errors = dict(result.errors)
     for node in result.existing:
         if not node.state.initialized:
-            errors |= {one.key: _uninitialized(node) for one in node.pods if one.key not in excused}
+            text = uninitialized_error(node.state)
+            errors |= {one.key: text for one in node.pods if one.key not in excused}
     running = {key: text for key, text in errors.items() if not is_provisionable(cluster.pods[key])}
     placed = tuple(node for node in result.existing if node.pods)
     return Simulated(tuple(result.requests), placed, running)
 
 
-def _uninitialized(node: ExistingNode) -> str:
-    state = node.state
+def uninitialized_error(state: StateNode) -> str:
+    """Return upstream's text about a running pod whose new node has not initialized."""
     parts = [f"nodeclaim/{state.claim.name}"] if state.claim is not None else []
     if state.node is not None:
         parts.append(f"node/{state.node_name}")

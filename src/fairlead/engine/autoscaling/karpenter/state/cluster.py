@@ -1,14 +1,14 @@
 """KarpenterCluster: the objects that Karpenter reads, and its own state of nodes.
 
-Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes; the result is cached
-until one of them, or a pod on it, changes.
+Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes; `version` counts the
+changes, so that readers can keep what they derived until the next one.
 
 upstream: pkg/controllers/state/cluster.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.api.objects import (
@@ -23,20 +23,17 @@ from fairlead.api.objects import (
     PodDisruptionBudget,
     StorageClass,
 )
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
 from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
     ConsolidationMemory,
 )
+from fairlead.engine.autoscaling.karpenter.state.joined_nodes import JoinedNodes
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.storage import StorageObjects
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
-from fairlead.engine.core.instant import DurationNs, Instant
-
-# upstream: pkg/controllers/state/cluster.go:nominationWindow, twice the longest batch
-NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
+from fairlead.engine.core.instant import Instant
 
 _NO_PODS: Final = PodsOnNode()
 
@@ -64,8 +61,7 @@ class KarpenterCluster:
         self.namespaces: dict[str, Namespace] = {}
         self.overlays: dict[str, NodeOverlay] = {}
         self.storage = StorageObjects()
-        self.nominated_until: dict[str, Instant] = {}
-        self.marked: set[str] = set()
+        self.version = 0
         self.memory = ConsolidationMemory()
         self.unbound_pods: dict[str, Pod] = {}
         self.anti_affinity_pods: dict[str, Pod] = {}
@@ -81,13 +77,14 @@ class KarpenterCluster:
             CSINode: self.storage.csi_nodes,
         }
         self._changed_claims: set[str] = set()
-        self._joined: dict[str, StateNode] = {}
+        self._joined = JoinedNodes(self.node_claims, self.node_objects)
         self._on_node: dict[str, dict[str, Pod]] = {}
         self._pods_on: dict[str, PodsOnNode] = {}
         self._daemon_pods: dict[str, dict[str, Pod]] = {}
 
     def put(self, obj: KarpenterObject, now: Instant) -> None:
         """Store the newest version of an object; kinds that Karpenter does not read are ignored."""
+        self.version += 1
         match obj:
             case Pod():
                 self._put_pod(obj, now)
@@ -105,15 +102,16 @@ class KarpenterCluster:
 
     def remove(self, obj: KarpenterObject, now: Instant) -> None:
         """Remove an object."""
+        self.version += 1
         match obj:
             case Pod():
                 self._drop_pod(obj.key)
             case Node():
                 self.node_objects.pop(obj.key, None)
+                self._joined.node_removed()
             case NodeClaim():
                 self.node_claims.pop(obj.key, None)
-                self.marked.discard(obj.status.provider_id or obj.key)
-                self._joined.pop(obj.status.provider_id or obj.key, None)
+                self._joined.claim_removed(obj)
             case _ if (store := self._stores.get(type(obj))) is not None:
                 store.pop(obj.key, None)
                 return
@@ -122,6 +120,7 @@ class KarpenterCluster:
     def _put_node(self, node: Node, now: Instant) -> None:
         old = self.node_objects.get(node.metadata.name)
         self.node_objects[node.metadata.name] = node
+        self._joined.node_put(node, old)
         if old is None or _is_initialized(old) != _is_initialized(node):
             self.memory.change(now)
 
@@ -130,12 +129,13 @@ class KarpenterCluster:
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim
         self._changed_claims.add(claim.name)
+        self._joined.claim_put(claim, old)
         key = claim.status.provider_id
         if old is None or old.status.provider_id != key:
             if key:
                 self.memory.change(now)
         elif (
-            key not in self.marked
+            key not in self._joined.marked
             and StateNode(old, None).deleted != StateNode(claim, None).deleted
         ):
             self.memory.change(now)
@@ -196,46 +196,29 @@ class KarpenterCluster:
 
     def nodes(self, now: Instant) -> list[StateNode]:
         """Return every NodeClaim that has a provider id and every Node, joined by provider id."""
-        by_provider = {
-            node.spec.provider_id: node
-            for node in self.node_objects.values()
-            if node.spec.provider_id
-        }
-        joined: list[StateNode] = []
-        claimed: set[str] = set()
-        for claim in self.node_claims.values():
-            node = by_provider.get(claim.status.provider_id)
-            if node is not None:
-                claimed.add(node.metadata.name)
-            if claim.status.provider_id:
-                joined.append(self._state_node(claim, node, now))
-        for name, node in self.node_objects.items():
-            if name not in claimed:
-                joined.append(self._state_node(None, node, now))
-        return joined
-
-    def _state_node(self, claim: NodeClaim | None, node: Node | None, now: Instant) -> StateNode:
-        """Return the joined node; the same object until something about it changes."""
-        bare = StateNode(claim, node)
-        key = bare.key
-        nominated = self.nominated_until.get(key, now) > now
-        marked = key in self.marked
-        known = self._joined.get(key)
-        if (
-            known is not None
-            and known.claim is claim
-            and known.node is node
-            and (known.marked, known.nominated) == (marked, nominated)
-        ):
-            return known
-        found = self._joined[key] = StateNode(claim, node, marked, nominated)
-        return found
+        return self._joined.current(now)
 
     def is_synced(self) -> bool:
         """Return whether every NodeClaim has a provider id, so that usage is complete."""
         # upstream: cluster.go:Synced
         return all(one.status.provider_id for one in self.node_claims.values())
 
+    @property
+    def nominated_until(self) -> Mapping[str, Instant]:
+        """When the protection of each nominated node ends."""
+        return self._joined.nominated_until
+
     def nominate(self, key: str, now: Instant) -> None:
         """Protect a node from disruption for a while, because a pod is about to be bound to it."""
-        self.nominated_until[key] = now + NOMINATION_NS
+        self.version += 1
+        self._joined.nominate(key, now)
+
+    def mark(self, keys: Iterable[str]) -> None:
+        """Mark nodes for deletion, because Karpenter has decided to remove them."""
+        self.version += 1
+        self._joined.mark(keys)
+
+    def unmark(self, keys: Iterable[str]) -> None:
+        """Revert `mark`, because the removal failed."""
+        self.version += 1
+        self._joined.unmark(keys)

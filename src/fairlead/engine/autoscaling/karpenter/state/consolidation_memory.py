@@ -37,6 +37,11 @@ class ConsolidationMemory:
         """Return whether the method has found nothing in the current state."""
         return self._seen.get(method) == self._state(now)
 
+    def still_holds(self, method: str, now: Instant) -> bool:
+        """Return whether `is_consolidated` would return True, without starting a new state."""
+        is_recent = now - self._changed_at < _FORGET_AFTER_NS
+        return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
+
     def mark(self, method: str, now: Instant) -> None:
         """Record that the method has found nothing."""
         self._seen[method] = self._state(now)

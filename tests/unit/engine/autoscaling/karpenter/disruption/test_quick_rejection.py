@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, Pod
@@ -56,12 +57,14 @@ def pool(limits):
     return decode_as(NodePool, {"metadata": {"name": "default"}, "spec": spec})
 
 
-def node(number, cores):
+def node(number, cores, *, is_starting=False):
     labels = {
         TYPE: f"t{cores}", ZONE: "a", CAPACITY: "on-demand", "karpenter.sh/nodepool": "default",
         "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true",
         "kubernetes.io/hostname": f"n{number}",
     }  # fmt: skip
+    if is_starting:
+        del labels["karpenter.sh/initialized"]
     size = {"cpu": str(cores), "memory": f"{cores * 4}Gi", "pods": "20"}
     return decode_as(
         Node,
@@ -85,8 +88,11 @@ def pod(name, cpu, node_name, **spec):
     )
 
 
-def cluster_of(seed, limits=None, **spec):
-    """Twelve nodes of several sizes, filled to different degrees with pods of three sizes."""
+def cluster_of(seed, limits=None, *, starting=0, pending=0, selects=False, **spec):
+    """Twelve nodes of several sizes, filled to different degrees with pods of three sizes.
+
+    Adds nodes that are `starting` and `pending` pods; some pods select a zone if `selects`.
+    """
     drawn = draws(seed, 1)
 
     def choice(values):
@@ -104,8 +110,25 @@ def cluster_of(seed, limits=None, **spec):
             size = choice((400, 900, 1500))
             if size <= free:
                 free -= size
-                cluster.put(pod(f"p{number}-{count}", f"{size}m", f"n{number}", **spec), NOW)
+                chosen = {"nodeSelector": {ZONE: "a"}} if selects and choice((0, 1)) else {}
+                name = f"p{number}-{count}"
+                cluster.put(pod(name, f"{size}m", f"n{number}", **spec, **chosen), NOW)
+    for number in range(12, 12 + starting):
+        one = node(number, choice((2, 4)), is_starting=True)
+        cluster.put(one, NOW)
+        cluster.put(adopted_claim(one, only, NOW), NOW)
+    for number in range(pending):
+        cluster.put(pending_pod(f"q{number}", f"{choice((400, 900, 1500))}m"), NOW)
     return cluster
+
+
+def pending_pod(name, cpu):
+    unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    one = pod(name, cpu, "")
+    status = decode_as(
+        Pod, {"metadata": {}, "status": {"phase": "Pending", "conditions": [unschedulable]}}
+    ).status
+    return replace(one, status=status)
 
 
 def answers(cluster):
@@ -126,7 +149,9 @@ def answers(cluster):
         assert simulated is not None
         count = len(simulated.requests)
         expected = None
-        if count == 1 and not simulated.errors:
+        if simulated.errors and all("uninitialized" in one for one in simulated.errors.values()):
+            expected = simulated.problem()
+        elif count == 1 and not simulated.errors:
             expected = compare((one,), simulated.requests[0])
         elif count > 1 and not simulated.errors:
             expected = f"Can't remove without creating {count} candidates"
@@ -138,6 +163,15 @@ def test_every_rejection_of_plain_pods_is_that_of_the_simulation(seed):
     found = list(answers(cluster_of(seed)))
     assert len(found) == 12
     assert [quick for quick, _ in found] == [expected for _, expected in found]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("selects", [False, True])
+def test_starting_nodes_and_pending_pods_take_part(seed, selects):
+    found = list(answers(cluster_of(seed, starting=2, pending=seed % 4, selects=selects)))
+    assert len(found) == 12
+    assert [quick for quick, _ in found] == [expected for _, expected in found]
+    assert any("uninitialized" in str(quick) for quick, _ in found)
 
 
 def test_limits_of_nodepools_count():

@@ -1,0 +1,241 @@
+"""PlainPlacement: the existing nodes that plain pods get in a pass, by counting.
+
+A plain pod has no spread, affinity to pods, volumes, ports or preferences, so only its requests,
+tolerations and required labels matter. A pass takes pods by their size (cpu, then memory), and each
+goes to the first node with room for it. Pods with equal facts are interchangeable, so they are
+placed by count:
+
+    for each size, largest first:
+        for each node in order: it takes as many as fit, until none is left
+
+This equals placing them one by one, because what is free only shrinks: a node without room for a
+pod has none for later pods with the same requests. If pods of one size have different facts, their
+order (age, then uid) mixes them, so they are placed one by one.
+
+    free: 1 core on node-3, 2 on node-7; five pods of 1 core
+    by count     -> node-3 takes 1, node-7 takes 2, two are left
+    one by one   -> node-3, node-7, node-7, left, left
+
+A result depends on the counts, and on which of the leaving nodes had room. It is kept until the
+cluster changes, so hundreds of candidates with equal pods share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from fairlead.api.objects import Pod
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import Amounts
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import (
+    PendingPod,
+    PodFacts,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
+
+PodOrder = tuple[int, int, int, str]
+"""A pod's place in the queue: minus cpu, minus memory, creation, uid."""
+
+Size = tuple[int, int]
+"""The first two parts of a `PodOrder`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPod:
+    """A plain pod and its place in the queue."""
+
+    pod: Pod
+    pending: PendingPod
+    order: PodOrder
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPods:
+    """Plain pods in the order of the queue; `sizes` counts them if each size has one PodFacts."""
+
+    pods: tuple[PlainPod, ...]
+    sizes: Mapping[Size, tuple[PodFacts, int]] | None
+
+
+_BY_ORDER = attrgetter("order")
+
+
+def plain_pods(pods: Iterable[PlainPod]) -> PlainPods:
+    """Return pods in the order of the queue, with their counts."""
+    ordered = tuple(sorted(pods, key=_BY_ORDER))
+    sizes: dict[Size, tuple[PodFacts, int]] = {}
+    for one in ordered:
+        facts, size = one.pending.facts, one.order[:2]
+        known, count = sizes.get(size, (facts, 0))
+        if known is not facts:
+            return PlainPods(ordered, None)
+        sizes[size] = known, count + 1
+    return PlainPods(ordered, sizes)
+
+
+@dataclass(slots=True)
+class NodeRoom:
+    """An existing node with its free resources; `accepts` keeps which facts it accepts."""
+
+    state: StateNode
+    on_node: PodsOnNode
+    free: Amounts
+    accepts: dict[int, bool] = field(default_factory=dict)
+
+    def accepts_facts(self, facts: PodFacts) -> bool:
+        """Return whether labels and taints allow the pod."""
+        found = self.accepts.get(id(facts))
+        if found is None:
+            found = self.accepts[id(facts)] = untolerated(
+                self.state.taints, facts.tolerations
+            ) is None and self.state.requirements.compatible(facts.requirements)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The result of a placement: what is left, and who is on nodes that have not initialized.
+
+    `left` are runs of equal facts in the order of the queue. `starting` are runs of pods on nodes
+    that have not initialized: their size (None: of all pods), first and last place, and node.
+    """
+
+    left: tuple[tuple[PodFacts, int], ...]
+    left_places: tuple[tuple[Size | None, int, int], ...]
+    starting: tuple[tuple[Size | None, int, int, StateNode], ...]
+
+
+class PlainPlacement:
+    """Places sets of plain pods on the nodes of one cluster state, each set on its own."""
+
+    def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
+        """Place on `rows`, in this order; `common` pods take part in every placement."""
+        self._rows = rows
+        self._common = common
+        self._by_facts: dict[int, list[NodeRoom]] = {}
+        self._with_room: set[str] = set()
+        self._known: dict[object, Placed] = {}
+
+    def place(self, own: Sequence[PlainPods], leaving: set[str]) -> Placed:
+        """Place the common pods and `own`, without the nodes with the keys `leaving`."""
+        sizes = self._sizes(own)
+        if sizes is None:
+            return self._place_each(self.pods(own, None), leaving)
+        for facts, _ in sizes.values():
+            self._rows_for(facts)
+        ordered = sorted(sizes.items())
+        counts = tuple((size, id(facts), count) for size, (facts, count) in ordered)
+        key = counts, frozenset(leaving & self._with_room)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._place_counts(ordered, leaving)
+        return found
+
+    def pods(self, own: Sequence[PlainPods], size: Size | None) -> list[PlainPod]:
+        """Return the common pods and `own` in the order of the queue, of one size or of all."""
+        found = [
+            one
+            for group in (self._common, *own)
+            for one in group.pods
+            if size is None or one.order[:2] == size
+        ]
+        return sorted(found, key=_BY_ORDER)
+
+    def _sizes(self, own: Sequence[PlainPods]) -> dict[Size, tuple[PodFacts, int]] | None:
+        """Return how many pods each size has; None if pods of one size have different facts."""
+        if self._common.sizes is None:
+            return None
+        total = dict(self._common.sizes)
+        for group in own:
+            if group.sizes is None:
+                return None
+            for size, (facts, count) in group.sizes.items():
+                known, before = total.get(size, (facts, 0))
+                if known is not facts:
+                    return None
+                total[size] = facts, before + count
+        return total
+
+    def _rows_for(self, facts: PodFacts) -> list[NodeRoom]:
+        """Return the rows with room for a pod, before any is placed."""
+        found = self._by_facts.get(id(facts))
+        if found is None:
+            found = self._by_facts[id(facts)] = [
+                row
+                for row in self._rows
+                if _fitting(row.free, facts, 1) and row.accepts_facts(facts)
+            ]
+            self._with_room.update(row.state.key for row in found)
+        return found
+
+    def _place_counts(
+        self, sizes: Sequence[tuple[Size, tuple[PodFacts, int]]], leaving: set[str]
+    ) -> Placed:
+        left: list[tuple[PodFacts, int]] = []
+        left_places: list[tuple[Size | None, int, int]] = []
+        starting: list[tuple[Size | None, int, int, StateNode]] = []
+        free: dict[str, Amounts] = {}
+        for size, (facts, count) in sizes:
+            # Invariant: the first `done` pods of this size are on nodes before the current one.
+            done = 0
+            for row in self._rows_for(facts):
+                if done == count:
+                    break
+                state = row.state
+                if state.key in leaving:
+                    continue
+                before = free.get(state.key, row.free)
+                taken = _fitting(before, facts, count - done)
+                if taken:
+                    free[state.key] = _without(before, facts, taken)
+                    if not state.initialized:
+                        starting.append((size, done, done + taken, state))
+                    done += taken
+            if done < count:
+                left.append((facts, count - done))
+                left_places.append((size, done, count))
+        return Placed(tuple(left), tuple(left_places), tuple(starting))
+
+    def _place_each(self, pods: Sequence[PlainPod], leaving: set[str]) -> Placed:
+        """Place pods one by one: the plain path, for sizes that several facts share."""
+        left: list[tuple[PodFacts, int]] = []
+        left_places: list[tuple[Size | None, int, int]] = []
+        starting: list[tuple[Size | None, int, int, StateNode]] = []
+        free: dict[str, Amounts] = {}
+        rooms: dict[int, list[NodeRoom]] = {}  # the last one of each facts is the next to try
+        for place, one in enumerate(pods):
+            facts = one.pending.facts
+            if id(facts) not in rooms:
+                found = self._rows_for(facts)
+                rooms[id(facts)] = [row for row in reversed(found) if row.state.key not in leaving]
+            room = rooms[id(facts)]
+            while room and not _fitting(free.get(room[-1].state.key, room[-1].free), facts, 1):
+                room.pop()
+            if room:
+                state = room[-1].state
+                free[state.key] = _without(free.get(state.key, room[-1].free), facts, 1)
+                if not state.initialized:
+                    starting.append((None, place, place + 1, state))
+                continue
+            if left and left[-1][0] is facts:
+                left[-1] = facts, left[-1][1] + 1
+            else:
+                left.append((facts, 1))
+            left_places.append((None, place, place + 1))
+        return Placed(tuple(left), tuple(left_places), tuple(starting))
+
+
+def _fitting(free: Amounts, facts: PodFacts, most: int) -> int:
+    """Return how many equal pods fit into what is free, at most `most`."""
+    for name, amount in facts.requests.items():
+        if amount > 0:
+            most = min(most, free.get(name, 0) // amount)
+    return most
+
+
+def _without(free: Amounts, facts: PodFacts, count: int) -> Amounts:
+    requests = facts.requests
+    return {name: amount - count * requests.get(name, 0) for name, amount in free.items()}

@@ -1,0 +1,151 @@
+"""JoinedNodes: NodeClaims and Nodes, joined by provider id, as a list that follows changes.
+
+Most changes replace one NodeClaim or Node by a newer version, so only its entry is joined again:
+
+    an object was added or removed, or its provider id changed   -> the list is built again
+    an object was replaced; a node was nominated or marked       -> its entries are joined again
+    a nomination has ended                                       -> so is its entry
+
+Invariant: after `current(now)` the list equals one that is built from scratch at `now`; an entry is
+the same object as before unless something about it has changed.
+
+upstream: pkg/controllers/state/cluster.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.core.instant import DurationNs, Instant
+
+# upstream: pkg/controllers/state/cluster.go:nominationWindow, twice the longest batch
+NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
+
+
+class JoinedNodes:
+    """The joined nodes; `marked` and `nominated_until` are keyed like them."""
+
+    def __init__(self, claims: Mapping[str, NodeClaim], nodes: Mapping[str, Node]) -> None:
+        """Follow `claims` and `nodes`, whose owner calls a method below for each change."""
+        self._claims = claims
+        self._nodes = nodes
+        self.marked: set[str] = set()
+        self.nominated_until: dict[str, Instant] = {}
+        self._first_end: Instant | None = None  # of a nomination
+        self._known: dict[str, StateNode] = {}
+        self._list: list[StateNode] = []
+        self._names: list[tuple[str | None, str | None]] = []  # of each entry's NodeClaim and Node
+        self._positions: dict[str, list[int]] = {}
+        self._is_built = False
+        self._stale: set[str] = set()
+
+    # --- changes -------------------------------------------------------------------------------
+
+    def claim_put(self, claim: NodeClaim, old: NodeClaim | None) -> None:
+        """Note a new version of a NodeClaim."""
+        key = claim.status.provider_id
+        if old is None or old.status.provider_id != key:
+            self._is_built = False
+        else:
+            self._stale.add(key)
+
+    def node_put(self, node: Node, old: Node | None) -> None:
+        """Note a new version of a Node."""
+        if old is None or old.spec.provider_id != node.spec.provider_id:
+            self._is_built = False
+        else:
+            self._stale.add(node.spec.provider_id or node.metadata.name)
+
+    def claim_removed(self, claim: NodeClaim) -> None:
+        """Forget a NodeClaim, and that it was marked."""
+        key = claim.status.provider_id or claim.name
+        self.marked.discard(key)
+        self._known.pop(key, None)
+        self._is_built = False
+
+    def node_removed(self) -> None:
+        """Note that a Node was removed."""
+        self._is_built = False
+
+    def mark(self, keys: Iterable[str]) -> None:
+        """Mark nodes for deletion."""
+        self.marked.update(keys)
+        self._stale.update(keys)
+
+    def unmark(self, keys: Iterable[str]) -> None:
+        """Revert `mark`."""
+        self.marked.difference_update(keys)
+        self._stale.update(keys)
+
+    def nominate(self, key: str, now: Instant) -> None:
+        """Protect a node from disruption for a while."""
+        until = self.nominated_until[key] = now + NOMINATION_NS
+        self._stale.add(key)
+        self._first_end = until if self._first_end is None else min(self._first_end, until)
+
+    # --- the list ------------------------------------------------------------------------------
+
+    def current(self, now: Instant) -> list[StateNode]:
+        """Return every NodeClaim that has a provider id and every Node, joined."""
+        if self._first_end is not None and self._first_end <= now:
+            self._end_nominations(now)
+        if not self._is_built:
+            self._build()
+        elif self._stale:
+            for key in self._stale:
+                for position in self._positions.get(key, ()):
+                    self._list[position] = self._joined(*self._names[position])
+        self._stale.clear()
+        return list(self._list)
+
+    def _end_nominations(self, now: Instant) -> None:
+        ended = [key for key, until in self.nominated_until.items() if until <= now]
+        for key in ended:
+            del self.nominated_until[key]
+        self._stale.update(ended)
+        self._first_end = min(self.nominated_until.values(), default=None)
+
+    def _build(self) -> None:
+        by_provider = {
+            node.spec.provider_id: name
+            for name, node in self._nodes.items()
+            if node.spec.provider_id
+        }
+        names: list[tuple[str | None, str | None]] = []
+        claimed: set[str] = set()
+        for name, claim in self._claims.items():
+            node_name = by_provider.get(claim.status.provider_id)
+            if node_name is not None:
+                claimed.add(node_name)
+            if claim.status.provider_id:
+                names.append((name, node_name))
+        names += [(None, name) for name in self._nodes if name not in claimed]
+        self._names = names
+        self._list = [self._joined(*one) for one in names]
+        self._positions = {}
+        for position, node in enumerate(self._list):
+            self._positions.setdefault(node.key, []).append(position)
+        self._is_built = True
+
+    def _joined(self, claim_name: str | None, node_name: str | None) -> StateNode:
+        """Return the joined node; the same object until something about it changes."""
+        claim = None if claim_name is None else self._claims[claim_name]
+        node = None if node_name is None else self._nodes[node_name]
+        bare = StateNode(claim, node)
+        key = bare.key
+        nominated, marked = key in self.nominated_until, key in self.marked
+        known = self._known.get(key)
+        if (
+            known is not None
+            and known.claim is claim
+            and known.node is node
+            and (known.marked, known.nominated) == (marked, nominated)
+        ):
+            return known
+        found = self._known[key] = StateNode(claim, node, marked, nominated)
+        return found
