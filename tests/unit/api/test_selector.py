@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement
 from fairlead.api.selector import (
     SelectorError,
+    format_selector,
     map_selector,
     parse_selector,
     requirement_matches,
@@ -269,3 +270,19 @@ def test_places_left_empty_stand_for_the_empty_value():
     for text in ("a in ()", "a in (,)", "a in (,,)"):
         assert parse_selector(text).match_expressions[0].values == ("",)
     assert parse_selector("a in (c,,b)").match_expressions[0].values == ("", "b", "c")
+
+
+def test_a_selector_is_written_as_kubectl_writes_it():
+    """Ordered by key, with sorted values."""
+    selector = LabelSelector(
+        match_labels={"tier": "db", "app": "shop"},
+        match_expressions=(
+            demand("zone", "NotIn", "b", "a"),
+            demand("disk", "In", "ssd", "nvme"),
+            demand("gpu", "Exists"),
+            demand("old", "DoesNotExist"),
+        ),
+    )
+    written = "app=shop,disk in (nvme,ssd),gpu,!old,tier=db,zone notin (a,b)"
+    assert format_selector(selector) == written
+    assert format_selector(LabelSelector()) == ""

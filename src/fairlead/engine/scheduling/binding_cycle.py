@@ -267,9 +267,7 @@ class BindingCycles:
 
 
 def _bind_refusal(plugin: str, status: Status) -> Status:
-    """Return `status` attributed to a Bind plugin (framework.go: runBindPlugin)."""
-    if status.is_rejected:
-        return status.by(plugin)
+    """Return the failure of a Bind plugin (framework.go: runBindPlugin)."""
     return error(f'running Bind plugin "{plugin}": {status.message}')
 
 

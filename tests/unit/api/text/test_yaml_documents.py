@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.text.yaml_documents import YamlError, documents
+from fairlead.api.text.yaml_documents import TooManyValuesError, YamlError, documents
 
 
 def read(text):
@@ -180,3 +180,28 @@ JSON = st.recursive(
 def test_json_is_yaml(value):
     """YAML is a superset of JSON: what JSON says, this reader reads."""
     assert read(json.dumps(value, ensure_ascii=False)) == [value]
+
+
+def test_a_document_with_too_many_values_is_refused():
+    """Mappings and lists count too, aliases as often as they are repeated, and long texts more."""
+    fits = "a: &a [1, 2]\nb: *a\n"  # 3 for the list, 3 for its alias, and the mapping
+    assert list(documents(fits, values_max=7)) == [{"a": [1, 2], "b": [1, 2]}]
+    for text in (fits + "c: 3\n", f"a: {'x' * 64 * 8}\n", "[[], [], [], [], [], [], []]"):
+        with pytest.raises(TooManyValuesError, match="has more than 7 values"):
+            list(documents(text, values_max=7))
+
+
+def test_an_anchor_of_one_value_stands_for_it():
+    assert read("a: &size 8Gi\nb: *size\nc: *size\n") == [{"a": "8Gi", "b": "8Gi", "c": "8Gi"}]
+
+
+def test_an_alias_is_no_key():
+    with pytest.raises(YamlError, match="a key must be text"):
+        read("a: &a x\n*a : 1\n")
+
+
+def test_a_repeated_key_is_reported_with_the_line_of_its_last_value():
+    told = []
+    text = "a: 1\nb:\n  c: 2\nb:\n  d: 3\na: 4\n"
+    assert list(documents(text, lambda *where: told.append(where))) == [{"a": 4, "b": {"d": 3}}]
+    assert told == [("b", 5), ("a", 6)]

@@ -33,7 +33,7 @@ FIT = ("NodeResourcesFit",)
 class Waiting:
     """A scheduling queue spoken to in names and seconds."""
 
-    def __init__(self, start_s=0.0, gate=None, profiles=None, **config):
+    def __init__(self, start_s=0.0, gate=None, profiles=None, kind=SchedulingQueue, **config):
         self.cluster = Cluster()
         handle = PluginHandle(self.cluster, Nominator())
         frameworks = {
@@ -42,7 +42,7 @@ class Waiting:
         }
         config = {key: seconds(value) if key != "pop_from_backoff" else value
                   for key, value in config.items()}  # fmt: skip
-        self.queue = SchedulingQueue(frameworks, BackoffConfig(**config), seconds(start_s), gate)
+        self.queue = kind(frameworks, BackoffConfig(**config), seconds(start_s), gate)
 
     def info(self, pod):
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))

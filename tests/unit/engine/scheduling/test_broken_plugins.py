@@ -46,6 +46,7 @@ def broken(point, locality=Locality.CLUSTER):
         ("reserve", Locality.CLUSTER),
         ("permit", Locality.CLUSTER),
         ("pre_bind", Locality.CLUSTER),
+        ("bind", Locality.CLUSTER),
         ("unreserve", Locality.CLUSTER),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from fairlead.engine.core.command import Bind
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.status import unschedulable
+from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import Wait
 from fairlead.testing.builders import make_node, make_pod
@@ -176,3 +177,50 @@ def test_a_bind_plugin_may_leave_a_pod_to_the_next(staged):
     scene = staged(plugin, objects=[make_node("n1"), *pods])
     assert scene.turns() == [("bind", "a", "n1"), ("bind", "b", "n1")]
     assert plugin.taken == ["a"]
+
+
+class Refuses:
+    """A Bind plugin that answers with a status, which is no answer of a Bind plugin."""
+
+    name = "Refuses"
+
+    def bind(self, pod, node):
+        return unschedulable("not today")
+
+
+def test_a_bind_plugin_that_answers_with_a_status_fails_the_cycle(staged):
+    scene = staged(Refuses(), objects=[make_node("n1"), make_pod("a")])
+    event, patch = scene.turn()
+    assert event[3].startswith('running Bind plugin "Refuses": plugin ')
+    assert event[3].endswith("where a Bind or None belongs")
+    assert patch[3][2] == "SchedulerError"
+    assert scene.on("n1") == []
+
+
+def test_a_pod_that_no_bind_plugin_takes_is_not_bound(stage):
+    plugins = tuple(one for one in DEFAULT_PLUGINS if one[0] != "DefaultBinder")
+    scene = stage(
+        make_node("n1"),
+        make_pod("a"),
+        profiles=(Profile(plugins=(*plugins, ("Some", 0))),),
+        out_of_tree={"Some": lambda _handle, _args: Some()},
+    )
+    event, _ = scene.turn()
+    assert event[3] == "no Bind plugin took the pod"
+    assert scene.place("a") == "error_backoff"
+
+
+def test_a_pod_that_goes_while_it_is_bound_gives_its_room_back(stage):
+    """And wakes those that wait for room, once the binding is refused."""
+    full = {"cpu": "4"}
+    pods = [make_pod("p0", requests=full), make_pod("p1", requests=full)]
+    scene = stage(make_node("n1"), *pods)
+    assert scene.turn() == [("bind", "p0", "n1")]
+    scene.turns()
+    bind = scene.sent.pop(0)
+    scene.all_done()
+    assert scene.place("p1") == "unschedulable"
+    scene.gone(pods[0])
+    scene.sent.insert(0, bind)
+    scene.refused(FailureReason.NOT_FOUND)
+    assert scene.turn(300) == [("bind", "p1", "n1")]

@@ -325,6 +325,20 @@ def test_a_nomination_that_ends_wakes_lesser_pods(stage):
     assert (scene.place("x99"), scene.place("x100")) == ("backoff", "backoff")
 
 
+def test_a_nomination_that_another_client_takes_back_wakes_lesser_pods(stage):
+    """And the room on the node is no longer kept for the preemptor."""
+    waiting = preemptor(nominated="n1")
+    scene = stage(make_node("n1"), victim("v", 1000, requests={"cpu": "1"}), waiting)
+    scene.put(make_pod("x", priority=99, requests={"cpu": "4"}))
+    for _ in range(2):
+        scene.turn()
+        scene.all_done()
+    scene.put(waiting)
+    assert (scene.place("x"), scene.nominated("p")) == ("unschedulable", "n1")
+    scene.put(preemptor())
+    assert (scene.place("x"), scene.nominated("p")) == ("backoff", "")
+
+
 def test_nominations_of_other_schedulers_wake_nobody(stage):
     """They do not exist for this one."""
     foreign = preemptor("f", nominated="n1", spec={"schedulerName": "other"})

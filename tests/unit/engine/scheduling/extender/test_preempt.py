@@ -139,3 +139,21 @@ def test_where_nobody_has_a_say_nobody_is_asked(scene, extender):
     stage.turn()
     assert stage.asked == []
     assert room(stage)[0] == "a"
+
+
+def test_the_next_extender_is_asked_about_what_the_first_left(scene, extender):
+    """One without a say in preemption is not asked, nor is one to which nothing is left."""
+    verbs = {"a": "preempt", "b": "prioritize", "c": "preempt"}
+    chain = [extender(verb, node_cache_capable=True, prefix=f"http://{name}")
+             for name, verb in verbs.items()]  # fmt: skip
+    stage = scene(*chain)
+    stage.turn()
+    stage.say(proposed(b=["on-b"]))
+    assert (stage.asked[0].extender, stage.question()[1]) == (2, {"b": ["on-b"]})
+    stage.say(proposed(b=["on-b"]))
+    assert room(stage)[0] == "b"
+    stage = scene(*chain)
+    stage.turn()
+    stage.say(proposed())
+    assert stage.asked == []
+    assert stage.records.of(PodPreempting) == []

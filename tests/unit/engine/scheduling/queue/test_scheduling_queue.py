@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.status import unschedulable
 from fairlead.testing.builders import make_pod
 
 GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
@@ -128,3 +129,40 @@ def test_an_update_during_an_attempt_is_taken_in(waiting):
     waiting.queue.put_back(queued, seconds(1), ("NodeResourcesFit",))
     assert waiting.find("a").info.labels == {"v": "2"}
     assert waiting.place("a") == "unschedulable"
+
+
+def test_pods_are_counted_by_queue_and_by_what_rejected_them(waiting):
+    """Under upstream's names; a pod in its attempt is in no queue."""
+    for name, plugins in (
+        ("rejected", ["NodeResourcesFit", "NodeAffinity"]),
+        ("crowded", ["NodeResourcesFit"]),
+        ("failed", []),
+    ):
+        waiting.add(name)
+        waiting.fail(0.5, plugins)
+    waiting.add("in flight")
+    waiting.pop(0.5)
+    waiting.add("active")
+    waiting.add("gated", **GATED)
+    counts = {"active": 1, "backoff": 1, "unschedulable": 2, "gated": 1}
+    assert waiting.queue.counts() == counts
+    assert waiting.queue.rejections() == {
+        ("NodeResourcesFit", "default-scheduler"): 2,
+        ("NodeAffinity", "default-scheduler"): 1,
+    }
+
+
+def test_a_pod_that_is_gated_meanwhile_is_not_activated(new_waiting):
+    """Nor when its backoff ends, where pods are not popped from backoff."""
+    gates = {}
+    waiting = new_waiting(gate=lambda pod: gates.get(pod.key), pop_from_backoff=False)
+    for name in ("a", "b"):
+        waiting.add(name)
+        waiting.fail(0.5)
+    waiting.wake(0.6)
+    assert (waiting.place("a"), waiting.place("b")) == ("backoff", "backoff")
+    gates |= dict.fromkeys(("default/a", "default/b"), unschedulable("closed").by("Gang"))
+    waiting.queue.activate("default/a", seconds(0.7))
+    assert (waiting.place("a"), waiting.pop(300)) == ("unschedulable", None)
+    assert waiting.place("b") == "unschedulable"
+    assert waiting.queue.counts()["gated"] == 2

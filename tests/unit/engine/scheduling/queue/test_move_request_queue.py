@@ -1,0 +1,115 @@
+"""MoveRequestQueue: what wakes pods up to 1.19, where events concern all pods or none.
+
+upstream: v1.19 pkg/scheduler/eventhandlers.go and internal/queue/scheduling_queue.go.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import StorageClass
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.framework.cluster_event import EventKind
+from fairlead.engine.scheduling.queue.move_request_queue import MoveRequestQueue
+from fairlead.testing.builders import make_node, make_pod
+
+NEAR_WEB = {
+    "affinity": {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "labelSelector": {"matchLabels": {"app": "web"}},
+                    "topologyKey": "kubernetes.io/hostname",
+                }
+            ]
+        }
+    }
+}
+IDLE = 300.0
+
+
+@pytest.fixture
+def old_waiting(new_waiting):
+    """A queue of 1.19."""
+    return new_waiting(kind=MoveRequestQueue)
+
+
+def unschedulable(waiting, name="a", **more):
+    """A pod that failed so long ago that it backs off no more."""
+    waiting.add(name, **more)
+    assert waiting.fail(0.5, ["VolumeZone"]) == name
+    return name
+
+
+def test_a_node_wakes_pods_whatever_rejected_them(old_waiting):
+    unschedulable(old_waiting)
+    old_waiting.wake(IDLE, EventKind.NODE_ADD, new=make_node("n1"))
+    assert old_waiting.place("a") == "active"
+
+
+def test_a_kind_that_1_19_does_not_watch_wakes_nobody(old_waiting):
+    unschedulable(old_waiting)
+    old_waiting.wake(IDLE, EventKind.POD_TOLERATION)
+    assert old_waiting.place("a") == "unschedulable"
+
+
+@pytest.mark.parametrize(
+    ("mode", "place"), [("WaitForFirstConsumer", "active"), ("Immediate", "unschedulable")]
+)
+def test_only_a_storage_class_that_binds_late_wakes_pods(old_waiting, mode, place):
+    unschedulable(old_waiting)
+    added = decode_as(StorageClass, {"metadata": {"name": "s"}, "volumeBindingMode": mode})
+    old_waiting.wake(IDLE, EventKind.STORAGE_CLASS_ADD, new=added)
+    assert old_waiting.place("a") == place
+
+
+def test_a_bound_pod_wakes_those_whose_required_affinity_selects_it(old_waiting):
+    """In their own namespace, as the term names none; a pod without affinity stays."""
+    unschedulable(old_waiting, "near", spec=NEAR_WEB)
+    unschedulable(old_waiting, "elsewhere", spec=NEAR_WEB | {"priority": 0})
+    unschedulable(old_waiting, "plain")
+    for labels, namespace in (({"app": "db"}, "default"), ({"app": "web"}, "other")):
+        bound = old_waiting.info(make_pod("b", node="n1", labels=labels, namespace=namespace))
+        old_waiting.wake(IDLE, EventKind.ASSIGNED_POD_ADD, new=bound)
+        assert old_waiting.place("near") == "unschedulable"
+    bound = old_waiting.info(make_pod("b", node="n1", labels={"app": "web"}))
+    old_waiting.wake(IDLE, EventKind.ASSIGNED_POD_ADD, new=bound)
+    assert [old_waiting.place(one) for one in ("near", "elsewhere", "plain")] == [
+        "active",
+        "active",
+        "unschedulable",
+    ]
+
+
+def test_a_move_during_an_attempt_sends_the_pod_to_backoff(old_waiting):
+    """Whatever moved: the attempt may have missed it."""
+    old_waiting.add("a")
+    queued = old_waiting.queue.pop(seconds(1))
+    old_waiting.wake(1.5, EventKind.NODE_ADD, new=make_node("n1"))
+    old_waiting.queue.put_back(queued, seconds(2), ("NodeResourcesFit",))
+    assert old_waiting.place("a") == "backoff"
+
+
+def test_an_update_makes_a_waiting_pod_active(old_waiting):
+    """From the unschedulable pods if its spec or labels changed, from backoff in any case."""
+    unschedulable(old_waiting)
+    old_waiting.update("a", 1)
+    assert old_waiting.place("a") == "unschedulable"
+    old_waiting.update("a", 1, labels={"v": "2"})
+    assert old_waiting.place("a") == "active"
+    assert old_waiting.fail(2) == "a"
+    old_waiting.wake(2.1, EventKind.NODE_ADD, new=make_node("n1"))
+    assert old_waiting.place("a") == "backoff"
+    old_waiting.update("a", 2.2, labels={"v": "2"})
+    assert old_waiting.place("a") == "active"
+
+
+def test_an_update_of_a_pod_in_its_attempt_queues_it_again(old_waiting):
+    """1.19 knows no pods in flight; the attempt that fails then changes nothing."""
+    old_waiting.add("a")
+    queued = old_waiting.queue.pop(seconds(1))
+    old_waiting.update("a", 1, labels={"v": "2"})
+    old_waiting.queue.put_back(queued, seconds(2), ("NodeResourcesFit",))
+    assert old_waiting.place("a") == "active"
+    assert old_waiting.find("a").info.labels == {"v": "2"}

@@ -1,0 +1,56 @@
+"""Profiles that cannot be served: one line that names the profile and the plugin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.scheduling.compose import ProfileError
+from fairlead.testing.plugin_scene import PluginScene
+
+
+class Fits:
+    name = "Fits"
+
+    def filter(self, state, pod, node):
+        return None
+
+
+class Nothing:
+    name = "Nothing"
+
+
+def profile_of(*plugins, **more):
+    return Profile(plugins=tuple((name, 1) for name in plugins), **more)
+
+
+def refusal(*plugins, profile):
+    with pytest.raises(ProfileError) as refused:
+        PluginScene(*plugins, profile=profile)
+    return str(refused.value)
+
+
+def test_an_unknown_plugin_is_refused_with_those_that_are_known():
+    said = refusal(profile=profile_of("Fitz"))
+    assert said.startswith("profile default-scheduler: no plugin 'Fitz'; known: ")
+    assert "DefaultPreemption" in said
+    assert "NodeResourcesFit" in said
+
+
+def test_a_profile_without_a_bind_plugin_is_refused():
+    said = refusal(profile=profile_of("PrioritySort", "NodeResourcesFit"))
+    assert said == "profile default-scheduler: at least one bind plugin is needed"
+
+
+def test_a_plugin_that_does_nothing_is_refused():
+    said = refusal(Nothing, profile=profile_of("Nothing", "DefaultBinder"))
+    assert said.startswith("profile default-scheduler: plugin Nothing: takes part in no extension")
+
+
+def test_bad_arguments_are_refused_with_their_field():
+    args = {"DefaultPreemption": {"minCandidateNodesAbsolute": -1}}
+    profile = replace(Profile(plugins=DEFAULT_PLUGINS), args=args)
+    said = refusal(profile=profile)
+    assert "pluginConfig DefaultPreemption: minCandidateNodesAbsolute: Invalid value: -1" in said
