@@ -350,3 +350,43 @@ FAINT_TEXTS = """
   return faint;
 })()
 """
+
+
+def test_a_phone_shows_every_value_of_a_row(page, reports):
+    """Rows are stacked: no value needs scrolling, and each has its heading."""
+    page.open(reports / "large.html", width=390, height=844)
+    table = "#panel-preemptions .data"
+    assert page.js(f"document.querySelector('{table}').scrollWidth") <= 390
+    cells = f"[...document.querySelectorAll('{table} tbody td')]"
+    assert max(page.js(f"{cells}.map(e => e.getBoundingClientRect().right)")) <= 390
+    content = (
+        f"getComputedStyle(document.querySelector('{table} tbody .kind-node'), '::before').content"
+    )
+    assert page.js(content) == '"Node"'
+
+
+@pytest.mark.parametrize("name", ["large", "outage"])
+def test_a_print_is_light_unfolded_and_as_wide_as_the_paper(page, reports, name):
+    page.open(reports / f"{name}.html", theme="dark")
+    page.js("localStorage.setItem('fairlead-report-theme', 'dark')")
+    shown = (
+        "[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetHeight > 0).length"
+    )
+    closed = "document.querySelectorAll('main details:not([open])').length"
+    before = [page.js(shown), page.js(closed), page.js("document.querySelectorAll('tr').length")]
+    page.js("dispatchEvent(new Event('beforeprint'))")
+    page.send("Emulation.setEmulatedMedia", media="print")
+    assert page.js("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
+    assert page.js("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
+    filled = "document.querySelectorAll('[role=tabpanel]:not([data-empty])').length"
+    assert page.js(shown) == page.js(filled) >= before[0]
+    assert page.js(closed) == 0
+    edges = (
+        "[...document.querySelectorAll('main canvas, main .data, main .card')]"
+        ".filter(e => !e.closest('dialog')).map(e => Math.floor(e.getBoundingClientRect().right))"
+    )
+    assert 500 < max(page.js(edges)) <= 701
+    page.send("Emulation.setEmulatedMedia", media="")
+    page.js("dispatchEvent(new Event('afterprint'))")
+    after = [page.js(shown), page.js(closed), page.js("document.querySelectorAll('tr').length")]
+    assert (after[0], after[1]) == (before[0], before[1])

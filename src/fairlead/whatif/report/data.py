@@ -30,6 +30,7 @@ from fairlead.whatif.outcome.run_outcome import (
 )
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.report.autoscaling_section import AutoscalingSection, autoscaling_section
+from fairlead.whatif.report.next_step import NextStep, next_steps
 from fairlead.whatif.report.outage_section import (
     DrainRow,
     OutageSection,
@@ -196,7 +197,7 @@ class ReportData(TypedDict, total=False):
     instant of virtual second 0, as text; `all_running_after_s` is when the last displaced pod ran
     again, absent or None if one is still pending. `outage` is absent or None if no node failed,
     `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict` and the fields
-    after it are as in the JSON of the result (docs/results.md);
+    after it are as in the JSON of the result (docs/results.md), except `next_steps`;
     `rest_after_s` is when the cluster was at rest.
     """
 
@@ -251,6 +252,7 @@ class ReportData(TypedDict, total=False):
     complaints: Sequence[Json]
     recurrences: Sequence[Json]
     notes: Sequence[str]
+    next_steps: Sequence[NextStep]
 
 
 LISTS: Final = (
@@ -317,6 +319,7 @@ def whatif_report(
         "outage": outage_section(answer.outage, changed.started_at),
         "autoscaling": autoscaling_section(changed, answer.without),
         "verdict": result["verdict"]["findings"],
+        "next_steps": next_steps(answer),
         "rest_after_s": result["rest"]["after_s"],
         "untouched_workloads": result["untouched_workloads"],
         "group_by": result["group_by"],

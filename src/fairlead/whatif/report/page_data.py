@@ -73,7 +73,7 @@ def packed(data: ReportData) -> Json:
     page["owners"] = dict(source.get("owners", {}))
     for name, fields in TABLES.items():
         page[name] = table(source.get(name, ()), fields)
-    for name in ("verdict", "fail_on", "node_pools", "notes"):
+    for name in ("verdict", "fail_on", "node_pools", "notes", "next_steps"):
         page[name] = list(source.get(name, ()))
     page["outage"] = packed_outage(source.get("outage"))
     page["autoscaling"] = packed_autoscaling(source.get("autoscaling"))

@@ -17,6 +17,7 @@ MODULES = (
     "data.js",
     "palette.js",
     "theme.js",
+    "print.js",
     "address.js",
     "time.js",
     "story.js",

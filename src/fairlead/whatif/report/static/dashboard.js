@@ -5,6 +5,7 @@ import { h, nothing } from "./dom.js";
 import { loadReport } from "./data.js";
 import { prioritiesOf } from "./palette.js";
 import { forgetDetachedRepaints, themeToggle } from "./theme.js";
+import { followPrinting } from "./print.js";
 import { forgetDetachedListeners, timeModel, updateTime } from "./time.js";
 import { storyDialog } from "./story.js";
 import { summarySection } from "./summary.js";
@@ -29,6 +30,7 @@ content.append(
   nothing("Waiting for the cluster…"),
 );
 
+followPrinting();
 followState(({ clock, page: packed }) => {
   clockCard.show(clock);
   const report = loadReport(JSON.stringify(packed));

@@ -81,7 +81,10 @@ export function bar(share, before = null) {
   return track;
 }
 
-/** Calls `draw(width)` now that the element has a width, and whenever that changes. */
+/**
+ * Calls `draw(width)` now that the element has a width, and whenever that changes; at once at an
+ * event `fit`, as printing does not wait.
+ */
 export function onWidth(element, draw) {
   let drawn = 0;
   new ResizeObserver((entries) => {
@@ -90,4 +93,10 @@ export function onWidth(element, draw) {
     drawn = width;
     requestAnimationFrame(() => draw(width)); // drawing inside the callback would resize again
   }).observe(element);
+  element.dataset.fitted = "";
+  element.addEventListener("fit", () => {
+    const { paddingLeft, paddingRight } = getComputedStyle(element);
+    drawn = Math.floor(element.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight));
+    if (drawn > 0) draw(drawn);
+  });
 }

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { loadReport } from "./data.js";
 import { prioritiesOf } from "./palette.js";
 import { themeToggle } from "./theme.js";
+import { followPrinting } from "./print.js";
 import { timeModel } from "./time.js";
 import { nodeStates } from "./node_state.js";
 import { summarySection, titleBlock } from "./summary.js";
@@ -84,4 +85,5 @@ document
       "Written by Fairlead. This page holds all its data and asks nothing of any network. Charts: uPlot, © 2022 Leon Sorokin, MIT licence (in this file's source).",
     ),
   );
+followPrinting();
 document.documentElement.dataset.drawn = "yes";

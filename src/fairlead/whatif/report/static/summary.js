@@ -30,8 +30,8 @@ export function titleBlock(report) {
 function factList(report) {
   const { summary } = report;
   const facts = [
-    ["Nodes", isNumber(summary.nodes) && count(summary.nodes)],
-    ["Pods", isNumber(summary.pods) && count(summary.pods)],
+    ["Nodes", !report.subtitle && isNumber(summary.nodes) && count(summary.nodes)],
+    ["Pods", !report.subtitle && isNumber(summary.pods) && count(summary.pods)],
     ["Virtual time", isNumber(report.virtual_seconds) && duration(report.virtual_seconds)],
     [
       "Everything runs after",

@@ -7,6 +7,7 @@ import { showNode } from "./nodes.js";
 import { podLink } from "./story.js";
 
 const PAGE_SIZES = [10, 25, 50, 100];
+const PRINTED_ROWS_MAX = 200; // of a table; the line below it says how many there are
 const FACETS_MAX = 12;
 const UNFILTERED_MAX = 5; // rows that one sees at a glance
 const textOrder = new Intl.Collator("en", { numeric: true });
@@ -39,7 +40,7 @@ export function dataTable({
     pageSize: page,
   };
   const parts = {
-    body: h("tbody"),
+    body: h("tbody", { role: "rowgroup" }),
     status: h("span", { class: "page-status", "aria-live": "polite" }),
   };
   parts.headings = fields.map((field) => headingCell(view, parts, field));
@@ -47,9 +48,9 @@ export function dataTable({
   const search = searchField("Filter", (text) => restart(view, redraw, { text }));
   const element = h(
     "table",
-    { class: "data" },
+    { class: "data", role: "table" }, // said also where rows are stacked, which hides it from some readers
     h("caption", { class: "unseen" }, label),
-    h("thead", {}, h("tr", {}, parts.headings)),
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, parts.headings)),
     parts.body,
   );
   const scroll = h(
@@ -63,6 +64,11 @@ export function dataTable({
   ].filter(Boolean);
   const toolbar = filters.length ? h("div", { class: "toolbar" }, filters) : null;
   const whole = h("div", { class: "data-table" }, toolbar, scroll, pager(view, parts, redraw));
+  const rows = { printed: Math.max(page, PRINTED_ROWS_MAX), before: page };
+  whole.addEventListener("printing", ({ detail: isPrinting }) => {
+    if (isPrinting) rows.before = view.pageSize;
+    restart(view, redraw, { pageSize: isPrinting ? rows.printed : rows.before });
+  });
   redraw();
   return whole;
 }
@@ -73,7 +79,7 @@ function restart(view, redraw, change) {
 }
 
 function headingCell(view, parts, field) {
-  const cell = h("th", { scope: "col", class: `kind-${field.kind}`, "aria-sort": "none" });
+  const cell = h("th", { scope: "col", role: "columnheader", class: `kind-${field.kind}`, "aria-sort": "none" });
   const press = () => {
     const again = view.sort.key === field.key;
     view.sort = { key: field.key, descending: again && !view.sort.descending };
@@ -139,14 +145,14 @@ function drawRows(view, parts) {
   const rows = shown.map((row) =>
     h(
       "tr",
-      {},
+      { role: "row" },
       view.fields.map((field) => cellOf(view, field, row)),
     ),
   );
   const none = h(
     "tr",
     {},
-    h("td", { colspan: String(view.fields.length) }, nothing("No row matches the filter.")),
+    h("td", { colspan: String(view.fields.length), "data-label": "" }, nothing("No row matches the filter.")),
   );
   parts.body.replaceChildren(...(rows.length ? rows : [none]));
   const of =
@@ -159,6 +165,7 @@ function drawRows(view, parts) {
   parts.back.disabled = view.page === 0;
   parts.next.disabled = first + view.pageSize >= order.length;
   parts.pager.hidden = view.table.length <= PAGE_SIZES[0];
+  parts.pager.classList.toggle("whole", shown.length === order.length);
 }
 
 /** The rows that pass the filters, in the order of the chosen column (equals as they came). */
@@ -200,7 +207,12 @@ function spelled({ kind }, value, priorities) {
 function cellOf({ table: { columns }, priorities, known }, field, row) {
   const value = columns[field.key][row];
   const text = spelled(field, value, priorities);
-  const cell = h("td", { class: `kind-${field.kind}`, title: text.length > 24 ? text : null });
+  const cell = h("td", {
+    role: "cell",
+    class: `kind-${field.kind}`,
+    "data-label": field.label,
+    title: text.length > 24 ? text : null,
+  });
   if (field.kind === "priority") cell.append(...priorityMark(priorities, value));
   else if (field.kind === "node" && known.has(value))
     cell.append(

@@ -42,7 +42,13 @@ function panel(spec, table, priorities, known) {
   const content = dataTable({ ...spec, table, priorities, known });
   return h(
     "div",
-    { role: "tabpanel", id: `panel-${spec.key}`, "aria-labelledby": `tab-${spec.key}` },
+    {
+      role: "tabpanel",
+      id: `panel-${spec.key}`,
+      "aria-labelledby": `tab-${spec.key}`,
+      "data-title": spec.label,
+      "data-empty": !table.length,
+    },
     content,
   );
 }

@@ -24,15 +24,15 @@ export function themeToggle() {
     };
   };
   show(remembered());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", announce);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   return button;
 }
 
 const repaints = [];
 
-/** Calls `repaint` when the colours change, as long as `within` is in the page. */
-export function onThemeChange(repaint, within = null) {
-  repaints.push({ repaint, within });
+/** Calls `paint` when the colours change, as long as `within` is in the page. */
+export function onThemeChange(paint, within = null) {
+  repaints.push({ paint, within });
 }
 
 /** Forgets the repaints of elements that have been taken out of the page. */
@@ -44,11 +44,12 @@ export function forgetDetachedRepaints() {
 function applyTheme(theme) {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  announce();
+  repaint();
 }
 
-function announce() {
-  for (const { repaint } of repaints) repaint();
+/** Paints everything that is on a canvas again. */
+export function repaint() {
+  for (const { paint } of repaints) paint();
 }
 
 // A browser may refuse storage to a file it opened from disk; the choice then lasts for the visit.

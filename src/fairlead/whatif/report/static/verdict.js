@@ -1,6 +1,6 @@
 // The answer first: the verdict in a sentence, then workloads, node pools and budgets.
 
-import { duration, isNumber, percent, plural, ratio } from "./format.js";
+import { count, duration, isNumber, percent, plural, ratio } from "./format.js";
 import { h, section } from "./dom.js";
 import { tabbedTables } from "./tabs.js";
 
@@ -90,7 +90,7 @@ export function verdictSection(report, priorities) {
     h("p", { class: `verdict ${first.severity}` }, first.sentence),
     others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
     ...conditions(report.fail_on),
-    ...notes(report),
+    conclusion(report),
     tabbedTables([...TABLES, ...optional], tables, "The effect by workload", priorities, new Set()),
     untouched(report),
   ];
@@ -99,6 +99,42 @@ export function verdictSection(report, priorities) {
 
 function finding({ severity, sentence }) {
   return h("li", { class: severity }, sentence);
+}
+
+/** How sure the answer is, and what to do next. */
+function conclusion(report) {
+  const sure = [h("p", {}, certaintySentence(report)), ...notes(report)];
+  const steps = report.next_steps.map(nextStep);
+  const part = (title, ...content) => h("div", {}, h("h3", {}, title), ...content);
+  return h(
+    "div",
+    { class: "card conclusion" },
+    part("How sure?", ...sure),
+    steps.length ? part("What now?", h("ul", {}, steps)) : null,
+  );
+}
+
+function certaintySentence({ certainty, seed, summary: { choices_among_equals: choices } }) {
+  const { subject, what, seeds, total } = certainty.columns;
+  const verdicts = certainty.length ? subject.flatMap((name, row) => (name === "verdict" ? [row] : [])) : [];
+  if (verdicts.length === 1) return `All ${count(total[verdicts[0]])} seeds have this verdict; the tab “Certainty over seeds” has the amounts.`;
+  if (verdicts.length) {
+    const words = verdicts.map((row) => `${what[row]} with ${count(seeds[row])}`);
+    return `The verdict depends on the seed. Of ${count(total[verdicts[0]])} seeds: ${words.join(", ")}.`;
+  }
+  if (!choices) return "No node was chosen at random: whenever a pod was placed, one node was the best.";
+  const times = choices === 1 ? "Once" : `${count(choices)} times`;
+  return `${times}, several nodes were equally good for a pod, and seed ${seed ?? 0} chose one. Another choice may place pods elsewhere.`;
+}
+
+function nextStep({ words, options, command, place }) {
+  const code = options ?? command;
+  return h(
+    "li",
+    {},
+    place ? h("a", { class: "link", href: `#${place}` }, words) : words,
+    code ? [" ", h("code", {}, code)] : null,
+  );
 }
 
 function conditions(failOn) {
