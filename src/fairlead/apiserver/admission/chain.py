@@ -15,10 +15,14 @@ from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIn
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.plugins.node_declared_feature_validator import (
+    NodeDeclaredFeatureValidator,
+)
 from fairlead.apiserver.admission.plugins.node_restriction import NodeRestriction
 from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
+from fairlead.apiserver.admission.plugins.pod_resize_validator import PodResizeValidator
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
 from fairlead.apiserver.admission.plugins.priority import Priority
@@ -70,6 +74,8 @@ def served_admission(
         RuntimeClassOverhead(),
         DefaultIngressClass(),
         PodTopologyLabels(),
+        NodeDeclaredFeatureValidator(),
+        PodResizeValidator(),
         MutatingAdmissionPolicy(),
         MutatingAdmissionWebhook(),
         RbacEscalation(),

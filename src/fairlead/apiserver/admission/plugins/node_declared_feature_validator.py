@@ -1,0 +1,88 @@
+"""NodeDeclaredFeatureValidator: refuses changes of running pods that their nodes do not support.
+
+A kubelet declares what it supports in status.declaredFeatures of its node. Of the features of 1.36,
+two concern changes:
+
+    GuaranteedQoSPodCPUResize                  other CPU requests for a pod of the class Guaranteed
+    InPlacePodLevelResourcesVerticalScaling    other resources of the whole pod
+
+upstream: plugin/pkg/admission/nodedeclaredfeatures/admission.go,
+component-helpers/nodedeclaredfeatures/features/inplacepodresize: InferForUpdate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
+from fairlead.api.quantity import Quantity, parse_quantity
+from fairlead.api.text.field_problem import quoted
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.error import ApiError, forbidden
+from fairlead.apiserver.json_equality import json_equal
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.storage.storage import Storage
+
+CPU_RESIZE: Final = "GuaranteedQoSPodCPUResize"
+POD_LEVEL_RESIZE: Final = "InPlacePodLevelResourcesVerticalScaling"
+
+
+class NodeDeclaredFeatureValidator:
+    """The admission plugin `NodeDeclaredFeatureValidator`."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses a change that the pod's node does not support. Raises ApiError 403."""
+        old, new = attributes.old, attributes.obj
+        is_update = attributes.kind is POD and attributes.operation is Operation.UPDATE
+        if not is_update or attributes.subresource not in ("", "resize") or old is None:
+            return new
+        node = new["spec"].get("nodeName", "")
+        generations = (one["metadata"].get("generation") for one in (old, new))
+        if not node or len({*generations}) == 1:
+            return new
+        required = list(_required(old, new))
+        if required:
+            lacking = _lacking(attributes, storage, node, required)
+            if lacking:
+                why = f"requires features {', '.join(lacking)} which are not available on node"
+                raise _refusal(attributes, f"pod update {why} {quoted(node)}")
+        return new
+
+
+def bound_node(attributes: AdmissionAttributes, storage: Storage, name: str) -> Json:
+    """Return the node of a pod. Raises ApiError 403 if it does not exist."""
+    node = storage.find(NODE, "", name)
+    if node is None:
+        raise _refusal(attributes, f"node {quoted(name)} not found")
+    return node
+
+
+def _refusal(attributes: AdmissionAttributes, why: str) -> ApiError:
+    return forbidden(POD, attributes.namespace, attributes.name, why)
+
+
+def _lacking(
+    attributes: AdmissionAttributes, storage: Storage, node: str, required: list[str]
+) -> list[str]:
+    status = bound_node(attributes, storage, node).get("status") or {}
+    declared = status.get("declaredFeatures") or ()
+    return [feature for feature in required if feature not in declared]
+
+
+def _required(old: Json, new: Json) -> Iterator[str]:
+    """Yield the features that the change of a pod needs, sorted by name."""
+    before, after = old["spec"], new["spec"]
+    is_guaranteed = (old.get("status") or {}).get("qosClass") == "Guaranteed"
+    pairs = zip(before.get("containers") or (), after.get("containers") or (), strict=False)
+    if is_guaranteed and any(_cpu(one) != _cpu(other) for one, other in pairs):
+        yield CPU_RESIZE
+    if not json_equal(before.get("resources"), after.get("resources")):
+        yield POD_LEVEL_RESIZE
+
+
+def _cpu(container: Json) -> Quantity:
+    requests = (container.get("resources") or {}).get("requests") or {}
+    return parse_quantity(str(requests.get("cpu", "0")))
