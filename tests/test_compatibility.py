@@ -16,7 +16,7 @@ from fairlead.cli import main
 from fairlead.engine import compose
 from fairlead.engine.framework import interface
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS
-from fairlead.engine.plugins.registry import IN_TREE
+from fairlead.engine.plugins.registry import GATED, IN_TREE
 
 PAGE: Final = Path(__file__).parent.parent / "COMPATIBILITY.md"
 STATES: Final = {"supported", "differs", "absent"}
@@ -60,11 +60,11 @@ def test_every_row_has_a_state_and_what_differs_says_why() -> None:
 def test_plugins_are_those_of_the_registry_and_the_default_profile() -> None:
     """Every plugin by name."""
     named = set(states("Scheduler plugins"))
-    assert named == {*IN_TREE, COMPOSED}
+    assert named == {*IN_TREE, *GATED, COMPOSED}
     assert {name for name, _ in DEFAULT_PLUGINS} <= named
 
 
-@pytest.mark.parametrize("name", IN_TREE)
+@pytest.mark.parametrize("name", [*IN_TREE, *GATED])
 def test_no_plugin_is_a_stand_in(name: str) -> None:
     """Every plugin of the registry decides; none refuses the pods that need it."""
     assert states("Scheduler plugins")[name] != "absent"

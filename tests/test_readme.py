@@ -27,6 +27,7 @@ PAGES: Final = (
     ROOT / "docs" / "fit.md",
     ROOT / "docs" / "index.md",
     ROOT / "docs" / "outages.md",
+    ROOT / "docs" / "pod-groups.md",
     ROOT / "docs" / "rebalance.md",
     ROOT / "docs" / "replay.md",
     ROOT / "docs" / "size.md",

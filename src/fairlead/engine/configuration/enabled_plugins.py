@@ -16,6 +16,7 @@ from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.v1 import PluginForm, PluginSetForm, PluginsForm
 from fairlead.engine.framework.plugin_order import POINTS, UPSTREAM_POINTS
 from fairlead.engine.framework.profile import ALL, DEFAULT_PLUGINS, PointPlugins
+from fairlead.engine.plugins.registry import GATED
 
 WEIGHT_MAX: Final = (1 << 31) - 1
 VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -107,6 +108,9 @@ class PluginChoice:
         return entry.weight or self.usual_weight(entry.name) or 1
 
     def _refuse_unknown(self, field: str, name: str) -> None:
+        gated_off = [one for one in GATED if one not in dict(self.default)]
+        if name in gated_off:
+            raise ConfigurationError(field, f"plugin {name!r} needs the feature gate {name}")
         if name in UPSTREAM_POINTS or self.usual_weight(name) is not None:
             return
         if name in _REMOVED:
@@ -114,9 +118,10 @@ class PluginChoice:
             raise ConfigurationError(field, invalid(name, why))
         if name in _ABSENT:
             raise ConfigurationError(field, f"plugin {name!r} is not in Kubernetes any more")
-        nearest = difflib.get_close_matches(name, UPSTREAM_POINTS, n=1)
+        served = [one for one in UPSTREAM_POINTS if one not in gated_off]
+        nearest = difflib.get_close_matches(name, served, n=1)
         hint = f"did you mean {nearest[0]}? " if nearest else ""
-        known = ", ".join(UPSTREAM_POINTS)
+        known = ", ".join(served)
         problem = f"no plugin {name!r}; {hint}known: {known}"
         raise ConfigurationError(field, problem)
 

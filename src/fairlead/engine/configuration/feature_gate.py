@@ -18,6 +18,9 @@ TAINT_NODES_BY_CONDITION: Final = "TaintNodesByCondition"
 TAINT_BASED_EVICTIONS: Final = "TaintBasedEvictions"
 NODE_LEASE: Final = "NodeLease"
 DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
+GENERIC_WORKLOAD: Final = "GenericWorkload"
+GANG_SCHEDULING: Final = "GangScheduling"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 # Those that add API kinds.
 GATES_OF_KINDS: Final = (DEVICE_TAINT_RULES,)
 _DISRUPTION_EXCLUSION: Final = "NodeDisruptionExclusion"
@@ -81,8 +84,8 @@ FEATURE_GATES: Final[Mapping[str, Mapping[str, FeatureGate]]] = {
         "DRAWorkloadResourceClaims": NEVER,
         "DeploymentReplicaSetTerminatingReplicas": ALWAYS,
         "DynamicResourceAllocation": ALWAYS,
-        "GangScheduling": NEVER,
-        "GenericWorkload": NEVER,
+        GANG_SCHEDULING: OFF,
+        GENERIC_WORKLOAD: OFF,
         "HPAConfigurableTolerance": ALWAYS,
         "HPAScaleToZero": NEVER,
         "InPlacePodLevelResourcesVerticalScaling": ALWAYS,
@@ -124,9 +127,15 @@ FEATURE_GATES: Final[Mapping[str, Mapping[str, FeatureGate]]] = {
         "UserNamespacesHostNetworkSupport": NEVER,
         "VolumeAttributesClass": ALWAYS,
         "VolumeLimitScaling": NEVER,
-        "WorkloadAwarePreemption": NEVER,
+        WORKLOAD_AWARE_PREEMPTION: OFF,
         "WorkloadWithJob": NEVER,
     },
+}
+
+# upstream: defaultKubernetesFeatureGateDependencies: what a gate needs to be switched on
+REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
+    GANG_SCHEDULING: (GENERIC_WORKLOAD,),
+    WORKLOAD_AWARE_PREEMPTION: (GANG_SCHEDULING,),
 }
 
 
@@ -164,3 +173,18 @@ def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> Non
         if gate.is_locked and value is not gate.default:
             always = f"it is always {str(gate.default).lower()} here in Kubernetes {version}"
             raise ConfigurationError(f"{field}{name}", forbidden(always))
+
+
+def check_required_gates(version: str, gates: Mapping[str, bool], field: str) -> None:
+    """Raise ConfigurationError for `field` if a gate is on without the gates that it needs.
+
+    `gates` are all gates that were set.
+    upstream: component-base/featuregate/feature_gate.go: validateDependencies
+    """
+    known = FEATURE_GATES[version]
+    for name, needed in REQUIRED_GATES.items():
+        off = [one for one in needed if one in known and not gates.get(one, known[one].default)]
+        if gates.get(name) and off:
+            names = " ".join(off)
+            problem = f"{name} is enabled, but depends on features that are disabled: [{names}]"
+            raise ConfigurationError(field, problem)

@@ -15,14 +15,17 @@ from fairlead.engine.configuration.feature_gate import (
     DEVICE_TAINT_RULES,
     FEATURE_GATES,
     GATES_OF_KINDS,
+    GENERIC_WORKLOAD,
     NODE_LEASE,
     NON_PREEMPTING_PRIORITY,
     POP_FROM_BACKOFF,
     TAINT_BASED_EVICTIONS,
     TAINT_NODES_BY_CONDITION,
+    WORKLOAD_AWARE_PREEMPTION,
     check_gates,
 )
 from fairlead.engine.nodelifecycle.profile import PROFILES, VersionProfile, gated
+from fairlead.engine.plugins.registry import GATED
 from fairlead.engine.scheduling.version import VERSIONS, SchedulerVersion
 
 NEWEST: Final = "1.36"
@@ -69,21 +72,31 @@ class Release:
         pops = version.backoff.pop_from_backoff and self.is_on(POP_FROM_BACKOFF)
         honors_never = self.is_on(NON_PREEMPTING_PRIORITY)
         by_taints = self.is_on(TAINT_NODES_BY_CONDITION)
+        plugins = version.plugins if by_taints else (*CONDITION_PLUGINS, *version.plugins)
+        # upstream: apis/config/v1/default_plugins.go: applyFeatureGates
+        gated = tuple((name, 0) for name in GATED if self._switched_on(name))
         return replace(
             version,
             backoff=replace(version.backoff, pop_from_backoff=pops),
-            preemption=replace(version.preemption, honors_never=honors_never),
-            plugins=version.plugins if by_taints else (*CONDITION_PLUGINS, *version.plugins),
-            device_taint_rules=self._adds_kinds(DEVICE_TAINT_RULES),
+            preemption=replace(
+                version.preemption,
+                honors_never=honors_never,
+                by_group=self._switched_on(WORKLOAD_AWARE_PREEMPTION),
+            ),
+            plugins=(*plugins, *gated),
+            factories={**version.factories, **GATED} if gated else version.factories,
+            pod_groups=self._switched_on(GENERIC_WORKLOAD),
+            device_taint_rules=self._switched_on(DEVICE_TAINT_RULES),
         )
+
+    def _switched_on(self, gate: str) -> bool:
+        """Return the value of `gate`; False for gates that the version does not have."""
+        return gate in FEATURE_GATES[self.version] and self.is_on(gate)
 
     @property
     def gates_of_kinds(self) -> tuple[str, ...]:
         """The feature gates that are on and add API kinds."""
-        return tuple(gate for gate in GATES_OF_KINDS if self._adds_kinds(gate))
-
-    def _adds_kinds(self, gate: str) -> bool:
-        return gate in FEATURE_GATES[self.version] and self.is_on(gate)
+        return tuple(gate for gate in GATES_OF_KINDS if self._switched_on(gate))
 
     @property
     def node_lifecycle(self) -> VersionProfile:

@@ -17,6 +17,7 @@ from fairlead.api.text.field_problem import duplicate, invalid, required
 from fairlead.engine.configuration.enabled_plugins import PluginChoice, UsualWeight
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
+from fairlead.engine.configuration.feature_gate import check_required_gates
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.v1 import ConfigurationForm, PluginConfigForm, ProfileForm
 from fairlead.engine.core.instant import seconds
@@ -68,6 +69,7 @@ def scheduler_config(
     `profiles`.
     """
     release = release.with_defaults(form.feature_gates, field="featureGates.")
+    check_required_gates(release.version, release.gates, "featureGates")
     if form.parallelism is not None and form.parallelism <= 0:
         problem = invalid(form.parallelism, "should be an integer value greater than zero")
         raise ConfigurationError("parallelism", problem)

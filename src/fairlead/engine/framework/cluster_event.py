@@ -34,7 +34,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class EventKind(Enum):
     """The kind of a change.
 
-    ASSIGNED events concern pods on nodes, POD events the waiting pod itself.
+    ASSIGNED events concern pods on nodes, POD events the waiting pod itself. UNSCHEDULED_POD_ADD
+    and POD_GROUP_ADD occur with the feature gate GenericWorkload only.
     """
 
     ASSIGNED_POD_ADD = auto()
@@ -54,6 +55,8 @@ class EventKind(Enum):
     POD_TOLERATION = auto()
     POD_GATES_GONE = auto()
     POD_CLAIM_MADE = auto()
+    UNSCHEDULED_POD_ADD = auto()
+    POD_GROUP_ADD = auto()
     VOLUME_ADD = auto()
     VOLUME_UPDATE = auto()
     VOLUME_DELETE = auto()

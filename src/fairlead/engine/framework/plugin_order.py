@@ -54,6 +54,7 @@ UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "NodeResourcesBalancedAllocation": ("PreScore", "Score"),
     "ImageLocality": ("Score",),
     "DefaultBinder": ("Bind",),
+    "GangScheduling": ("PreEnqueue", "Permit"),
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.default_binder import DefaultBinder
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs
+from fairlead.engine.plugins.gang_scheduling import GangScheduling
 from fairlead.engine.plugins.image_locality import ImageLocality
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs
 from fairlead.engine.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
@@ -93,6 +94,9 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "ImageLocality": lambda handle, _a: ImageLocality(handle),
     "DefaultBinder": _simple(DefaultBinder),
 }
+
+# Plugins behind feature gates that are off by default.
+GATED: Final[Mapping[str, Factory]] = {"GangScheduling": lambda handle, _a: GangScheduling(handle)}
 
 # The argument type of each plugin that takes arguments.
 IN_TREE_ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {

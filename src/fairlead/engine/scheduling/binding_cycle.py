@@ -97,38 +97,14 @@ class BindingCycles:
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
-        refusal = self._reserve(binding)
-        if refusal is None:
-            refusal = self._permit(binding, now)
-        if refusal is not None:
-            return replace(self._undo(binding, refusal), in_cycle=True)
-        if self._waiting.find(binding.pod.id) is not None:
+        refusal = run_reserve(binding)
+        waits = run_permit(binding) if refusal is None else refusal
+        if isinstance(waits, Status):
+            return replace(self._undo(binding, waits), in_cycle=True)
+        if waits:
+            self._waiting.add(WaitingPod(binding.pod, binding.node, now, waits))
             return _expect(binding)
         return self._pre_bind(binding, now)
-
-    def _reserve(self, binding: PodBinding) -> Status | None:
-        for plugin in binding.framework.reserve:
-            try:
-                status = plugin.reserve(binding.state, binding.pod, binding.node)
-            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
-                status = crashed(plugin, cause)
-            if status is not None and not status.is_success:
-                return status.by(plugin.name)
-        return None
-
-    def _permit(self, binding: PodBinding, now: Instant) -> Status | None:
-        pending: dict[str, DurationNs] = {}
-        for plugin in binding.framework.permit:
-            answer = attempt(
-                plugin, partial(plugin.permit, binding.state, binding.pod, binding.node)
-            )
-            if isinstance(answer, Wait):
-                pending[plugin.name] = min(answer.timeout, PERMIT_TIMEOUT_MAX)
-            elif answer is not None and not answer.is_success:
-                return answer.by(plugin.name)
-        if pending:
-            self._waiting.add(WaitingPod(binding.pod, binding.node, now, pending))
-        return None
 
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
@@ -258,12 +234,41 @@ class BindingCycles:
         return self._undo(binding, error(result.error))
 
     def _undo(self, binding: PodBinding, status: Status) -> BindingRefused:
-        for plugin in reversed(binding.framework.reserve):
-            attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
+        run_unreserve(binding)
         self._asked.pop(binding.pod.id, None)
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
         return BindingRefused(binding, status)
+
+
+def run_reserve(binding: PodBinding) -> Status | None:
+    """Run the Reserve plugins; return the first refusal."""
+    for plugin in binding.framework.reserve:
+        try:
+            status = plugin.reserve(binding.state, binding.pod, binding.node)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            status = crashed(plugin, cause)
+        if status is not None and not status.is_success:
+            return status.by(plugin.name)
+    return None
+
+
+def run_unreserve(binding: PodBinding) -> None:
+    """Undo `run_reserve`, in reverse order."""
+    for plugin in reversed(binding.framework.reserve):
+        attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
+
+
+def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
+    """Run the Permit plugins; return those that hold the pod, with their timeouts, or a refusal."""
+    pending: dict[str, DurationNs] = {}
+    for plugin in binding.framework.permit:
+        answer = attempt(plugin, partial(plugin.permit, binding.state, binding.pod, binding.node))
+        if isinstance(answer, Wait):
+            pending[plugin.name] = min(answer.timeout, PERMIT_TIMEOUT_MAX)
+        elif answer is not None and not answer.is_success:
+            return answer.by(plugin.name)
+    return pending
 
 
 def _bind_refusal(plugin: str, status: Status) -> Status:

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import ClassVar
 
+from fairlead.api.objects import PodGroup
 from fairlead.api.pods.facts import workload
 from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
 from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
+from fairlead.engine.core.status import SUCCESS
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -33,7 +36,14 @@ from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.binding_cycle import BindingCycles, BindingRefused, PodBinding
 from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.scheduling.cycle import Failure, Placement, refusal, schedule_one, vanished
+from fairlead.engine.scheduling.cycle import (
+    Decision,
+    Failure,
+    Placement,
+    refusal,
+    schedule_one,
+    vanished,
+)
 from fairlead.engine.scheduling.extender.consultation import Answer
 from fairlead.engine.scheduling.failure import (
     SCHEDULER_ERROR,
@@ -44,23 +54,35 @@ from fairlead.engine.scheduling.failure import (
 )
 from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.pending_decision import PendingDecision
+from fairlead.engine.scheduling.pod_group.cycle import PodGroupMember, PodGroupResult
+from fairlead.engine.scheduling.pod_group.group_cycle import (
+    decide_group,
+    group_condition,
+    group_ref,
+    mixed_schedulers,
+)
 from fairlead.engine.scheduling.preemption.preemptions import Execution, Preemptions
 from fairlead.engine.scheduling.queue.event_handlers import EventHandlers, nomination_of
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 
 
 @dataclass(slots=True)
 class _Cycle:
-    """A scheduling cycle that began at `started`; `ends` is None until there is a decision."""
+    """A scheduling cycle that began at `started`; `ends` is None until there is a decision.
+
+    In the cycle of a PodGroup, `group` are its pods, and `queued` and `pod` the first of them.
+    """
 
     queued: QueuedPod
     pod: PodInfo
     served: Served
-    pending: PendingDecision
+    pending: PendingDecision[Decision | PodGroupResult]
     started: Instant
     ends: Instant | None = None
+    group: tuple[PodGroupMember, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +139,7 @@ class Scheduler:
             self._waiting_pods,
             frameworks,
             self._bindings.is_binding,
+            pod_groups=version.pod_groups,
         )
         self._cycle: _Cycle | None = None
         self._preempting: _PreemptingCycle | None = None
@@ -204,17 +227,52 @@ class Scheduler:
         if self._cycle is not None or self._is_blocked:
             return []
         queued = self.queue.pop(now)
-        return [] if queued is None else self._begin_cycle(queued, now)
+        if queued is None:
+            return []
+        if self._config.version.pod_groups and queued.info.pod.spec.scheduling_group is not None:
+            return self._begin_group_cycle(queued, now)
+        return self._begin_cycle(queued, now)
 
     def _begin_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
         pod = queued.info
         if pod.terminating:
-            self.queue.settle(queued)
-            return [failure_event(pod, f"skip schedule deleting pod: {pod.key}")]
+            return [self._skip(queued)]
         served = self.served[pod.pod.spec.scheduler_name]
-        pending = PendingDecision(schedule_one(served, pod, self._tie_break))
+        pending: PendingDecision[Decision | PodGroupResult] = PendingDecision(
+            schedule_one(served, pod, self._tie_break)
+        )
         self._cycle = _Cycle(queued, pod, served, pending, now)
         return self._continue_cycle(self._cycle, pending.begin(), now)
+
+    def _skip(self, queued: QueuedPod) -> Command:
+        """End the attempt of a pod that is being deleted."""
+        self.queue.settle(queued)
+        return failure_event(queued.info, f"skip schedule deleting pod: {queued.info.key}")
+
+    def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
+        """Begin the cycle of the group of a popped pod, with all its pods that can be tried."""
+        waiting = self._cluster.pod_groups.unscheduled(group_key(queued.info))
+        popped = [
+            self.queue.pop_specific(p.key) if p.key != queued.info.key else queued for p in waiting
+        ]
+        found = [one for one in popped if one is not None]
+        skipped = [self._skip(one) for one in found if one.info.terminating]
+        found = sorted((one for one in found if not one.info.terminating), key=_priority_first)
+        if not found:
+            return skipped
+        group = tuple(PodGroupMember(one, one.info) for one in found)
+        head = group[0].pod
+        served = self.served[head.pod.spec.scheduler_name]
+        mixed = mixed_schedulers(group)
+        if mixed:
+            failure = Failure(mixed, is_error=True)
+            cycles = (self._fail(one.queued, one.pod, failure, now, now) for one in group)
+            return [*skipped, *chain.from_iterable(cycles)]
+        pending: PendingDecision[Decision | PodGroupResult] = PendingDecision(
+            decide_group(served, group, self._tie_break, now)
+        )
+        self._cycle = _Cycle(found[0], head, served, pending, now, group=group)
+        return [*skipped, *self._continue_cycle(self._cycle, pending.begin(), now)]
 
     def _continue_cycle(
         self, cycle: _Cycle, questions: Sequence[Command], now: Instant
@@ -244,6 +302,8 @@ class Scheduler:
         decision = cycle.pending.decision
         if isinstance(decision, Placement):
             return self._place(cycle, decision, now)
+        if isinstance(decision, PodGroupResult):
+            return self._end_group_cycle(cycle, decision, now)
         assert decision is not None
         failure = self._without_stale_preemption(cycle, decision)
         if failure.room is None:
@@ -256,6 +316,31 @@ class Scheduler:
             self._preempting = _PreemptingCycle(cycle, failure, awaited)
             return [*failure.commands, *making_room]
         return [*failure.commands, *self._end_failed(cycle, failure, now), *making_room]
+
+    def _end_group_cycle(
+        self, cycle: _Cycle, result: PodGroupResult, now: Instant
+    ) -> list[Command]:
+        """Place or requeue every pod of the group; the next cycle waits for the last patch."""
+        group = self._cluster.pod_groups.group_of(cycle.pod)
+        removing: list[Command] = []
+        if result.victims and group is not None:
+            removing = self._make_room_for_group(cycle.pod, group, result.victims, now)
+        placing: list[Command] = []
+        failing: list[Command] = []
+        for member, decision in zip(cycle.group, result.decisions(cycle.group), strict=True):
+            one = replace(cycle, queued=member.queued, pod=member.pod)
+            if isinstance(decision, Placement):
+                placing += self._place(one, decision, now)
+                continue
+            failure = self._without_stale_preemption(one, decision)
+            if failure.room is not None:
+                removing += self._make_room(member.pod, failure.room, now)[0]
+            failing += failure.commands
+            failing += self._fail(member.queued, member.pod, failure, cycle.started, now)
+        if group is not None:
+            failing += group_condition(group, result)
+        self._blocked_by = next((c for c in reversed(failing) if _is_awaited(c)), None)
+        return [*placing, *failing, *removing]
 
     def _end_failed(self, cycle: _Cycle, failure: Failure, now: Instant) -> list[Command]:
         """Fail the cycle's pod; the next cycle waits for the status patch."""
@@ -401,6 +486,17 @@ class Scheduler:
         self, pod: PodInfo, room: PostFilterResult, now: Instant
     ) -> tuple[list[Command], Execution | None]:
         """Begin the preemption; return its commands, and the execution to wait for, if any."""
+        self._report_preemption(pod, room, now)
+        return self._preemptions.start(pod, room)
+
+    def _make_room_for_group(
+        self, pod: PodInfo, group: PodGroup, victims: tuple[PodInfo, ...], now: Instant
+    ) -> list[Command]:
+        """Begin the preemption for `group`, of which `pod` is a member; return its commands."""
+        self._report_preemption(pod, PostFilterResult(SUCCESS, victims=victims), now)
+        return self._preemptions.start_group(pod, group_ref(group), victims)
+
+    def _report_preemption(self, pod: PodInfo, room: PostFilterResult, now: Instant) -> None:
         self._reporter.report(
             PodPreempting(
                 pod=pod.ref,
@@ -415,7 +511,10 @@ class Scheduler:
                 victim_workloads=tuple(workload(victim.pod) for victim in room.victims),
             )
         )
-        return self._preemptions.start(pod, room)
+
+
+def _priority_first(queued: QueuedPod) -> int:
+    return -queued.info.priority
 
 
 def _is_awaited(command: Command) -> bool:

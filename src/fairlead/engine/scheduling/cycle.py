@@ -16,7 +16,7 @@ upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from msgspec import Struct
@@ -63,7 +63,7 @@ class Failure:
 
     `plugins` rejected the pod. `room` is the result of a successful PostFilter: victims and a
     nomination. `is_error` marks an internal error, as opposed to an unschedulable pod. `commands`
-    are those of the PostFilter plugins, `post_filter` their reasons.
+    are those of the PostFilter plugins, `post_filter` their reasons. `state` is set with `room`.
     """
 
     message: str
@@ -74,6 +74,7 @@ class Failure:
     rejections: str = ""
     commands: tuple[PreparationCommand, ...] = ()
     post_filter: str = ""
+    state: CycleState | None = field(default=None, compare=False)
 
 
 Decision = Placement | Failure
@@ -105,8 +106,13 @@ def refusal(status: Status) -> Failure:
     return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))
 
 
-def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultation[Decision]:
-    """Decide about `pod`; the only side effects are the counters in `served` and `tie_break`."""
+def schedule_one(
+    served: Served, pod: PodInfo, tie_break: TieBreak, *, makes_room: bool = True
+) -> Consultation[Decision]:
+    """Decide about `pod`; the only side effects are the counters in `served` and `tie_break`.
+
+    If `makes_room` is False, no PostFilter runs.
+    """
     if not served.framework.cluster.table.count:
         return Failure(NO_NODES)
     found = find_nodes_that_fit(served.plans, pod)
@@ -114,7 +120,7 @@ def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultat
     if broken is not None:
         return Failure(broken.message, is_error=True)
     asked = askers(served.extenders, pod) if served.extenders else []
-    deciding = _decide(served, pod, found, asked, tie_break)
+    deciding = _decide(served, pod, found, asked, tie_break, makes_room=makes_room)
     return (yield from still_there(deciding, found) if asked else deciding)
 
 
@@ -124,6 +130,8 @@ def _decide(
     found: Feasibility,
     asked: list[ExtenderCalls],
     tie_break: TieBreak,
+    *,
+    makes_room: bool,
 ) -> Consultation[Decision]:
     nominated = _nominated(pod, found)
     if nominated is not None and (yield from passes_extenders(asked, nominated, found)):
@@ -134,6 +142,9 @@ def _decide(
     if broken is not None:
         return Failure(broken.message, is_error=True)
     feasible = found.count()
+    if not feasible and not makes_room:
+        diagnosis = found.diagnosis()
+        return Failure(fit_error(diagnosis, ""), diagnosis.plugins())
     if not feasible:
         return (yield from _make_room(served, pod, found, asked))
     if feasible == 1:
@@ -185,4 +196,5 @@ def _make_room(
         rejections=rejections,
         commands=outcome.commands,
         post_filter=outcome.message,
+        state=found.state if room is not None else None,
     )

@@ -9,21 +9,23 @@ A cycle that calls no extender is decided at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 from fairlead.engine.core.command import CallExtender, Command
-from fairlead.engine.scheduling.cycle import Decision
 from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
 
+Decided = TypeVar("Decided")
 
-class PendingDecision:
+
+class PendingDecision(Generic[Decided]):
     """Runs the `consultation` of one cycle; `decision` is None while extender calls are open."""
 
-    def __init__(self, consultation: Consultation[Decision]) -> None:
+    def __init__(self, consultation: Consultation[Decided]) -> None:
         """Start without running `consultation`; `begin` takes its first step."""
         self._consultation = consultation
         self._asked: tuple[CallExtender, ...] = ()
         self._answers: dict[int, Answer] = {}  # keyed by index among the calls
-        self.decision: Decision | None = None
+        self.decision: Decided | None = None
 
     def begin(self) -> Sequence[Command]:
         """Run to the first extender calls and return them; [] if the cycle has decided."""

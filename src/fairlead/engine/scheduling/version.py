@@ -44,7 +44,8 @@ class SchedulerVersion:
     own or replace them, `backoff` the default queue settings; `queue` builds the scheduling queue.
     `preemption` holds the rules that choose victims; `new_execution` carries a preemption out.
     `names_preemption`: failure messages include the reasons of PostFilter plugins.
-    `device_taint_rules`: DeviceTaintRules have an effect.
+    `device_taint_rules`: DeviceTaintRules have an effect. `pod_groups`: pods that name a PodGroup
+    of scheduling.k8s.io are scheduled as a group (gate GenericWorkload).
     """
 
     version: str
@@ -57,6 +58,7 @@ class SchedulerVersion:
     new_execution: NewExecution = new_execution
     names_preemption: bool = True
     device_taint_rules: bool = False
+    pod_groups: bool = False
 
 
 V1_36: Final = SchedulerVersion(version="1.36")

@@ -22,6 +22,7 @@ from fairlead.api.objects import (
     Node,
     Pod,
     PodDisruptionBudget,
+    PodGroup,
     ResourceSlice,
 )
 from fairlead.api.pods.facts import is_terminal
@@ -30,6 +31,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.state.assumed_volumes import AssumedVolumes
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_groups import PodGroupTable, is_kept
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
 from fairlead.engine.state.shape import ShapeTable
@@ -63,7 +65,15 @@ class StorageChange:
     new: ApiObject | None
 
 
-Change = PodChange | NodeChange | StorageChange
+@dataclass(frozen=True, slots=True)
+class PodGroupChange:
+    """Previous and current version of a PodGroup of scheduling.k8s.io."""
+
+    old: PodGroup | None
+    new: PodGroup | None
+
+
+Change = PodChange | NodeChange | StorageChange | PodGroupChange
 
 
 class Cluster:
@@ -80,6 +90,7 @@ class Cluster:
         self.related = RelatedObjects()
         self.assumed_volumes = AssumedVolumes(self.related)
         self.devices = DeviceLedger()
+        self.pod_groups = PodGroupTable()
         self.now: Instant = 0
         self.pods: dict[str, PodInfo] = {}
         self.changes: list[Change] = []
@@ -107,6 +118,9 @@ class Cluster:
             self._put_pod(changed)
         elif isinstance(changed, Node):
             self._put_node(changed)
+        elif isinstance(changed, PodGroup):
+            if is_kept(changed):
+                self.changes.append(PodGroupChange(self.pod_groups.put(changed), changed))
         else:
             self._put_related(changed)
 
@@ -115,6 +129,9 @@ class Cluster:
             self._drop_pod(gone.key)
         elif isinstance(gone, Node):
             self._drop_node(gone.metadata.name)
+        elif isinstance(gone, PodGroup):
+            if is_kept(gone):
+                self.changes.append(PodGroupChange(self.pod_groups.remove(gone), None))
         else:
             before = self.related.remove(gone)
             if isinstance(before, STORAGE):
@@ -154,6 +171,8 @@ class Cluster:
             old = None
         self._move(old, new)
         self.pods[new.key] = new
+        if pod.spec.scheduling_group is not None:
+            self.pod_groups.put_member(new, is_scheduled=bool(self.node_of(new)))
         self.changes.append(PodChange(old, new))
 
     def _move(self, old: PodInfo | None, new: PodInfo) -> None:
@@ -181,6 +200,8 @@ class Cluster:
         self._assumed.pop(old.id, None)
         if was:
             self._take_from(was, old)
+        if old.pod.spec.scheduling_group is not None:
+            self.pod_groups.remove_member(old)
         self.changes.append(PodChange(old, None))
 
     def _put_node(self, node: Node) -> None:
@@ -207,12 +228,19 @@ class Cluster:
         """Count `pod` on `node` before the bind is confirmed; undone by `forget`."""
         self._assumed[pod.id] = node
         self._place_on(node, pod)
+        self._note_member(pod, is_scheduled=True)
 
     def forget(self, pod: PodInfo) -> None:
         """Undo `assume`; do nothing for a pod that is not assumed."""
         node = self._assumed.pop(pod.id, None)
         if node is not None:
             self._take_from(node, pod)
+            self._note_member(pod, is_scheduled=False)
+
+    def _note_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
+        """Note in its PodGroup that an assumption about `pod` was made or undone."""
+        if pod.pod.spec.scheduling_group is not None and self.pod_groups.has_member(pod):
+            self.pod_groups.put_member(pod, is_scheduled=is_scheduled)
 
     def is_assumed(self, pod: PodInfo) -> bool:
         """Return whether the pod is on its node only by assumption."""

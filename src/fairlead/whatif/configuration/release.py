@@ -8,7 +8,11 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.engine.configuration.error import ConfigurationError
-from fairlead.engine.configuration.feature_gate import FEATURE_GATES, parse_gates
+from fairlead.engine.configuration.feature_gate import (
+    FEATURE_GATES,
+    check_required_gates,
+    parse_gates,
+)
 from fairlead.engine.configuration.release import CURRENT, NEWEST, Release, release_of
 from fairlead.whatif.input.error import InputError
 
@@ -127,6 +131,10 @@ def _release(
             raise refusal(
                 choice.source, choice.of_gates, f"{cause.field}: {cause.problem}"
             ) from None
+    try:
+        check_required_gates(release.version, gates, chosen.of_gates)
+    except ConfigurationError as cause:
+        raise refusal(chosen.source, cause.field, cause.problem) from None
     return release_of(release.version, gates)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.configuration.error import ConfigurationError
-from fairlead.engine.configuration.feature_gate import parse_gates
+from fairlead.engine.configuration.feature_gate import check_required_gates, parse_gates
 from fairlead.engine.configuration.release import CURRENT, SELECTABLE, release_of
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.nodelifecycle.profile import V1_16
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.version import V1_36
 
 
 @pytest.mark.parametrize(
@@ -79,13 +80,42 @@ def test_gates_of_other_parts():
         ("1.19", {"TaintNodesByCondition": False}, "TaintNodesByCondition: no such gate here in"),
         ("1.36", {"NodeLease": True}, "NodeLease: no such gate here in Kubernetes 1.36; known: "),
         ("1.19", {"NodeLease": False}, "NodeLease: Forbidden: it is always true here in"),
-        ("1.36", {"GangScheduling": True}, "GangScheduling: Forbidden: it is always false here"),
+        ("1.36", {"WorkloadWithJob": True}, "WorkloadWithJob: Forbidden: it is always false here"),
     ],
 )
 def test_a_gate_that_a_version_lacks_or_locks_is_refused_by_name(version, gates, problem):
     with pytest.raises(ConfigurationError) as refused:
         release_of(version, gates)
     assert str(refused.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("gates", "problem"),
+    [
+        (
+            {"GangScheduling": True},
+            "GangScheduling is enabled, but depends on {} [GenericWorkload]",
+        ),
+        (
+            {"GenericWorkload": True, "WorkloadAwarePreemption": True},
+            "WorkloadAwarePreemption is enabled, but depends on {} [GangScheduling]",
+        ),
+    ],
+)
+def test_a_gate_needs_the_gates_that_it_depends_on(gates, problem):
+    with pytest.raises(ConfigurationError) as refused:
+        check_required_gates("1.36", gates, "--feature-gates")
+    problem = problem.format("features that are disabled:")
+    assert str(refused.value) == f"--feature-gates: {problem}"
+    check_required_gates("1.36", {**gates, "GenericWorkload": True, "GangScheduling": True}, "f")
+
+
+def test_gangs_are_a_plugin_behind_its_gate():
+    on = release_of("1.36", {"GenericWorkload": True, "GangScheduling": True}).scheduler
+    assert on.plugins[-1] == ("GangScheduling", 0)
+    assert on.pod_groups
+    assert not on.preemption.by_group
+    assert release_of("1.36").scheduler == V1_36
 
 
 def test_the_gates_of_a_release_win_over_others():

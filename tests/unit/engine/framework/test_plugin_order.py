@@ -14,6 +14,7 @@ from fairlead.engine.framework.profile import (
     PointPlugins,
     Profile,
 )
+from fairlead.engine.plugins.registry import GATED
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def test_a_plugin_added_later_takes_its_place():
 
 
 def test_upstreams_points_are_known_for_every_plugin_of_the_default_profile():
-    assert {name for name, _ in DEFAULT_PLUGINS} == set(UPSTREAM_POINTS)
+    assert {*(name for name, _ in DEFAULT_PLUGINS), *GATED} == set(UPSTREAM_POINTS)
     assert {point for points in UPSTREAM_POINTS.values() for point in points} <= set(POINTS)
 
 

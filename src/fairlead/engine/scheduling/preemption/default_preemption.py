@@ -31,6 +31,8 @@ from fairlead.engine.state.pod_info import PodInfo
 NAME: Final = "DefaultPreemption"
 # upstream: framework/preemption/preemption.go: Preempt
 NONE_LEFT: Final = "preemption: no candidate node for preemption"
+# upstream: default_preemption.go: PostFilter
+LEFT_TO_GROUP: Final = "not eligible due to workload aware preemption enabled"
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
@@ -71,6 +73,11 @@ class DefaultPreemption:
         self._args = args or DefaultPreemptionArgs()
         self._consults = consults
 
+    @property
+    def is_by_group(self) -> bool:
+        """Whether the pods of a PodGroup preempt as a group."""
+        return self._policy.by_group
+
     def search(
         self,
         state: CycleState,
@@ -79,6 +86,8 @@ class DefaultPreemption:
         sample: CandidateSample | None = None,
     ) -> PreemptionSearch:
         """Find all candidates, and the best ones by the ordered rules; changes nothing."""
+        if self._policy.by_group and pod.pod.spec.scheduling_group is not None:
+            return PreemptionSearch(ineligible=LEFT_TO_GROUP)
         nominated = pod.pod.status.nominated_node_name
         reason = ineligibility(pod, nominated, diagnosis, self._policy)
         if reason:

@@ -17,7 +17,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    DeleteObject,
+    ObjectRef,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.engine.scheduling.preemption.policy import (
     DISRUPTION_TARGET,
@@ -35,7 +42,8 @@ class PreemptionExecution:
 
     `reject` rejects a victim that is waiting on Permit and returns whether it was: such a victim
     goes back to the queue instead of being deleted. `failed` is set if a victim could not be
-    removed, `erred` if any command failed.
+    removed, `erred` if any command failed. If a PodGroup preempts, `group` is that PodGroup and
+    `preemptor` one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False
@@ -45,6 +53,7 @@ class PreemptionExecution:
     lower_nominated: tuple[PodInfo, ...]
     victims: tuple[PodInfo, ...]
     reject: Callable[[PodInfo], bool]
+    group: ObjectRef | None = None
     failed: bool = False
     erred: bool = False
     _outstanding: dict[str, Command] = field(default_factory=dict)
@@ -126,22 +135,27 @@ class PreemptionExecution:
         if is_preempted(victim):
             return self._delete(victim)
         scheduler = self.preemptor.pod.spec.scheduler_name
-        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        message = f"{scheduler}: preempting to accommodate a higher priority {self._type}"
         condition = Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
         return PatchStatus(victim.ref, conditions=(condition,), why=PREEMPTION)
 
     def _delete(self, victim: PodInfo) -> DeleteObject:
         return DeleteObject(victim.ref, why=PREEMPTION)
 
+    @property
+    def _type(self) -> str:
+        return "pod" if self.group is None else "podgroup"
+
     def _event(self, victim: PodInfo) -> RecordEvent:
+        by = self.preemptor.ref if self.group is None else self.group
         return RecordEvent(
             regarding=victim.ref,
             type="Normal",
             reason="Preempted",
             action="Preempting",
-            note=f"Preempted by pod {self.preemptor.uid} on node {self.node}",
+            note=f"Preempted by {self._type} {by.uid} on node {self.node}",
             reporting_controller=self.preemptor.pod.spec.scheduler_name,
-            related=self.preemptor.ref,
+            related=by,
         )
 
 
@@ -151,15 +165,17 @@ def new_execution(
     lower_nominated: tuple[PodInfo, ...],
     victims: tuple[PodInfo, ...],
     reject: Callable[[PodInfo], bool],
+    group: ObjectRef | None = None,
 ) -> PreemptionExecution | None:
     """Return the preemption of `victims`; None if every one of them is already being deleted.
 
-    In that case nominations of lower-priority pods also stay, as in upstream.
+    In that case nominations of lower-priority pods also stay, as in upstream. If a PodGroup
+    preempts, `group` is that PodGroup.
     """
     leaving = tuple(victim for victim in victims if not victim.terminating)
     if not leaving:
         return None
-    return PreemptionExecution(preemptor, node, lower_nominated, leaving, reject)
+    return PreemptionExecution(preemptor, node, lower_nominated, leaving, reject, group)
 
 
 def clear_nomination(pod: PodInfo) -> PatchStatus:

@@ -59,7 +59,8 @@ class PreemptionPolicy:
     lower priority on the preemptor's nominated node prevents another preemption. `honors_never`:
     pods with preemptionPolicy Never do not preempt. `keeps_nomination`: if a search finds no
     candidate, the preemptor's nomination stays, unless no node was worth a dry run.
-    `groups_violating`: victims whose removal violates a disruption budget come first.
+    `groups_violating`: victims whose removal violates a disruption budget come first. `by_group`:
+    pods of a PodGroup preempt as a group, not one by one (gate WorkloadAwarePreemption).
     """
 
     order: Callable[[PodInfo], Any] = importance
@@ -69,6 +70,7 @@ class PreemptionPolicy:
     honors_never: bool = True
     keeps_nomination: bool = False
     groups_violating: bool = False
+    by_group: bool = False
 
     def victims_among(self, others: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
         """Return the pods that `pod` may preempt."""

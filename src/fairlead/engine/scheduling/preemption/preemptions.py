@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Protocol
 
-from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import Command, ObjectRef
 from fairlead.engine.core.status import Status, unschedulable
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.preemption.default_preemption import NAME
+from fairlead.engine.scheduling.preemption.execution import new_execution as new_group_execution
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 
 _IN_PROGRESS = unschedulable("waiting for the preemption for this pod to be finished").by(NAME)
+_GROUP_IN_PROGRESS = unschedulable(
+    "waiting for the preemption for this pod group to be finished"
+).by(NAME)
+# upstream: executor.go: actuatePodGroupPreemption
+_WHOLE_CLUSTER = "cluster"
 
 
 class Execution(Protocol):
@@ -83,12 +90,23 @@ class Preemptions:
         execution = self._new_execution(pod, node, lower, room.victims, self._reject)
         if execution is None:
             return [], None
-        self._by_preemptor[pod.id] = execution
+        commands = self._begin(pod.id, execution)
+        waits = execution.is_synchronous and not execution.is_done
+        return commands, execution if waits else None
+
+    def start_group(
+        self, pod: PodInfo, group: ObjectRef, victims: tuple[PodInfo, ...]
+    ) -> list[Command]:
+        """Return the first commands of the preemption for `group`, of which `pod` is a member."""
+        execution = new_group_execution(pod, _WHOLE_CLUSTER, (), victims, self._reject, group)
+        return [] if execution is None else self._begin(_group_id(pod), execution)
+
+    def _begin(self, preemptor: str, execution: Execution) -> list[Command]:
+        self._by_preemptor[preemptor] = execution
         commands = execution.start()
         if execution.is_done:
-            del self._by_preemptor[pod.id]
-            return commands, None
-        return commands, execution if execution.is_synchronous else None
+            del self._by_preemptor[preemptor]
+        return commands
 
     def _reject(self, victim: PodInfo) -> bool:
         if self._waiting.find(victim.id) is None:
@@ -115,7 +133,15 @@ class Preemptions:
 
         upstream: default_preemption.go: PreEnqueue
         """
-        execution = self._by_preemptor.get(pod.id)
-        if execution is None or not execution.holds_back(self._cluster.pods):
+        if not self._by_preemptor:
             return None
-        return _IN_PROGRESS
+        for preemptor, rejection in (pod.id, _IN_PROGRESS), (_group_id(pod), _GROUP_IN_PROGRESS):
+            execution = self._by_preemptor.get(preemptor)
+            if execution is not None and execution.holds_back(self._cluster.pods):
+                return rejection
+        return None
+
+
+def _group_id(pod: PodInfo) -> str:
+    """Return what identifies the group of `pod` among preemptors."""
+    return f"group {group_key(pod)}"

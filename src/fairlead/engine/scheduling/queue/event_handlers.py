@@ -6,6 +6,7 @@ upstream: pkg/scheduler/eventhandlers.go
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from dataclasses import dataclass
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.cluster_event import (
@@ -18,32 +19,32 @@ from fairlead.engine.framework.cluster_event import (
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
-from fairlead.engine.state.cluster import Change, Cluster, NodeChange, PodChange, StorageChange
+from fairlead.engine.state.cluster import (
+    Change,
+    Cluster,
+    NodeChange,
+    PodChange,
+    PodGroupChange,
+    StorageChange,
+)
 from fairlead.engine.state.pod_info import PodInfo
 
 
+@dataclass(frozen=True, slots=True)
 class EventHandlers:
-    """Moves pods in `queue` according to `cluster.changes`."""
+    """Moves pods in `queue` according to the changes of `cluster`.
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        queue: SchedulingQueue,
-        nominator: Nominator,
-        waiting_pods: WaitingPods,
-        profiles: Container[str],
-        is_binding: Callable[[PodInfo], bool],
-    ) -> None:
-        """Handle pods of `profiles` (scheduler names).
+    Handles pods of `profiles` (scheduler names). `is_binding` tests whether a pod is being bound.
+    `pod_groups`: new PodGroups and new pods without a node may make other pods schedulable.
+    """
 
-        `is_binding` tests whether a pod is being bound.
-        """
-        self._cluster = cluster
-        self._queue = queue
-        self._nominator = nominator
-        self._waiting_pods = waiting_pods
-        self._profiles = profiles
-        self._is_binding = is_binding
+    cluster: Cluster
+    queue: SchedulingQueue
+    nominator: Nominator
+    waiting_pods: WaitingPods
+    profiles: Container[str]
+    is_binding: Callable[[PodInfo], bool]
+    pod_groups: bool = False
 
     def handle(self, changes: list[Change], now: Instant) -> None:
         """Handle all changes of one stimulus."""
@@ -51,13 +52,17 @@ class EventHandlers:
             match change:
                 case NodeChange(old=old, new=new):
                     for event in node_events(old, new):
-                        self._queue.wake(event, now)
+                        self.queue.wake(event, now)
                 case PodChange():
                     self._handle_pod(change, now)
                 case StorageChange(old=before, new=after):
                     happened = storage_event(before, after)
                     if happened is not None:
-                        self._queue.wake(happened, now)
+                        self.queue.wake(happened, now)
+                case PodGroupChange(old=None, new=group) if self.pod_groups:
+                    self.queue.wake(ClusterEvent(EventKind.POD_GROUP_ADD, None, group), now)
+                case PodGroupChange():
+                    pass
 
     def _handle_pod(self, change: PodChange, now: Instant) -> None:
         old, new = change.old, change.new
@@ -65,7 +70,7 @@ class EventHandlers:
         if new is not None and new.pod.spec.node_name:
             self._assigned(old if was_assigned else None, new, now)
         elif was_assigned:
-            self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
+            self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
         elif new is not None:
             self._waiting(old, new, now)
         elif old is not None:
@@ -74,49 +79,51 @@ class EventHandlers:
     def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
         """Handle a change of a pod with a node, possibly bound by this scheduler."""
         if old is not None:
-            for event in self._queue.assigned_pod_events(old, new):
-                self._queue.wake(event, now)
+            for event in self.queue.assigned_pod_events(old, new):
+                self.queue.wake(event, now)
             return
-        if not self._is_binding(new):
-            self._queue.remove(new.key)
-        self._nominator.withdraw(new.uid)
-        self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
+        if not self.is_binding(new):
+            self.queue.remove(new.key)
+        self.nominator.withdraw(new.uid)
+        self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
 
     def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
         """Handle a change of a pod without a node."""
-        if self._cluster.is_assumed(new) or not self._is_ours(new):
+        if self.cluster.is_assumed(new) or not self._is_ours(new):
             return
         self._renominate(old, new)
         if old is None:
-            self._queue.add(new, now)
+            self.queue.add(new, now)
+            if self.pod_groups:
+                self.queue.wake(ClusterEvent(EventKind.UNSCHEDULED_POD_ADD, None, new), now)
         else:
-            self._queue.update(new, now, list(waiting_pod_events(old, new)))
+            self.queue.update(new, now, list(waiting_pod_events(old, new)))
         if old is not None and nomination_of(old) not in ("", nomination_of(new)):
-            self._queue.wake_after_nomination(old, now)
+            self.queue.wake_after_nomination(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
         """Return whether the pod's schedulerName is one of this scheduler's profiles."""
-        return pod.pod.spec.scheduler_name in self._profiles
+        return pod.pod.spec.scheduler_name in self.profiles
 
     def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
         if not self._is_ours(old):
             return
-        self._queue.remove(old.key)
-        self._nominator.withdraw(old.uid)
-        self._waiting_pods.reject(old.id, "", "removed")
-        if self._is_binding(old):
-            self._queue.wake_after_refusal(old, now)
+        self.queue.remove(old.key)
+        self.nominator.withdraw(old.uid)
+        self.waiting_pods.reject(old.id, "", "removed")
+        if self.is_binding(old):
+            self.queue.wake_after_refusal(old, now)
         elif nomination_of(old):
-            self._queue.wake_after_nomination(old, now)
+            self.queue.wake_after_nomination(old, now)
 
     def _renominate(self, old: PodInfo | None, new: PodInfo) -> None:
         """Update the nomination from the pod's status (nominator.go: UpdateNominatedPod)."""
         before = nomination_of(old) if old is not None else ""
         after = nomination_of(new)
         if after:
-            self._nominator.nominate(new, after)
+            self.nominator.nominate(new, after)
         elif before:
-            self._nominator.withdraw(new.uid)
+            self.nominator.withdraw(new.uid)
 
 
 def nomination_of(pod: PodInfo) -> str:

@@ -148,10 +148,27 @@ class SchedulingQueue:
         if queued is None and self._config.pop_from_backoff:
             queued = self._take(self._backoff, QueueName.BACKOFF)
         if queued is not None:
-            queued.place = QueueName.IN_FLIGHT
-            queued.attempts += 1
-            self._in_flight.begin(queued)
+            self._begin_attempt(queued)
         return queued
+
+    def pop_specific(self, key: str) -> QueuedPod | None:
+        """Remove and return the waiting pod `key`, even from a backoff; its attempt starts now.
+
+        Returns None for a pod that is gated, in flight or unknown.
+        upstream: PopSpecificPod
+        """
+        queued = self._pods.get(key)
+        if queued is None or queued.gated_by or queued.place is QueueName.IN_FLIGHT:
+            return None
+        if queued.place is QueueName.UNSCHEDULABLE:
+            self._leave_pool(queued)
+        self._begin_attempt(queued)
+        return queued
+
+    def _begin_attempt(self, queued: QueuedPod) -> None:
+        queued.place = QueueName.IN_FLIGHT
+        queued.attempts += 1
+        self._in_flight.begin(queued)
 
     def settle(self, queued: QueuedPod) -> None:
         """End the attempt of a popped pod that succeeded, and drop its entry."""

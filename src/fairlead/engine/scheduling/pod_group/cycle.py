@@ -1,0 +1,207 @@
+"""schedule_pod_group: the scheduling cycle of a PodGroup, up to the decision.
+
+    1 try     each waiting pod of the group, in order of priority and arrival: schedule it, assume
+              it on its node and run Reserve and Permit, so that the next pod sees it there
+    2 judge   the group can start once Permit lets one of its pods go on
+    3 revert  everything; the scheduler then binds the placed pods or requeues all of them
+
+Example: a gang with minCount 3 on two nodes with room for one pod each. Pods 1 and 2 are placed,
+Permit holds both; pod 3 fits nowhere. Permit never let a pod go on, so no pod is bound.
+upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupSchedulingDefaultAlgorithm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.status import SUCCESS, Status, error, unschedulable
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.scheduling.binding_cycle import (
+    PodBinding,
+    run_permit,
+    run_reserve,
+    run_unreserve,
+)
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.cycle import Decision, Failure, Placement, refusal, schedule_one
+from fairlead.engine.scheduling.extender.consultation import Consultation
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
+from fairlead.engine.state.pod_info import PodInfo
+
+GROUP_UNSCHEDULABLE: Final = "pod group is unschedulable"
+WAITING_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
+UNSCHEDULABLE_GROUP: Final = unschedulable(GROUP_UNSCHEDULABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupMember:
+    """A waiting pod of the group: its entry in the queue, and the version that is tried."""
+
+    queued: QueuedPod
+    pod: PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupAttempt:
+    """What was decided about one pod of the group.
+
+    `node` is where the pod was assumed, "" if nowhere. `is_held`: Permit holds the pod there.
+    """
+
+    decision: Decision
+    node: str = ""
+    is_held: bool = False
+
+
+@dataclass(slots=True)
+class PodGroupResult:
+    """The result of a group's cycle.
+
+    `attempts` are in the order of the members; there are fewer if one ended in an error. If
+    `awaits_preemption`, the group fits once its victims are gone. `victims` are those that
+    preemption removes for the group as a whole, least important last.
+    """
+
+    attempts: list[PodGroupAttempt] = field(default_factory=list)
+    status: Status = UNSCHEDULABLE_GROUP
+    awaits_preemption: bool = False
+    victims: tuple[PodInfo, ...] = ()
+
+    def decisions(self, members: Sequence[PodGroupMember]) -> Iterator[Decision]:
+        """Yield what is to be done with each of `members`: place it, or requeue it.
+
+        upstream: submitPodGroupAlgorithmResult
+        """
+        for number, member in enumerate(members):
+            tried = self.attempts[number] if number < len(self.attempts) else None
+            yield self._decision(member.pod, tried)
+
+    def _decision(self, pod: PodInfo, tried: PodGroupAttempt | None) -> Decision:
+        if not self.status.is_success and not self.status.is_rejected:
+            if tried is not None and _is_error(tried.decision):
+                return tried.decision
+            return Failure(self.status.message, is_error=True)
+        assert tried is not None
+        decision = tried.decision
+        if not tried.node or (self.status.is_success and isinstance(decision, Placement)):
+            return decision
+        if self.awaits_preemption:
+            if isinstance(decision, Failure):
+                return decision
+            return Failure(self.status.message, nominated_node=tried.node)
+        # Also if the pod needed preemption: its victims are removed, as in upstream.
+        reasons = (GROUP_UNSCHEDULABLE, _held(pod) if tried.is_held else "")
+        failure = decision if isinstance(decision, Failure) else Failure("")
+        message = ", ".join(filter(None, reasons))
+        return replace(failure, message=message, plugins=(), nominated_node="")
+
+
+def _is_error(decision: Decision) -> bool:
+    return isinstance(decision, Failure) and decision.is_error
+
+
+def _held(pod: PodInfo) -> str:
+    """Return upstream's message about a pod that Permit holds (runtime/framework.go)."""
+    name = pod.pod.metadata.name
+    return f'one or more plugins asked to wait and no plugin rejected pod "{name}"'
+
+
+def schedule_pod_group(
+    served: Served,
+    members: Sequence[PodGroupMember],
+    tie_break: TieBreak,
+    started: Instant,
+    *,
+    makes_room: bool = True,
+) -> Consultation[PodGroupResult]:
+    """Decide about the pods of one group; everything that it assumes is undone at the end.
+
+    If `makes_room` is False, no PostFilter runs.
+    """
+    result = PodGroupResult()
+    assumed: list[_Assumption] = []
+    needs_preemption = False
+    try:
+        for member in members:
+            decision = yield from schedule_one(served, member.pod, tie_break, makes_room=makes_room)
+            attempt, assumption = _assume(served, member, decision, started)
+            result.attempts.append(attempt)
+            if assumption is None:
+                failure = attempt.decision
+                if isinstance(failure, Failure) and failure.is_error:
+                    why = f"failed to schedule other pod from a pod group: {failure.message}"
+                    result.status, result.awaits_preemption = error(why), False
+                    break
+                continue  # the group can still start without this pod
+            assumed.append(assumption)
+            needs_preemption = needs_preemption or isinstance(decision, Failure)
+            if not attempt.is_held:
+                result.awaits_preemption = needs_preemption
+                result.status = SUCCESS
+                if needs_preemption:
+                    result.status = unschedulable(GROUP_UNSCHEDULABLE, WAITING_FOR_PREEMPTION)
+    finally:
+        for assumption in reversed(assumed):
+            assumption.revert()
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Assumption:
+    """A pod that is assumed on a node while the rest of its group is tried.
+
+    `nominated` is the node to which it was nominated before, which counts no more meanwhile.
+    """
+
+    served: Served
+    binding: PodBinding
+    nominated: str
+
+    def make(self) -> None:
+        self.served.framework.nominator.withdraw(self.binding.pod.uid)
+        self.served.framework.cluster.assume(self.binding.pod, self.binding.node)
+
+    def revert(self) -> None:
+        run_unreserve(self.binding)
+        self.undo()
+
+    def undo(self) -> None:
+        framework = self.served.framework
+        framework.cluster.forget(self.binding.pod)
+        if self.nominated:
+            framework.nominator.nominate(self.binding.pod, self.nominated)
+
+
+def _assume(
+    served: Served, member: PodGroupMember, decision: Decision, started: Instant
+) -> tuple[PodGroupAttempt, _Assumption | None]:
+    """Assume the pod where `decision` puts it, on its nominated node if that needs preemption."""
+    place = _place(decision)
+    if place is None:
+        return PodGroupAttempt(decision), None
+    node, state = place
+    pod, framework = member.pod, served.framework
+    binding = PodBinding(
+        member.queued, pod, node, state, framework, started, member.queued.attempts
+    )
+    assumption = _Assumption(served, binding, framework.nominator.node_of(pod.uid))
+    assumption.make()
+    refused = run_reserve(binding)
+    held = run_permit(binding) if refused is None else refused
+    if isinstance(held, Status):
+        assumption.revert()
+        return PodGroupAttempt(refusal(held)), None
+    return PodGroupAttempt(decision, node, bool(held)), assumption
+
+
+def _place(decision: Decision) -> tuple[str, CycleState] | None:
+    """Return the node on which the pod is assumed, and its state; None if it fits nowhere."""
+    if isinstance(decision, Placement):
+        return decision.node.name, decision.state
+    if decision.room is None or not decision.nominated_node or decision.state is None:
+        return None
+    return decision.nominated_node, decision.state

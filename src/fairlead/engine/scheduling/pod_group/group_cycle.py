@@ -1,0 +1,100 @@
+"""decide_group: the decision about a PodGroup, with preemption for the group as a whole.
+
+upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupCycle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.objects import PodGroup, PodGroupCondition
+from fairlead.api.text.field_problem import quoted
+from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.status import Status
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.extender.consultation import Consultation
+from fairlead.engine.scheduling.failure import SCHEDULER_ERROR, UNSCHEDULABLE
+from fairlead.engine.scheduling.pod_group.cycle import (
+    PodGroupMember,
+    PodGroupResult,
+    schedule_pod_group,
+)
+from fairlead.engine.scheduling.pod_group.preemption import preempt_for_group
+from fairlead.engine.state.pod_groups import GROUP
+
+POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
+SCHEDULED: Final = "Scheduled"
+
+
+def decide_group(
+    served: Served, members: Sequence[PodGroupMember], tie_break: TieBreak, started: Instant
+) -> Consultation[PodGroupResult]:
+    """Decide about all `members` of one group.
+
+    If they do not fit and the group preempts as a whole, the result has the victims without which
+    they do, or the reason why there are none.
+    """
+    result = yield from schedule_pod_group(served, members, tie_break, started)
+    group = served.framework.cluster.pod_groups.group_of(members[0].pod)
+    preemption = served.preemption
+    by_group = preemption is not None and preemption.is_by_group
+    if not by_group or group is None or not result.status.is_rejected:
+        return result
+    found = preempt_for_group(served, group, members, tie_break, started)
+    if isinstance(found, Status):
+        reasons = (*result.status.reasons, *found.reasons)
+        result.status = replace(result.status, reasons=reasons)
+        return result
+    result.victims, result.awaits_preemption = found, True
+    return result
+
+
+def mixed_schedulers(members: Sequence[PodGroupMember]) -> str:
+    """Return the error if `members` name more than one scheduler, otherwise "".
+
+    upstream: frameworkForPodGroup
+    """
+    names = [member.pod.pod.spec.scheduler_name for member in members]
+    other = next((name for name in names if name != names[0]), None)
+    if other is None:
+        return ""
+    return (
+        "all pods in a single pod group should have the same .spec.schedulerName set, "
+        f"got: {quoted(other)} and {quoted(names[0])}"
+    )
+
+
+def group_ref(group: PodGroup) -> ObjectRef:
+    """Return the identity of a PodGroup of scheduling.k8s.io."""
+    meta = group.metadata
+    return ObjectRef(f"PodGroup.{GROUP}", meta.namespace, meta.name, meta.uid)
+
+
+def group_condition(group: PodGroup, result: PodGroupResult) -> list[Command]:
+    """Return the patch that sets the condition PodGroupScheduled; [] if it would not change.
+
+    A group that was scheduled once stays scheduled.
+    upstream: updatePodGroupCondition
+    """
+    before = next((c for c in group.status.conditions if c.type == POD_GROUP_SCHEDULED), None)
+    if before is not None and before.status == "True" and not result.status.is_success:
+        return []
+    wanted = _condition(result.status)
+    if before is not None and _texts(before) == _texts(wanted):
+        return []
+    return [PatchStatus(group_ref(group), conditions=(wanted,))]
+
+
+def _condition(status: Status) -> Condition:
+    if status.is_success:
+        return Condition(POD_GROUP_SCHEDULED, "True", SCHEDULED)
+    reason = UNSCHEDULABLE if status.is_rejected else SCHEDULER_ERROR
+    return Condition(POD_GROUP_SCHEDULED, "False", reason, status.message)
+
+
+def _texts(condition: Condition | PodGroupCondition) -> tuple[str, str, str]:
+    return condition.status, condition.reason, condition.message

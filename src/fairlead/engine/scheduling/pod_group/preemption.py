@@ -1,0 +1,132 @@
+"""preempt_for_group: finds the victims without which a whole PodGroup fits.
+
+    1 remove every pod and group of lower priority, and schedule the group; if it does not fit
+      then, preemption cannot help
+    2 reprieve them one by one while the group still fits: first those whose removal would violate
+      a disruption budget, then the others, each from the most to the least important
+    3 those that could not be reprieved are the victims
+
+Unlike preemption for one pod, the search covers all nodes at once, so that a group that runs on
+many nodes leaves all of them or none. Extenders are not consulted in these trials.
+upstream: framework/preemption/podgrouppreemption.go: selectVictimsOnDomain
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from fairlead.api.objects import PodGroup
+from fairlead.api.pods.facts import preempts_lower
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.status import Status, unresolvable, unschedulable
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.pod_group.cycle import PodGroupMember, schedule_pod_group
+from fairlead.engine.scheduling.pod_group.victim import (
+    PreemptionVictim,
+    group_priority,
+    split_by_budget,
+    victims_below,
+)
+from fairlead.engine.scheduling.preemption.eligibility import NEVER, WAITING
+from fairlead.engine.scheduling.preemption.policy import is_preempted
+from fairlead.engine.state.fork import Fork, fork
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+
+def preempt_for_group(
+    served: Served,
+    group: PodGroup,
+    members: Sequence[PodGroupMember],
+    tie_break: TieBreak,
+    started: Instant,
+) -> tuple[PodInfo, ...] | Status:
+    """Return the pods to remove, least important last, or why preemption does not help `group`."""
+    reason = _ineligibility(served, group, members)
+    if reason:
+        return unschedulable(reason)
+    cluster = served.framework.cluster
+    table = cluster.table
+    victims = victims_below(group_priority(group), table.nodes(), cluster.pod_groups)
+    if not victims:
+        return unresolvable("No preemption victims found for incoming preemptor")
+    victims.sort(key=lambda victim: victim.importance)
+    silent = replace(served, extenders=())
+
+    def verdict() -> Status:
+        trial = schedule_pod_group(silent, members, tie_break, started, makes_room=False)
+        return settle(trial).status
+
+    with fork(table) as hypothesis:
+        lost = _select(_Removal(hypothesis, table), victims, verdict, served)
+    _note(table, victims)
+    if isinstance(lost, Status):
+        return lost
+    return tuple(pod for victim in lost for _, pod in victim.pods)
+
+
+def _ineligibility(served: Served, group: PodGroup, members: Sequence[PodGroupMember]) -> str:
+    """Return why the group may not preempt, "" if it may (preemptorEligibleToPreemptOthers)."""
+    if not all(preempts_lower(member.pod.pod) for member in members):
+        return NEVER
+    cluster, priority = served.framework.cluster, group_priority(group)
+    named = {member.pod.pod.status.nominated_node_name: None for member in members}
+    for node in map(cluster.table.find, filter(None, named)):
+        for other in () if node is None else node.pods.values():
+            its_group = cluster.pod_groups.group_of(other)
+            worth = other.priority if its_group is None else group_priority(its_group)
+            if worth < priority and other.terminating and is_preempted(other):
+                return WAITING
+    return ""
+
+
+class _Removal:
+    """Removes victims from their nodes hypothetically, and adds them back."""
+
+    def __init__(self, hypothesis: Fork, table: NodeTable) -> None:
+        self._hypothesis = hypothesis
+        self._table = table
+
+    def remove(self, victim: PreemptionVictim) -> None:
+        for node, pod in victim.pods:
+            self._hypothesis.remove_pod(node, pod)
+        _note(self._table, (victim,))
+
+    def add(self, victim: PreemptionVictim) -> None:
+        for node, pod in victim.pods:
+            self._hypothesis.add_pod(node, pod)
+        _note(self._table, (victim,))
+
+
+def _note(table: NodeTable, victims: Sequence[PreemptionVictim]) -> None:
+    """Log the nodes of `victims` as changed; a fork does not, and cached verdicts depend on it."""
+    for row in {node.row: None for victim in victims for node, _ in victim.pods}:
+        table.pod_log.append(row)
+
+
+def _select(
+    removal: _Removal,
+    victims: Sequence[PreemptionVictim],
+    verdict: Callable[[], Status],
+    served: Served,
+) -> list[PreemptionVictim] | Status:
+    """Return the victims of `victims` (most important first) that cannot be reprieved."""
+    for victim in victims:
+        removal.remove(victim)
+    status = verdict()
+    if not status.is_success:
+        return status
+
+    def is_lost(victim: PreemptionVictim) -> bool:
+        removal.add(victim)
+        if verdict().is_success:
+            return False
+        removal.remove(victim)
+        return True
+
+    violating, others = split_by_budget(victims, served.framework.cluster.budgets())
+    lost = [victim for victim in (*violating, *others) if is_lost(victim)]
+    return sorted(lost, key=lambda victim: victim.importance)

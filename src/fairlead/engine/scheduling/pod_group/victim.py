@@ -1,0 +1,88 @@
+"""PreemptionVictim: a pod, or a PodGroup as a whole, that preemption for a group may remove.
+
+The pods of a PodGroup whose disruptionMode is PodGroup are one victim, with the priority of the
+PodGroup; all other pods are victims by themselves.
+upstream: framework/preemption/types.go: newDomainForWorkloadPreemption
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import PodDisruptionBudget, PodGroup
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.framework.preemption.disruption_budget import matches_budget
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_groups import PodGroupTable
+from fairlead.engine.state.pod_info import PodInfo
+
+WHOLE_GROUP: Final = "PodGroup"
+
+
+@dataclass(slots=True)
+class PreemptionVictim:
+    """Pods that are removed together or not at all, with their nodes."""
+
+    priority: int
+    pods: list[tuple[NodeInfo, PodInfo]] = field(default_factory=list)
+
+    @property
+    def start(self) -> Instant:
+        """When the first of the pods started."""
+        return min(pod.start for _, pod in self.pods)
+
+    @property
+    def importance(self) -> tuple[int, int, int, Instant, str]:
+        """A sort key, most important first: priority, groups before pods, size, start, name.
+
+        upstream: podgrouppreemption.go: moreImportantVictim, which leaves ties open
+        """
+        first = self.pods[0][1]
+        in_group = first.pod.spec.scheduling_group is not None
+        size = -len(self.pods) if in_group else 0
+        return -self.priority, 0 if in_group else 1, size, self.start, first.key
+
+
+def group_priority(group: PodGroup) -> int:
+    """Return spec.priority, 0 if admission has not set one (util.PodGroupPriority)."""
+    return group.spec.priority or 0
+
+
+def victims_below(
+    priority: int, nodes: Iterable[NodeInfo], groups: PodGroupTable
+) -> list[PreemptionVictim]:
+    """Return the victims on `nodes` whose priority is lower than `priority`."""
+    found: dict[str, PreemptionVictim] = {}
+    for node in nodes:
+        for pod in node.pods.values():
+            group = groups.group_of(pod)
+            if group is not None and group.spec.disruption_mode == WHOLE_GROUP:
+                key, worth = f"group {group.key}", group_priority(group)
+            else:
+                key, worth = f"pod {pod.id}", pod.priority
+            if worth < priority:
+                found.setdefault(key, PreemptionVictim(worth)).pods.append((node, pod))
+    return list(found.values())
+
+
+def split_by_budget(
+    victims: Sequence[PreemptionVictim], budgets: Sequence[PodDisruptionBudget]
+) -> tuple[list[PreemptionVictim], list[PreemptionVictim]]:
+    """Split `victims` into those whose removal violates a budget, and the others; keep the order.
+
+    upstream: framework/preemption/util.go: filterVictimsWithPDBViolation
+    """
+    allowed = [budget.status.disruptions_allowed for budget in budgets]
+    violating: list[PreemptionVictim] = []
+    others: list[PreemptionVictim] = []
+    for victim in victims:
+        violates = False
+        for _, pod in victim.pods:
+            for number, budget in enumerate(budgets):
+                if matches_budget(pod, budget):
+                    allowed[number] -= 1
+                    violates = violates or allowed[number] < 0
+        (violating if violates else others).append(victim)
+    return violating, others

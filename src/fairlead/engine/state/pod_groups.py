@@ -1,0 +1,97 @@
+"""PodGroupTable: the PodGroups of scheduling.k8s.io, with the pods that name them.
+
+A pod belongs to the PodGroup that its spec.schedulingGroup names, in its own namespace, whether or
+not that PodGroup exists. PodGroups of kube-batch and Volcano are not kept here.
+upstream: pkg/scheduler/backend/cache/podgroupstate.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.objects import ApiObject, PodGroup
+from fairlead.engine.state.pod_info import PodInfo
+
+GROUP: Final = "scheduling.k8s.io"
+
+
+class PodGroupTable:
+    """PodGroups and their members, keyed by `namespace/name` of the group."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._groups: dict[str, PodGroup] = {}
+        self._members: dict[str, dict[str, PodInfo]] = {}
+        self._scheduled: dict[str, dict[str, None]] = {}
+
+    def put(self, group: PodGroup) -> PodGroup | None:
+        """Store a new or changed PodGroup; return its previous version."""
+        before = self._groups.get(group.key)
+        self._groups[group.key] = group
+        return before
+
+    def remove(self, group: PodGroup) -> PodGroup | None:
+        """Remove a PodGroup; return its last version. Its members stay."""
+        return self._groups.pop(group.key, None)
+
+    def put_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
+        """Store the current version of a pod that names a group.
+
+        `is_scheduled`: the pod is on a node, or assumed to be.
+        """
+        key = group_key(pod)
+        self._members.setdefault(key, {})[pod.id] = pod
+        scheduled = self._scheduled.setdefault(key, {})
+        if is_scheduled:
+            scheduled[pod.id] = None
+        else:
+            scheduled.pop(pod.id, None)
+
+    def remove_member(self, pod: PodInfo) -> None:
+        """Remove a pod that is finished or deleted."""
+        key = group_key(pod)
+        members = self._members.get(key, {})
+        members.pop(pod.id, None)
+        self._scheduled.get(key, {}).pop(pod.id, None)
+        if not members:
+            self._members.pop(key, None)
+            self._scheduled.pop(key, None)
+
+    def has_member(self, pod: PodInfo) -> bool:
+        """Return whether the pod is a known member of its group."""
+        return pod.id in self._members.get(group_key(pod), {})
+
+    def find(self, key: str) -> PodGroup | None:
+        """Return the PodGroup `key`, None if it does not exist."""
+        return self._groups.get(key)
+
+    def group_of(self, pod: PodInfo) -> PodGroup | None:
+        """Return the existing PodGroup that `pod` names."""
+        return self._groups.get(group_key(pod))
+
+    def member_count(self, key: str) -> int:
+        """Return how many pods name the group: on nodes, assumed and waiting."""
+        return len(self._members.get(key, {}))
+
+    def scheduled_count(self, key: str) -> int:
+        """Return how many pods of the group are on a node or assumed."""
+        return len(self._scheduled.get(key, {}))
+
+    def unscheduled(self, key: str) -> Iterator[PodInfo]:
+        """Yield the pods of the group without a node, in order of arrival."""
+        scheduled = self._scheduled.get(key, {})
+        for pod in self._members.get(key, {}).values():
+            if pod.id not in scheduled:
+                yield pod
+
+
+def group_key(pod: PodInfo) -> str:
+    """Return the key `namespace/name` of the PodGroup that `pod` names, "" if it names none."""
+    group = pod.pod.spec.scheduling_group
+    return "" if group is None else f"{pod.namespace}/{group.pod_group_name}"
+
+
+def is_kept(changed: ApiObject) -> bool:
+    """Return whether `changed` is a PodGroup of scheduling.k8s.io."""
+    return isinstance(changed, PodGroup) and changed.api_version.startswith(f"{GROUP}/")

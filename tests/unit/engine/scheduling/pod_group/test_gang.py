@@ -1,0 +1,287 @@
+"""Gangs scheduled by the default scheduler, with the feature gates of 1.36 switched on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.engine.configuration.release import release_of
+from fairlead.engine.configuration.translation import default_config
+from fairlead.engine.core.reporter import PodPreempting
+from fairlead.testing.builders import make_budget, make_node, make_pod
+
+GANGS = {"GenericWorkload": True, "GangScheduling": True}
+WHOLE = {**GANGS, "WorkloadAwarePreemption": True}
+NO_ROOM = (
+    "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 "
+    "nodes are available: 1 No preemption victims found for incoming pod."
+)
+HELD = "pod group is unschedulable, one or more plugins asked to wait and no plugin rejected pod"
+
+
+@pytest.fixture
+def gang_stage(stage):
+    """Makes stages whose scheduler has the feature `gates`."""
+
+    def make(*objects, gates=GANGS, **more):
+        config = default_config(release_of("1.36", gates), {})
+        return stage(*objects, profiles=config.profiles, version=config.version, **more)
+
+    return make
+
+
+def pod_group(name="gang", minimum=3, **spec):
+    policy = {"gang": {"minCount": minimum}} if minimum else {"basic": {}}
+    return decode(
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+            "spec": {"schedulingPolicy": policy, **spec},
+        }
+    )
+
+
+def member(name, of="gang", cpu="1", **more):
+    spec = {"schedulingGroup": {"podGroupName": of}} if of else {}
+    return make_pod(name, requests={"cpu": cpu}, spec=spec, **more)
+
+
+def gang(*names, **more):
+    return [member(name, **more) for name in names]
+
+
+def binds(commands):
+    return [command[1:] for command in commands if command[0] == "bind"]
+
+
+def run(stage):
+    """Everything that is due now, with every command performed; what was sent."""
+    commands = []
+    while stage.is_due() or stage.sent:
+        commands += stage.turn() if stage.is_due() else stage.done()
+    return commands
+
+
+def test_three_gang_pods_on_a_node_for_two_bind_none(gang_stage):
+    """Pod by pod, two of them would run."""
+    stage = gang_stage(make_node("n", cpu="2"), pod_group(), *gang("a", "b", "c"))
+    commands = run(stage)
+    assert binds(commands) == []
+    assert stage.on("n") == []
+    notes = [c[3] for c in commands if c[0] == "event" and c[2] == "FailedScheduling"]
+    assert notes == [
+        f'{HELD} "a"',
+        f'{HELD} "b"',
+        NO_ROOM,
+    ]
+    group = next(c for c in commands if c[0] == "patch" and c[1] == "gang")
+    assert group[3] == (
+        "PodGroupScheduled", "False", "Unschedulable", "pod group is unschedulable"
+    )  # fmt: skip
+
+
+def test_without_the_gates_two_of_them_bind(gang_stage):
+    stage = gang_stage(make_node("n", cpu="2"), pod_group(), *gang("a", "b", "c"), gates={})
+    assert binds(run(stage)) == [("a", "n"), ("b", "n")]
+
+
+def test_all_three_bind_where_all_three_fit(gang_stage):
+    stage = gang_stage(make_node("n", cpu="3"), pod_group(), *gang("a", "b", "c"))
+    commands = run(stage)
+    assert sorted(binds(commands)) == [("a", "n"), ("b", "n"), ("c", "n")]
+    group = next(c for c in commands if c[0] == "patch" and c[1] == "gang")
+    assert group[3] == ("PodGroupScheduled", "True", "Scheduled", "")
+
+
+def test_a_gang_that_did_not_fit_binds_when_a_node_is_added(gang_stage):
+    stage = gang_stage(make_node("n", cpu="2"), pod_group(), *gang("a", "b", "c"))
+    run(stage)
+    stage.now += 20_000_000_000
+    stage.put(make_node("m", cpu="1"))
+    assert sorted(binds(run(stage))) == [("a", "n"), ("b", "n"), ("c", "m")]
+
+
+def test_a_gang_waits_for_its_pods_and_for_its_pod_group(gang_stage):
+    stage = gang_stage(make_node("n", cpu="3"), *gang("a", "b"))
+    assert run(stage) == []
+    stage.put(pod_group())
+    assert run(stage) == []
+    assert stage.scheduler.queue.counts()["gated"] == 2
+    stage.put(member("c"))
+    assert len(binds(run(stage))) == 3
+
+
+def test_running_pods_count_towards_the_minimum(gang_stage):
+    running = member("a", node="n")
+    stage = gang_stage(make_node("n", cpu="3"), pod_group(), running, *gang("b", "c"))
+    assert sorted(binds(run(stage))) == [("b", "n"), ("c", "n")]
+
+
+def test_more_pods_than_the_minimum_bind_as_far_as_they_fit(gang_stage):
+    stage = gang_stage(make_node("n", cpu="2"), pod_group(minimum=2), *gang("a", "b", "c"))
+    assert sorted(binds(run(stage))) == [("a", "n"), ("b", "n")]
+
+
+def test_the_pods_of_a_basic_group_bind_one_by_one(gang_stage):
+    stage = gang_stage(make_node("n", cpu="2"), pod_group(minimum=0), *gang("a", "b", "c"))
+    assert binds(run(stage)) == [("a", "n"), ("b", "n")]
+
+
+def test_groups_of_batch_schedulers_are_no_pod_groups(gang_stage):
+    volcano = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "default"},
+        "spec": {"minMember": 3},
+    }
+    stage = gang_stage(make_node("n", cpu="3"), decode(volcano), *gang("a", "b", "c"))
+    assert run(stage) == []
+
+
+def test_the_pods_of_a_group_need_one_scheduler(stage):
+    other = make_pod(
+        "b",
+        requests={"cpu": "1"},
+        spec={"schedulingGroup": {"podGroupName": "gang"}, "schedulerName": "second"},
+    )
+    config = default_config(release_of("1.36", GANGS), {})
+    profiles = (*config.profiles, replace(config.profiles[0], scheduler_name="second"))
+    objects = [make_node("n", cpu="3"), pod_group(minimum=2), member("a"), other]
+    stage = stage(*objects, profiles=profiles, version=config.version)
+    (note,) = {c[3] for c in stage.turn() if c[0] == "event"}
+    assert note == (
+        "all pods in a single pod group should have the same .spec.schedulerName set, "
+        'got: "second" and "default-scheduler"'
+    )
+
+
+# --- preemption ----------------------------------------------------------------------------
+
+
+def test_without_the_gate_a_gang_preempts_pod_by_pod(gang_stage):
+    low = [member(name, of="", node="n", priority=1) for name in ("v1", "v2", "v3")]
+    high = gang("a", "b", priority=10)
+    stage = gang_stage(make_node("n", cpu="3"), pod_group(minimum=2), *low, *high)
+    commands = stage.turn()
+    assert {c[1] for c in commands if c[0] == "patch" and c[1].startswith("v")} == {"v2", "v3"}
+
+
+def whole_victims(stage):
+    return [
+        sorted(victim.name for victim in record.victims)
+        for record in stage.records.of(PodPreempting)
+    ]
+
+
+def test_a_gang_preempts_a_whole_gang_or_none(gang_stage):
+    """Without one of the victims' pods there would be room, but the others go with it."""
+    objects = [
+        make_node("n1", cpu="1"),
+        make_node("n2", cpu="1"),
+        make_node("n3", cpu="1"),
+        pod_group("low", 3, disruptionMode="PodGroup", priority=1),
+        *(member(f"v{i}", of="low", node=f"n{i}", priority=1) for i in (1, 2, 3)),
+        pod_group("high", 2, priority=10),
+        *gang("a", "b", of="high", priority=10),
+    ]
+    stage = gang_stage(*objects, gates=WHOLE)
+    commands = run(stage)
+    assert whole_victims(stage) == [["v1", "v2", "v3"]]
+    assert sorted(c[1] for c in commands if c[0] == "delete") == ["v1", "v2", "v3"]
+    notes = [c[3] for c in commands if c[0] == "event" and c[2] == "Preempted"]
+    assert notes == ["Preempted by podgroup uid-high on node cluster"] * 3
+    assert binds(commands) == []
+
+
+def test_a_gang_that_runs_in_mode_pod_loses_single_pods(gang_stage):
+    objects = [
+        *(make_node(f"n{i}", cpu="1") for i in (1, 2, 3)),
+        pod_group("low", 3, disruptionMode="Pod", priority=1),
+        *(member(f"v{i}", of="low", node=f"n{i}", priority=1) for i in (1, 2, 3)),
+        pod_group("high", 2, priority=10),
+        *gang("a", "b", of="high", priority=10),
+    ]
+    stage = gang_stage(*objects, gates=WHOLE)
+    run(stage)
+    assert [len(victims) for victims in whole_victims(stage)] == [2]
+
+
+def test_a_gang_removes_nothing_if_that_does_not_make_it_fit(gang_stage):
+    objects = [
+        make_node("n1", cpu="1"),
+        pod_group("low", 1, disruptionMode="PodGroup", priority=1),
+        member("v1", of="low", node="n1", priority=1),
+        pod_group("high", 2, priority=10),
+        *gang("a", "b", of="high", priority=10),
+    ]
+    stage = gang_stage(*objects, gates=WHOLE)
+    commands = run(stage)
+    assert whole_victims(stage) == []
+    assert [c for c in commands if c[0] == "delete"] == []
+    condition = next(c for c in commands if c[0] == "patch" and c[1] == "high")[3]
+    assert condition[3] == "pod group is unschedulable, pod group is unschedulable"
+
+
+def test_the_gang_binds_when_its_victims_are_gone(gang_stage):
+    victims = [member(f"v{i}", of="", node="n", priority=1) for i in (1, 2)]
+    objects = [make_node("n", cpu="2"), *victims, pod_group("high", 2, priority=10)]
+    stage = gang_stage(*objects, *gang("a", "b", of="high", priority=10), gates=WHOLE)
+    assert binds(run(stage)) == []
+    stage.gone(*victims)
+    stage.now += 20_000_000_000
+    assert sorted(binds(run(stage))) == [("a", "n"), ("b", "n")]
+
+
+def test_the_priority_of_a_gang_counts_not_that_of_its_pods(gang_stage):
+    """Whether it preempts, and whether it is preempted."""
+    objects = [
+        make_node("n", cpu="1"),
+        pod_group("low", 1, disruptionMode="PodGroup", priority=10),
+        member("v", of="low", node="n", priority=1),
+        pod_group("high", 1, priority=5),
+        member("a", of="high", priority=100),
+    ]
+    stage = gang_stage(*objects, gates=WHOLE)
+    run(stage)
+    assert whole_victims(stage) == []
+
+
+def test_a_gang_whose_pods_never_preempt_removes_nothing(gang_stage):
+    never = make_pod(
+        "a",
+        priority=10,
+        requests={"cpu": "1"},
+        spec={"schedulingGroup": {"podGroupName": "high"}, "preemptionPolicy": "Never"},
+    )
+    objects = [make_node("n", cpu="1"), member("v", of="", node="n", priority=1)]
+    stage = gang_stage(*objects, pod_group("high", 1, priority=10), never, gates=WHOLE)
+    run(stage)
+    assert whole_victims(stage) == []
+
+
+def test_budgets_are_violated_only_as_a_last_resort(gang_stage):
+    guarded = make_pod("v1", node="n1", priority=1, requests={"cpu": "1"}, labels={"app": "db"})
+    objects = [
+        make_node("n1", cpu="1"),
+        make_node("n2", cpu="1"),
+        make_budget("db", {"app": "db"}, allowed=0),
+        guarded,
+        member("v2", of="", node="n2", priority=2),
+        pod_group("high", 1, priority=10),
+        member("a", of="high", priority=10),
+    ]
+    stage = gang_stage(*objects, gates=WHOLE)
+    run(stage)
+    assert whole_victims(stage) == [["v2"]]
+
+
+def test_a_search_for_victims_leaves_the_columns_as_they_were(gang_stage):
+    victims = [member(f"v{i}", of="", node="n", priority=1) for i in (1, 2)]
+    objects = [make_node("n", cpu="2"), *victims, pod_group("high", 2, priority=10)]
+    stage = gang_stage(*objects, *gang("a", "b", of="high", priority=10), gates=WHOLE)
+    stage.turn()
+    stage.cluster.table.validate()
+    assert stage.on("n") == ["default/v1", "default/v2"]
