@@ -9,6 +9,7 @@ upstream: apiserver/pkg/apis/audit/v1/types.go
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -70,6 +71,7 @@ class _Event(msgspec.Struct, rename="camel"):
     kind: str = ""
     api_version: str = ""
     level: str = ""
+    audit_id: str = msgspec.field(name="auditID", default="")
     stage: str = ""
     verb: str = ""
     request_uri: str = msgspec.field(name="requestURI", default="")
@@ -110,7 +112,8 @@ def read_audit_log(source: str, data: bytes) -> list[AuditedWrite]:
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []
     stages: set[str] = set()
-    for number, line in enumerate(data.splitlines(), start=1):
+    seen: set[tuple[str, str, str, int]] = set()
+    for number, line in enumerate(data.removeprefix(BOM_UTF8).splitlines(), start=1):
         if not line.strip():
             continue
         where = f"line {number}"
@@ -120,6 +123,11 @@ def read_audit_log(source: str, data: bytes) -> list[AuditedWrite]:
             raise InputError(source, f"is not an audit event: {cause}", object_name=where) from None
         for one in _events(source, where, event):
             stages.add(one.stage)
+            body = hash(bytes(one.request_object))
+            identity = (one.audit_id, one.stage, one.stage_timestamp, body)
+            if one.audit_id and identity in seen:
+                continue  # the event is in two of the concatenated files
+            seen.add(identity)
             writes += _writes(source, where, one)
     if _COMPLETE not in stages:
         raise InputError(source, f"has no audit event of the stage {_COMPLETE}")

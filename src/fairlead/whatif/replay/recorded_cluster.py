@@ -45,6 +45,11 @@ from fairlead.worlds.seeded_ids import SeededIds
 _VERSION_DIGITS_MAX: Final = 20  # a resourceVersion is a 64-bit number
 _TERMINAL: Final = ("Succeeded", "Failed")
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
+# The fields of the metadata that a write leaves as they are.
+_SYSTEM_FIELDS: Final = (
+    "name", "generateName", "namespace", "uid", "resourceVersion", "generation",
+    "creationTimestamp", *_DELETION,
+)  # fmt: skip
 _Identity = tuple[str, str, str]  # namespace, name and kind
 
 
@@ -141,8 +146,18 @@ class RecordedCluster:
         if write.response is not None:
             last = write.response
         else:
-            last = _marked(old, write) if write.kind is POD else old
+            last = self._marked(old, write) if write.kind is POD else old
         yield from self._deleted(write, last)
+
+    def _marked(self, pod: Json, write: AuditedWrite) -> Json:
+        """Return `pod` with the time of its deletion. Raises InputError."""
+        try:
+            return _as_deleted(pod, write)
+        except ValueError as cause:
+            where = write.where
+            raise InputError(
+                self.source, str(cause), object_name=where, field="gracePeriodSeconds"
+            ) from None
 
     def _delete_collection(self, write: AuditedWrite) -> Iterator[Stimulus]:
         if write.response is None and not write.deleted:
@@ -175,6 +190,7 @@ class RecordedCluster:
 
     def _changed(self, write: AuditedWrite, old: Json) -> Json:
         """Return `old` with the update or patch of a request. Raises InputError."""
+        new: Any
         if write.verb == "update":
             new = write.request
         elif isinstance(write.request, list):
@@ -190,19 +206,26 @@ class RecordedCluster:
                     else apply_strategic_merge(schema, before, patch)
                 ),
             )
+        if not isinstance(new, dict) or not isinstance(new.get("metadata") or {}, dict):
+            field = "metadata" if isinstance(new, dict) else ""
+            problem = f"is not an object after the {write.verb}"
+            raise InputError(self.source, problem, object_name=write.where, field=field)
         if write.subresource == "status":
-            return {**old, "status": new.get("status", {})}
-        meta = {**old["metadata"], **(new.get("metadata") or {})}
+            return {**old, "status": new.get("status") or {}}
+        before = old["metadata"]
+        meta = (new.get("metadata") or {}) | {
+            key: before[key] for key in _SYSTEM_FIELDS if key in before
+        }
         kept = {"status": old["status"]} if "status" in old else {}
         typed = {"apiVersion": old["apiVersion"], "kind": old["kind"]}
         return {**new, **typed, **kept, "metadata": meta}
 
-    def _patched(self, write: AuditedWrite, patch: Callable[[], Any]) -> Json:
+    def _patched(self, write: AuditedWrite, patch: Callable[[], Any]) -> Any:
         try:
-            result: Json = patch()
+            return patch()
         except ApiError as refused:
-            raise refusal_of(self.source, write.where, refused) from None
-        return result
+            problem = f"the patch does not fit the object before it: {refused.message}"
+            raise InputError(self.source, problem, object_name=write.where) from None
 
     # --- the store --------------------------------------------------------------------------
 
@@ -210,6 +233,9 @@ class RecordedCluster:
         self, write: AuditedWrite, obj: Json, operation: Operation = Operation.LOAD
     ) -> ObjectChanged:
         manifest = manifest_of(self.source, write.where, obj)
+        if write.kind is POD and not (obj.get("spec") or {}):
+            title = f"{write.where}: {manifest.title}"
+            raise InputError(self.source, "is required", object_name=title, field="spec")
         try:
             kind, stored = as_stored(
                 manifest.value, write.at, self._store.ids, self._store.registry
@@ -272,8 +298,10 @@ def _is_gone(obj: Json) -> bool:
     return bool(meta.get("deletionTimestamp")) and not kept
 
 
-def _marked(pod: Json, write: AuditedWrite) -> Json:
+def _as_deleted(pod: Json, write: AuditedWrite) -> Json:
     """Return `pod` as a deletion with the options of the request leaves it.
+
+    Raises ValueError for a grace period that ends after the year 9999.
 
     upstream: pkg/registry/core/pod/strategy.go: CheckGracefulDelete
     """
@@ -284,6 +312,7 @@ def _marked(pod: Json, write: AuditedWrite) -> Json:
             grace = asked
         case _:
             grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    grace = 1 if grace < 0 else grace
     is_ended = pod.get("status", {}).get("phase") in _TERMINAL
     if not pod["spec"].get("nodeName") or is_ended:
         grace = 0

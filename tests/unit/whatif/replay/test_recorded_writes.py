@@ -1,0 +1,166 @@
+"""Patches, updates and deletions of an audit log at level Request, and lines that are not usual."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from fairlead.cli.main import run
+
+CONTAINER = {"name": "m", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+NODE = {
+    "metadata": {"name": "n", "labels": {"disk": "ssd", "old": "1"}},
+    "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
+}
+POD = {
+    "metadata": {"name": "p", "labels": {"app": "web"}},
+    "spec": {"containers": [CONTAINER], "nodeSelector": {"disk": "ssd"}},
+}
+
+
+def event(verb, resource, body, second, subresource="", name="p"):
+    namespace = "" if resource == "nodes" else "shop"
+    return {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Event",
+        "level": "Request",
+        "stage": "ResponseComplete",
+        "auditID": f"{resource}-{second}",
+        "verb": verb,
+        "objectRef": {
+            "resource": resource,
+            "namespace": namespace,
+            "name": "n" if resource == "nodes" else name,
+            "subresource": subresource,
+        },
+        "responseStatus": {"code": 200},
+        "requestObject": body,
+        "stageTimestamp": f"2026-03-01T10:00:{second:02d}.000000Z",
+    }
+
+
+NODE_CREATED = event("create", "nodes", NODE, 0)
+CREATED = event("create", "pods", POD, 1)
+BOUND = event("create", "pods", {"target": {"name": "n"}}, 30, "binding")
+
+
+@pytest.fixture
+def replayed(tmp_path, capsys):
+    """The exit code, and the answer or the line of error, of the lines or bytes of a log."""
+
+    def replay(log, name="audit.log"):
+        data = log if isinstance(log, bytes) else as_lines(log)
+        (tmp_path / name).write_bytes(data)
+        code = run(["replay", str(tmp_path / name), "-o", "json"])
+        printed = capsys.readouterr()
+        if code:
+            assert printed.err.count("\n") == 1
+            return code, printed.err.strip().removeprefix(f"fairlead: {tmp_path}/")
+        return code, json.loads(printed.out)
+
+    return replay
+
+
+def as_lines(events):
+    return "".join(json.dumps(one) + "\n" for one in events).encode()
+
+
+def agreement(found):
+    code, answer = found
+    assert code == 0, answer
+    return [
+        (row["pod"], row["agreement"], row["reason"].partition(": ")[2].partition(". ")[0])
+        for row in answer["pods"]
+    ]
+
+
+FITS = [("shop/p", "same", "")]
+NO_SELECTED_NODE = "1 node(s) didn't match Pod's node affinity/selector"
+FITS_NONE = [("shop/p", "unschedulable", NO_SELECTED_NODE)]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (event("patch", "nodes", [{"op": "replace", "path": "/metadata",
+               "value": {"name": "n", "labels": {"old": "1"}}}], 5), FITS_NONE),
+        (event("patch", "nodes", [{"op": "replace", "path": "/metadata", "value": {}}], 5),
+         FITS_NONE),
+        (event("patch", "nodes", [{"op": "replace", "path": "", "value": NODE}], 5), FITS),
+        (event("patch", "nodes", {"metadata": {"labels": {"disk": None}}}, 5), FITS_NONE),
+        (event("patch", "nodes", {"metadata": {"labels": None}}, 5), FITS_NONE),
+        (event("update", "nodes", {**NODE, "metadata": {"name": "n"}}, 5), FITS_NONE),
+        (event("patch", "nodes", {"spec": {"taints": None}}, 5), FITS),
+        (event("patch", "pods", {"spec": {"nodeSelector": {"disk": "hdd"}}}, 5), FITS_NONE),
+        (event("patch", "pods", {"spec": {"nodeSelector": None}}, 5), FITS),
+        (event("patch", "pods", {"status": None}, 5, "status"), FITS),
+        (event("patch", "pods", [{"op": "replace", "path": "/metadata",
+               "value": {"name": "other", "namespace": "other"}}], 5), FITS),
+    ],
+)  # fmt: skip
+def test_a_write_changes_what_it_names(replayed, change, expected):
+    assert agreement(replayed([NODE_CREATED, CREATED, change, BOUND])) == expected
+
+
+@pytest.mark.parametrize(
+    ("write", "line"),
+    [
+        (event("patch", "pods", [{"op": "replace", "path": "/metadata", "value": "x"}], 5),
+         "metadata: is not an object after the patch"),
+        (event("patch", "pods", {"metadata": "x"}, 5),
+         "metadata: is not an object after the patch"),
+        (event("patch", "pods", [{"op": "replace", "path": "", "value": [1]}], 5),
+         "the patch does not fit the object before it"),
+        (event("patch", "pods", [{"op": "remove", "path": "/spec/volumes"}], 5),
+         "the patch does not fit the object before it"),
+        (event("patch", "pods", [{"op": "remove", "path": "/spec"}], 5),
+         "Pod shop/p: spec: is required"),
+        (event("patch", "pods", {"spec": None}, 5), "Pod shop/p: spec: is required"),
+        (event("patch", "pods", {"$patch": "delete"}, 5), "Pod shop/p: spec: is required"),
+        (event("update", "pods", [1], 5), "is not an object after the update"),
+        (event("update", "pods", {"metadata": {"name": "p"}}, 5), "Pod shop/p: spec: is required"),
+        (event("create", "pods", {"metadata": {"name": "q"}}, 5, name="q"),
+         "Pod shop/q: spec: is required"),
+        (event("update", "pods", {"status": "x"}, 5, "status"), "Pod shop/p: status: Expected"),
+    ],
+)  # fmt: skip
+def test_a_write_that_no_server_accepts_is_refused_by_its_line(replayed, write, line):
+    code, message = replayed([NODE_CREATED, CREATED, write, BOUND])
+    assert code == 2
+    assert message.startswith(f"audit.log: line 3: {line}")
+
+
+def test_a_grace_period_without_end_is_refused(replayed):
+    deletion = event("delete", "pods", {"gracePeriodSeconds": 10**30}, 40)
+    code, message = replayed([NODE_CREATED, CREATED, BOUND, deletion])
+    assert (code, message.partition(": the")[0]) == (2, "audit.log: line 4: gracePeriodSeconds")
+    negative = event("delete", "pods", {"gracePeriodSeconds": -(10**15)}, 40)
+    assert agreement(replayed([NODE_CREATED, CREATED, BOUND, negative])) == FITS
+
+
+def test_stages_before_the_last_and_repeated_lines_are_skipped(replayed):
+    received = [{**one, "stage": "RequestReceived"} for one in (NODE_CREATED, CREATED, BOUND)]
+    unnamed = event("create", "pods", {**POD, "metadata": {"generateName": "p"}}, 1, name="")
+    log = [*received, NODE_CREATED, unnamed, unnamed, BOUND, BOUND]
+    other = event("create", "pods", {"target": {"name": "n"}}, 31, "binding", name="pq")
+    code, answer = replayed([*log, other])
+    assert code == 0
+    assert [row["pod"] for row in answer["pods"]] == ["shop/p"]
+    assert any("such as shop/pq" in note for note in answer["notes"])
+
+
+def test_a_log_in_any_order_compressed_or_with_a_byte_order_mark(replayed):
+    data = as_lines([BOUND, CREATED, NODE_CREATED])
+    assert agreement(replayed(data)) == FITS
+    assert agreement(replayed(gzip.compress(data), "audit.log.gz")) == FITS
+    assert agreement(replayed(b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n"))) == FITS
+
+
+def test_a_log_that_is_cut_short_is_refused_by_its_last_line(replayed):
+    data = as_lines([NODE_CREATED, CREATED, BOUND])
+    expected = "audit.log: line 3: is not an audit event: Input data was truncated"
+    assert replayed(data[:-20]) == (2, expected)
+    code, message = replayed(gzip.compress(data)[:-20], "audit.log.gz")
+    assert (code, message) == (2, "audit.log.gz: is cut short: the gzip data has no end")
