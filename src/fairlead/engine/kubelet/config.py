@@ -40,7 +40,9 @@ class KubeletConfig:
     (`api/lease.py`); otherwise each renewal is written. Without `renews_leases`, nodes have no
     leases and post their status with that period instead. `stop` determines when the containers
     of a terminating pod end, at most after its grace period; `removal_delay` passes from then
-    until the object is deleted. Without `tends_pods`, another program starts and stops pods.
+    until the object is deleted. `removal_delays` knows for certain pods the time from the request
+    to the deletion, whatever their grace period (None: of no other). Without `tends_pods`, another
+    program starts and stops pods.
     With `accepts_pods`, the status shows when a node has accepted a pod or observed a change;
     with `heeds_gates`, readiness gates count. `input_duration` is how long pods with
     `stdinOnce` run, `job_duration` how long pods with restartPolicy Never or OnFailure run
@@ -57,6 +59,7 @@ class KubeletConfig:
     renews_leases: bool = True
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0
+    removal_delays: Callable[[Pod], DurationNs | None] | None = None
     tends_pods: bool = True
     accepts_pods: bool = False
     heeds_gates: bool = False

@@ -133,6 +133,9 @@ def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
     grace = grace_period(pod)
     if grace == 0:
         return asked_at
+    own = None if config.removal_delays is None else config.removal_delays(pod)
+    if own is not None:
+        return asked_at + own
     return asked_at + min(grace, _stop_time(pod, grace, config)) + config.removal_delay
 
 

@@ -13,7 +13,7 @@ not decide, such as queues of the API server and pulling images.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import CRON_JOB, NODE
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
@@ -30,12 +29,14 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -185,8 +186,9 @@ def replay_simkube(
 ) -> TabularAnswer:
     """Replay the trace `data`, called `source`, in the cluster `snapshot`. Raises InputError."""
     trace = parse_simkube_trace(source, data, Inventory(snapshot.manifests))
-    durations = RecordedDurations(trace.lifecycles)
-    outcome = _run(replace(snapshot, source=source), trace.steps, settings, progress, durations)
+    outcome = _run(
+        replace(snapshot, source=source), trace.steps, settings, progress, trace.lifecycles
+    )
     waits: dict[object, list[PodWait]] = defaultdict(list)
     for one in outcome.waits:
         waits[one.workload].append(one)
@@ -227,7 +229,7 @@ def _run(
     steps: Sequence[ScriptedStep],
     settings: ReplaySettings,
     progress: Progress,
-    durations: Callable[[Pod], DurationNs | None] | None = None,
+    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] | None = None,
 ) -> RunOutcome:
     """Simulate the recorded workload in `cluster`. Raises InputError."""
     if not any(one.kind is NODE for one in cluster.manifests):
@@ -241,7 +243,7 @@ def _run(
         start=cluster.taken_at,
         steps=tuple(sorted(steps, key=lambda step: step.after)),
         seed=settings.seed,
-        kubelet=KubeletConfig(renews_leases=nodes.node_leases, run_durations=durations),
+        kubelet=_kubelet(cluster, settings, lifecycles),
         scheduler=settings.scheduler,
         node_lifecycle=controller_manager(nodes, {}),
         releases=settings.releases,
@@ -249,6 +251,19 @@ def _run(
     )
     experiment = with_batch(experiment, DEFAULT_BATCH_OPTIONS, experiment.steps)
     return run_experiment(experiment, "replaying", progress).outcome
+
+
+def _kubelet(
+    cluster: Snapshot,
+    settings: ReplaySettings,
+    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] | None,
+) -> KubeletConfig:
+    """Return the kubelets' configuration, with the KWOK Stages in `cluster`. Raises InputError."""
+    config = KubeletConfig(renews_leases=settings.releases.nodes.node_leases)
+    config = with_stages(config, cluster.manifests, settings.seed)
+    if lifecycles is None:
+        return config
+    return replace(config, run_durations=RecordedDurations(lifecycles, config.run_durations))
 
 
 # --- the answer ---------------------------------------------------------------------------------

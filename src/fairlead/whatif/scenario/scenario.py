@@ -25,6 +25,7 @@ when `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from typing import Any
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import (
@@ -39,8 +41,9 @@ from fairlead.whatif.configuration.batch_config import (
     SINGLE_PODS,
     BatchOptions,
 )
+from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.provider_settings import with_provider
-from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice
+from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
@@ -159,10 +162,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         steps=steps,
         duration=duration,
         seed=seed,
-        kubelet=replace(
-            kubelet_config(path, settings.kubelet, releases.nodes),
-            run_durations=None if simkube is None else RecordedDurations(simkube.lifecycles),
-        ),
+        kubelet=_kubelet(path, settings, releases, initial, simkube, seed),
         scheduler=read_scheduler_config(
             _config_path(folder, scenario),
             plugins,
@@ -179,6 +179,23 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     )
     source = batch.source or _batch_source(folder, scenario)
     return with_batch(experiment, replace(batch, source=source), steps)
+
+
+def _kubelet(
+    path: str,
+    settings: Settings,
+    releases: Releases,
+    initial: Sequence[Manifest],
+    simkube: SimKubeTrace | None,
+    seed: int,
+) -> KubeletConfig:
+    """Return the kubelets' configuration; KWOK Stages precede settings, and a trace Stages."""
+    config = with_stages(kubelet_config(path, settings.kubelet, releases.nodes), initial, seed)
+    if simkube is None:
+        return config
+    return replace(
+        config, run_durations=RecordedDurations(simkube.lifecycles, config.run_durations)
+    )
 
 
 def _refuse_empty(path: str, inventory: Inventory) -> None:

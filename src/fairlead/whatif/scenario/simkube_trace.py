@@ -19,7 +19,7 @@ upstream: simkube sk-store/src/trace.rs: ExportedTrace, sk-driver/src/mutation.r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -80,9 +80,13 @@ class SimKubeTrace:
 
 @dataclass(slots=True)
 class RecordedDurations:
-    """Gives the n-th pod of a workload the n-th recorded run time; a function for kubelets."""
+    """Gives the n-th pod of a workload the n-th recorded run time; a function for kubelets.
+
+    `others` knows the run times of pods without recorded ones (None: of no other).
+    """
 
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
+    others: Callable[[Pod], DurationNs | None] | None = None
     _given: dict[str, DurationNs | None] = field(default_factory=dict)
     _pods: Counter[WorkloadRef] = field(default_factory=Counter)
 
@@ -92,7 +96,7 @@ class RecordedDurations:
         if uid not in self._given:
             workload = workload_of(pod)
             known = self.lifecycles.get(workload)
-            self._given[uid] = None
+            self._given[uid] = None if self.others is None else self.others(pod)
             if known:
                 one = known[self._pods[workload] % len(known)]
                 self._pods[workload] += 1

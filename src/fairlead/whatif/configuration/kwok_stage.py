@@ -1,0 +1,479 @@
+"""KWOK Stages: how long simulated pods take to start, to complete and to be deleted.
+
+The role of a Stage follows from what it does to the objects that it selects:
+
+    Pod    sets a startTime and no phase   create      a part of the time until the pod runs
+           sets phase Running              ready       from the binding, or the stage before
+           sets phase Succeeded            complete    from then on
+           deletes the pod                 delete      from the request to delete it
+    Node   sets the NodeConditions         initialize, heartbeat: simulated nodes do both
+
+Other stages are refused. Of several stages of one role that select a pod, the weight decides. A pod
+that no stage of a role selects behaves as without stages.
+
+A selector's key is a path, as jq writes it, to a field of the metadata or spec, or to the status in
+the moment of the stage. A delay is uniformly distributed between its duration and its jitter.
+
+upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final, Literal
+from zlib import crc32
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.pod_lifecycle import grace_period
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.seeded_choice import draws
+from fairlead.whatif.input.strict_form import decode_strictly
+from fairlead.whatif.snapshot.manifest import Manifest
+
+API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
+_MS: Final = 1_000_000
+_MS_MAX: Final = 10**12
+_DELETED_AT: Final = ".metadata.deletionTimestamp"
+_PHASE: Final = re.compile(r"^\s*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
+_STEP: Final = re.compile(r"\.?\[\]|\.?\[\"([^\"]*)\"\]|\.([A-Za-z_]\w*)")
+_SELECT: Final = re.compile(r"\s*\|\s*select\(\s*(\S+)\s*==\s*\"([^\"]*)\"\s*\)\s*\|\s*")
+_KNOWN: Final = {
+    "metadata": ("name", "namespace", "labels", "annotations", "ownerReferences",
+                 "deletionTimestamp", "finalizers"),
+    "spec": ("nodeName", "restartPolicy", "schedulerName", "priorityClassName"),
+    "status": ("phase", "podIP", "hostIP", "startTime", "conditions", "containerStatuses"),
+}  # fmt: skip
+
+
+class StageRole(StrEnum):
+    """What a stage does to a pod."""
+
+    CREATE = "create"
+    READY = "ready"
+    COMPLETE = "complete"
+    DELETE = "delete"
+
+
+# --- the form of a Stage --------------------------------------------------------------------------
+
+
+class _Form(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A part of a Stage; unknown fields are refused."""
+
+
+class _Expression(_Form, frozen=True):
+    expression: str
+
+
+class _From(_Form, frozen=True):
+    expression_from: str = ""
+    jq: _Expression | None = None
+
+    @property
+    def path(self) -> str:
+        return self.expression_from if self.jq is None else self.jq.expression
+
+
+class _Requirement(_Form, frozen=True):
+    key: str = ""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = "In"
+    values: tuple[str, ...] = ()
+    jq: _Requirement | None = None
+
+
+class _Selector(_Form, frozen=True):
+    match_labels: dict[str, str] = {}
+    match_annotations: dict[str, str] = {}
+    match_expressions: tuple[_Requirement, ...] = ()
+
+
+class _Delay(_Form, frozen=True):
+    duration_milliseconds: int = 0
+    duration_from: _From | None = None
+    jitter_duration_milliseconds: int | None = None
+    jitter_duration_from: _From | None = None
+
+
+class _Finalizers(_Form, frozen=True):
+    empty: bool = False
+
+
+class _Patch(_Form, frozen=True):
+    template: str = ""
+    root: str = ""
+    subresource: str = ""
+    type: str = ""
+
+
+class _Action(_Form, frozen=True):
+    """What a stage does: `next` of v1alpha1, or one of the newer `steps`."""
+
+    event: dict[str, Any] | None = None
+    finalizers: _Finalizers | None = None
+    delete: bool = False
+    status_template: str = ""
+    status_subresource: str = ""
+    patches: tuple[_Patch, ...] = ()
+    patch: _Patch | None = None
+
+
+class _ResourceRef(_Form, frozen=True):
+    kind: str
+    api_group: str = "v1"
+
+
+class _Spec(_Form, frozen=True):
+    resource_ref: _ResourceRef
+    selector: _Selector | None = None
+    weight: int = 0
+    weight_from: _From | None = None
+    delay: _Delay = _Delay()
+    next: _Action | None = None
+    steps: tuple[_Action, ...] = ()
+    immediate_next_stage: bool = False
+
+
+# --- stages ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PodStage:
+    """A stage of pods with its role."""
+
+    name: str
+    role: StageRole
+    spec: _Spec
+
+    def selects(self, pod: Pod) -> bool:
+        """Return whether the stage selects `pod` in the moment of its role."""
+        labels, notes = pod.metadata.labels, pod.metadata.annotations
+        selector = self.spec.selector
+        if selector is None:
+            return False  # upstream: a null selector matches no object
+        return (
+            all(labels.get(key) == value for key, value in selector.match_labels.items())
+            and all(notes.get(key) == value for key, value in selector.match_annotations.items())
+            and any(
+                all(_holds(one, moment) for one in selector.match_expressions)
+                for moment in _moments(self.role, pod)
+            )
+        )
+
+    def delay(self, pod: Pod, draw: int) -> DurationNs:
+        """Return the delay for `pod`; `draw` is its random number."""
+        form = self.spec.delay
+        shortest = _time_of(form.duration_from, pod, form.duration_milliseconds * _MS)
+        if form.jitter_duration_milliseconds is None and form.jitter_duration_from is None:
+            return shortest
+        default = (form.jitter_duration_milliseconds or 0) * _MS
+        longest = _time_of(form.jitter_duration_from, pod, default)
+        if longest <= shortest:
+            return longest
+        return shortest + draw % (longest - shortest)
+
+    def weight(self, pod: Pod) -> int:
+        """Return the weight of the stage for `pod`."""
+        if self.spec.weight_from is not None:
+            text = _text_at(self.spec.weight_from.path, pod)
+            if text.isdecimal() and len(text) < len(str(_MS_MAX)):
+                return int(text)
+        return self.spec.weight
+
+
+@dataclass(frozen=True, slots=True)
+class KwokStages:
+    """The stages of pods; `seed` determines delays and choices."""
+
+    stages: tuple[PodStage, ...]
+    seed: int
+
+    def delay(self, role: StageRole, pod: Pod) -> DurationNs | None:
+        """Return the delay of the stage of `role` for `pod`, None if no stage selects it."""
+        found = [one for one in self.stages if one.role is role and one.selects(pod)]
+        if not found:
+            return None
+        numbers = draws(self.seed, crc32(f"{role}/{pod.key}".encode()))
+        return _chosen(found, pod, next(numbers)).delay(pod, next(numbers))
+
+    def start_delay(self, pod: Pod) -> DurationNs | None:
+        """Return the time from the binding of `pod` until it runs, None if no stage says."""
+        ready = self.delay(StageRole.READY, pod)
+        return None if ready is None else ready + (self.delay(StageRole.CREATE, pod) or 0)
+
+    def has(self, role: StageRole) -> bool:
+        """Return whether there is a stage of `role`."""
+        return any(one.role is role for one in self.stages)
+
+
+def is_stage(manifest: Manifest) -> bool:
+    """Return whether `manifest` is a KWOK Stage."""
+    return manifest.ref.kind.partition(".")[0] == "Stage" and (
+        manifest.kind.api_version == API_VERSION
+    )
+
+
+def with_stages(config: KubeletConfig, found: Iterable[Manifest], seed: int) -> KubeletConfig:
+    """Return `config` with the delays of the Stages among `found`. Raises InputError."""
+    pods = [stage for one in found if is_stage(one) and (stage := _stage(one)) is not None]
+    stages = KwokStages(tuple(pods), seed)
+    if stages.has(StageRole.READY):
+        config = replace(config, start_delays=stages.start_delay)
+    if stages.has(StageRole.COMPLETE):
+        config = replace(config, run_durations=partial(stages.delay, StageRole.COMPLETE))
+    if stages.has(StageRole.DELETE):
+        config = replace(config, removal_delays=partial(stages.delay, StageRole.DELETE))
+    return config
+
+
+def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
+    """Return one of the stages by their weights; stages without any weight have equal ones."""
+    # upstream: pkg/utils/lifecycle/lifecycle.go: Lifecycle.Match
+    weights = [max(0, one.weight(pod)) for one in found]
+    total = sum(weights)
+    if not total:
+        return found[draw % len(found)]
+    rest = draw % total
+    for stage, weight in zip(found, weights, strict=True):
+        rest -= weight
+        if rest < 0:
+            return stage
+    raise AssertionError("the weights have this sum")
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def _stage(manifest: Manifest) -> PodStage | None:
+    """Return the stage, None for a stage of nodes. Raises InputError for other stages."""
+    try:
+        document = Document(manifest.source, manifest.value.get("spec") or {})
+        spec = decode_strictly(document, _Spec, "spec")
+    except InputError as refusal:
+        raise manifest.refuse(refusal.problem, field=refusal.field) from None
+    actions = [*([] if spec.next is None else [spec.next]), *spec.steps]
+    kind = spec.resource_ref.kind
+    if kind == "Node":
+        _check_node_stage(manifest, spec, actions)
+        return None
+    if kind != "Pod":
+        raise manifest.refuse(f"{kind} is not simulated by stages", field="spec.resourceRef.kind")
+    stage = PodStage(manifest.ref.name, _role(manifest, actions), spec)
+    _check_pod_stage(manifest, stage)
+    return stage
+
+
+def _templates(actions: Iterable[_Action]) -> Iterator[str]:
+    for one in actions:
+        yield one.status_template
+        yield from (patch.template for patch in one.patches)
+        if one.patch is not None:
+            yield one.patch.template
+
+
+def _role(manifest: Manifest, actions: Sequence[_Action]) -> StageRole:
+    """Return what the actions do. Raises InputError if that is not simulated."""
+    if any(one.delete for one in actions):
+        return StageRole.DELETE
+    where = "spec.next" if any(one.status_template for one in actions) else "spec"
+    if any(one.finalizers is not None for one in actions):
+        raise manifest.refuse(
+            "is simulated only together with delete", field="spec.next.finalizers"
+        )
+    text = "\n".join(_templates(actions))
+    match sorted(set(_PHASE.findall(text))):
+        case ["Running"]:
+            return StageRole.READY
+        case ["Succeeded"]:
+            return StageRole.COMPLETE
+        case [] if re.search(r"^\s*startTime:", text, re.MULTILINE):
+            return StageRole.CREATE
+        case []:
+            problem = "sets no phase; simulated are: create, ready, complete and delete of pods"
+        case phases:
+            problem = f"sets the phase {' and '.join(phases)}; simulated are Running and Succeeded"
+    raise manifest.refuse(problem, field=where)
+
+
+def _check_node_stage(manifest: Manifest, spec: _Spec, actions: Iterable[_Action]) -> None:
+    if not any("NodeConditions" in text for text in _templates(actions)):
+        problem = "sets other conditions than NodeConditions; an event fail-node does that"
+        raise manifest.refuse(problem, field="spec.next")
+    operators = [
+        (one.jq or one).operator
+        for one in ([] if spec.selector is None else spec.selector.match_expressions)
+        if '"Ready"' in (one.jq or one).key
+    ]
+    if "NotIn" in operators and spec.delay != _Delay():
+        problem = "nodes are Ready when they are created; provision-time delays that of new nodes"
+        raise manifest.refuse(problem, field="spec.delay")
+
+
+def _check_pod_stage(manifest: Manifest, stage: PodStage) -> None:
+    """Raise InputError for a selector or a delay that cannot be simulated."""
+    spec = stage.spec
+    requirements = () if spec.selector is None else spec.selector.match_expressions
+    for number, one in enumerate(requirements):
+        field = f"spec.selector.matchExpressions[{number}].key"
+        _check_path(manifest, (one.jq or one).key, field)
+    any_pod = Pod()
+    of_moment = [
+        one for one in requirements if (one.jq or one).key.startswith((".status", _DELETED_AT))
+    ]
+    moments = list(_moments(stage.role, any_pod))
+    if not any(all(_holds(one, moment) for one in of_moment) for moment in moments):
+        problem = f"never selects a pod that is to {stage.role}"
+        raise manifest.refuse(problem, field="spec.selector")
+    for name in ("duration_milliseconds", "jitter_duration_milliseconds"):
+        value = getattr(spec.delay, name)
+        if value is not None and not 0 <= value <= _MS_MAX:
+            field = "durationMilliseconds" if name[0] == "d" else "jitterDurationMilliseconds"
+            raise manifest.refuse(
+                f"{value} is not from 0 to {_MS_MAX}", field=f"spec.delay.{field}"
+            )
+    for field, source in (
+        ("spec.delay.durationFrom", spec.delay.duration_from),
+        ("spec.delay.jitterDurationFrom", spec.delay.jitter_duration_from),
+        ("spec.weightFrom", spec.weight_from),
+    ):
+        if source is not None:
+            _check_path(manifest, source.path, field)
+
+
+def _check_path(manifest: Manifest, path: str, field: str) -> None:
+    first, *_ = _SELECT.split(path)
+    names = [key or name for key, name in _steps(first) or ()]
+    parts = _SELECT.split(path)
+    is_read = all(_steps(part) for part in (parts[0], *parts[1::3], *parts[3::3]))
+    if not is_read or len(names) < 2 or names[1] not in _KNOWN.get(names[0], ()):
+        known = ", ".join(f".{part}.{name}" for part, ones in _KNOWN.items() for name in ones)
+        raise manifest.refuse(f"{path!r} is not read; known: {known}", field=field)
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+
+def _steps(path: str) -> list[tuple[str, str]] | None:
+    """Return the steps of a path such as `.metadata.labels["a"]`, None if it is none."""
+    found = _STEP.findall(path)
+    return found if found and "".join(m[0] for m in _STEP.finditer(path)) == path else None
+
+
+def _values(path: str, value: Any) -> list[Any]:
+    """Return the values at `path`, without nulls."""
+    parts = _SELECT.split(path)
+    found = _walked(parts[0], [value])
+    for at in range(1, len(parts), 3):
+        key, wanted, rest = parts[at : at + 3]
+        found = _walked(rest, [one for one in found if wanted in _walked(key, [one])])
+    return found
+
+
+def _walked(path: str, found: list[Any]) -> list[Any]:
+    for key, name in _steps(path) or ():
+        if key or name:
+            found = [one.get(key or name) for one in found if isinstance(one, Mapping)]
+        else:
+            found = [item for one in found if isinstance(one, list) for item in one]
+        found = [one for one in found if one is not None]
+    return found
+
+
+def _holds(one: _Requirement, moment: Json) -> bool:
+    asked = one.jq or one
+    found = _values(asked.key, moment)
+    match asked.operator:
+        case "Exists":
+            return bool(found)
+        case "DoesNotExist":
+            return not found
+        case "In":
+            return any(value in asked.values for value in found)
+        case "NotIn":
+            return not any(value in asked.values for value in found)
+
+
+def _text_at(path: str, pod: Pod) -> str:
+    found = _values(path, _fields(pod, {}))
+    return found[0] if found and isinstance(found[0], str) else ""
+
+
+def _time_of(source: _From | None, pod: Pod, default: DurationNs) -> DurationNs:
+    """Return the duration at a path in `pod`, or until the deletion of `pod`."""
+    if source is None:
+        return default
+    if source.path == _DELETED_AT:
+        return grace_period(pod)
+    try:
+        return max(0, parse_duration(_text_at(source.path, pod)))
+    except ValueError:
+        return default
+
+
+# --- moments --------------------------------------------------------------------------------------
+
+_SOME: Final = "2026-01-01T00:00:00Z"
+_INITIALIZED: Final = [{"type": "Initialized", "status": "True"}]
+_BOUND: Final[Json] = {"phase": "Pending", "conditions": _INITIALIZED}
+_CREATED: Final[Json] = {
+    **_BOUND, "startTime": _SOME, "podIP": "10.0.0.1", "hostIP": "10.0.0.1",
+    "containerStatuses": [{"ready": False, "state": {"waiting": {}}}],
+}  # fmt: skip
+_RUNNING: Final[Json] = {
+    **_CREATED,
+    "phase": "Running",
+    "conditions": [
+        *_INITIALIZED,
+        {"type": "Ready", "status": "True"},
+        {"type": "ContainersReady", "status": "True"},
+    ],
+    "containerStatuses": [{"ready": True, "state": {"running": {"startedAt": _SOME}}}],
+}
+_STATUSES: Final = {
+    StageRole.CREATE: (_BOUND,),
+    StageRole.READY: (_BOUND, _CREATED),
+    StageRole.COMPLETE: (_RUNNING,),
+    StageRole.DELETE: (_RUNNING, _CREATED, _BOUND),
+}
+
+
+def _moments(role: StageRole, pod: Pod) -> Iterator[Json]:
+    """Yield `pod` as JSON with each status that it can have when a stage of `role` applies."""
+    for status in _STATUSES[role]:
+        fields = _fields(pod, status)
+        if role is StageRole.DELETE:
+            fields["metadata"]["deletionTimestamp"] = _SOME
+        yield fields
+
+
+def _fields(pod: Pod, status: Json) -> Json:
+    meta, spec = pod.metadata, pod.spec
+    return {
+        "metadata": {
+            "name": meta.name,
+            "namespace": meta.namespace,
+            "labels": meta.labels,
+            "annotations": meta.annotations,
+            "ownerReferences": [
+                {"kind": one.kind, "name": one.name} for one in meta.owner_references
+            ],
+            "finalizers": list(meta.finalizers) or None,
+        },
+        "spec": {
+            "nodeName": spec.node_name or None,
+            "restartPolicy": spec.restart_policy,
+            "schedulerName": spec.scheduler_name,
+            "priorityClassName": spec.priority_class_name or None,
+        },
+        "status": status,
+    }
