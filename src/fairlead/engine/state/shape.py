@@ -27,6 +27,24 @@ HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
 
 
+class _Sums:
+    """What the pods with equal containers, overhead and resizes request; see Shape.
+
+    The pods of a DaemonSet have a shape for each node, which differ only in their affinity.
+    """
+
+    __slots__ = ("__weakref__", "load", "nonzero_load", "nonzero_requests", "requests")
+
+    def __init__(self, pod: Pod, columns: ResourceColumns) -> None:
+        self.requests: Amounts = columns.amounts(pod_requests(pod))
+        self.nonzero_requests = pod_nonzero_requests(pod, existing=False)
+        self.load: Amounts = self.requests
+        self.nonzero_load = self.nonzero_requests
+        if _load_differs(pod):
+            self.load = columns.amounts(pod_requests(pod, existing=True))
+            self.nonzero_load = pod_nonzero_requests(pod, existing=True)
+
+
 class Shape:
     """One distinct scheduling-relevant pod spec.
 
@@ -39,6 +57,7 @@ class Shape:
 
     __slots__ = (
         "_amounts_of",
+        "_sums",
         "container_count",
         "has_volumes",
         "host_ports",
@@ -55,18 +74,16 @@ class Shape:
         "__weakref__",
     )
 
-    def __init__(self, shape_id: int, pod: Pod, columns: ResourceColumns) -> None:
-        """Compile the shape of `pod`."""
+    def __init__(self, shape_id: int, pod: Pod, sums: _Sums) -> None:
+        """Compile the shape of `pod`, which requests `sums`."""
         spec = pod.spec
         self.id = shape_id
         self.spec: PodSpec = spec
-        self.requests: Amounts = columns.amounts(pod_requests(pod))
-        self.nonzero_requests = pod_nonzero_requests(pod, existing=False)
-        self.load: Amounts = self.requests
-        self.nonzero_load = self.nonzero_requests
-        if _load_differs(pod):
-            self.load = columns.amounts(pod_requests(pod, existing=True))
-            self.nonzero_load = pod_nonzero_requests(pod, existing=True)
+        self._sums = sums  # keeps them cached
+        self.requests = sums.requests
+        self.nonzero_requests = sums.nonzero_requests
+        self.load = sums.load
+        self.nonzero_load = sums.nonzero_load
         amounts = dict(self.requests)
         self.milli_cpu = amounts.get(CPU, 0)
         self.memory = amounts.get(MEMORY, 0)
@@ -88,24 +105,29 @@ class Shape:
 def _load_differs(pod: Pod) -> bool:
     """Return True if the pod may occupy something else than it requests.
 
-    Only statuses of containers (a resize in place) and pod-level resources make a difference.
+    Only resources in the status (a resize in place) and pod-level resources make a difference.
     """
-    status = pod.status
-    has_statuses = status.container_statuses or status.init_container_statuses
-    return bool(has_statuses or status.resources or pod.spec.resources is not None)
+    return pod.spec.resources is not None or _resize_key(pod) is not None
 
 
-def _shape_key(pod: Pod) -> bytes:
-    spec, status = pod.spec, pod.status
-    resize: object = None
-    if status.container_statuses or status.init_container_statuses:
-        resize = _resize_key(pod)
+def _sums_key(pod: Pod) -> bytes:
+    spec = pod.spec
     return _ENCODER.encode(
         (
             spec.containers,
             spec.init_containers,
             spec.overhead,
             spec.resources,
+            _resize_key(pod),
+        )
+    )
+
+
+def _other_key(pod: Pod) -> bytes:
+    """Return what identifies the shape of `pod` besides `_sums_key`."""
+    spec = pod.spec
+    return _ENCODER.encode(
+        (
             sorted(spec.node_selector.items()) if spec.node_selector else None,
             spec.affinity,
             spec.tolerations,
@@ -114,7 +136,6 @@ def _shape_key(pod: Pod) -> bytes:
             spec.resource_claims,
             spec.host_network,
             spec.host_users,
-            resize,
         )
     )
 
@@ -127,9 +148,15 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
+    """Return what the status says about the size of containers; None for nothing."""
     status = pod.status
-    statuses = (*status.container_statuses, *status.init_container_statuses)
-    if all(s.resources is None and not s.allocated_resources for s in statuses):
+    statuses = status.container_statuses
+    if status.init_container_statuses:
+        statuses = (*statuses, *status.init_container_statuses)
+    for one in statuses:
+        if one.resources is not None or one.allocated_resources:
+            break
+    else:
         return None
     resizing = [c for c in status.conditions if c.type == "PodResizePending"]
     sizes = [(s.name, s.resources, s.allocated_resources) for s in statuses]
@@ -146,6 +173,7 @@ class ShapeTable:
     def __init__(self, columns: ResourceColumns) -> None:
         """Start without shapes; `columns` is the cluster's resource table."""
         self._columns = columns
+        self._sums: WeakValueDictionary[bytes, _Sums] = WeakValueDictionary()
         self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._ids = count()
 
@@ -154,8 +182,12 @@ class ShapeTable:
 
         Raises QuantityError for a quantity that cannot be parsed.
         """
-        key = _shape_key(pod)
+        sums_key = _sums_key(pod)
+        key = sums_key + _other_key(pod)
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = Shape(next(self._ids), pod, self._columns)
+            sums = self._sums.get(sums_key)
+            if sums is None:
+                sums = self._sums[sums_key] = _Sums(pod, self._columns)
+            shape = self._shapes[key] = Shape(next(self._ids), pod, sums)
         return shape

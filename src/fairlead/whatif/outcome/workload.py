@@ -16,6 +16,7 @@ from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.text.text_cache import text_cache
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
@@ -76,12 +77,18 @@ def workload_of(pod: Pod) -> WorkloadRef:
     owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
     if owner is None or owner.kind == "Node":
         return WorkloadRef(POD, namespace, original_name(pod))
-    digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
-    if owner.kind == "ReplicaSet" and digest and owner.name.endswith(f"-{digest}"):
-        return WorkloadRef("Deployment", namespace, owner.name.removesuffix(f"-{digest}"))
-    if owner.kind == "Job" and (found := _CRON_JOB.fullmatch(owner.name)):
+    digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL, "")
+    return _workload_of_owner(owner.kind, namespace, owner.name, digest)
+
+
+@text_cache(4096)
+def _workload_of_owner(kind: str, namespace: str, name: str, digest: str) -> WorkloadRef:
+    """Return the workload of the pods of an owner; `digest` is their label pod-template-hash."""
+    if kind == "ReplicaSet" and digest and name.endswith(f"-{digest}"):
+        return WorkloadRef("Deployment", namespace, name.removesuffix(f"-{digest}"))
+    if kind == "Job" and (found := _CRON_JOB.fullmatch(name)):
         return WorkloadRef("CronJob", namespace, found[1])
-    return WorkloadRef(owner.kind, namespace, owner.name)
+    return WorkloadRef(kind, namespace, name)
 
 
 def revision_of(pod: Pod) -> str:

@@ -108,9 +108,18 @@ def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
             name: milli_value(amount) if name == "cpu" else whole_value(amount)
             for name, amount in node.status.allocatable.items()
         },
-        requested=_sum({**pod.requests, PODS: 1} for pod in pods),
+        requested=_requested(pods),
         pods=tuple(pods),
     )
+
+
+def _requested(pods: Iterable[PodEnd]) -> dict[str, int]:
+    total: dict[str, int] = defaultdict(int)
+    for pod in pods:
+        for name, amount in pod.requests.items():
+            total[name] += amount
+        total[PODS] += 1
+    return dict(total)
 
 
 def _sum(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:

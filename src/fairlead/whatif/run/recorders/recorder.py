@@ -164,7 +164,7 @@ class Recorder:
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """Set the reason of pending pods that never entered the queue to the result of `why`."""
         for track in self._tracks.values():
-            if not track.reason and _state_of(track.pod) == _PENDING:
+            if track.state == _PENDING and not track.reason:
                 track.reason = why(track.pod)
                 track.end = None
 
@@ -370,9 +370,12 @@ class Recorder:
         Of several incarnations, the living one counts.
         """
         by_key: dict[str, _Track] = {}
-        for key in sorted(self._tracks, key=lambda key: (_liveness(self._tracks[key].pod), key)):
+        for key in sorted(self._tracks):
             track = self._tracks[key]
-            by_key[_original_key(track.pod)] = track
+            original = _original_key(track.pod)
+            other = by_key.get(original)
+            if other is None or _liveness(other.pod) <= _liveness(track.pod):
+                by_key[original] = track
         return {key: self._end_of(by_key[key]) for key in sorted(by_key)}
 
     def all_pods(self) -> list[PodEnd]:
@@ -395,8 +398,8 @@ class Recorder:
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
-        pending = [self._tracks[key] for key in sorted(self._tracks)]
-        found += [(one.pod, one.pending_since, None) for one in pending if one.state == _PENDING]
+        pending = sorted(key for key, one in self._tracks.items() if one.state == _PENDING)
+        found += [(self._tracks[key].pod, self._tracks[key].pending_since, None) for key in pending]
         return [
             PodWait(_original_key(pod), workload_of(pod), max(since, begin), until, group_name(pod))
             for pod, since, until in found
@@ -405,11 +408,11 @@ class Recorder:
 
     def undrained(self) -> list[Undrained]:
         """Return the pods whose eviction is still refused, sorted by name."""
-        tracks = (self._tracks[key] for key in sorted(self._tracks))
+        refused = sorted(key for key, track in self._tracks.items() if track.refusal)
         return [
             Undrained(pod=self._end_of(track), why=self._refusal(track))
-            for track in tracks
-            if track.refusal and not is_terminating(track.pod) and not is_terminal(track.pod)
+            for track in map(self._tracks.__getitem__, refused)
+            if not is_terminating(track.pod) and not is_terminal(track.pod)
         ]
 
     def _refusal(self, track: _Track) -> str:

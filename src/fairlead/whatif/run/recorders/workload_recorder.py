@@ -113,10 +113,11 @@ class WorkloadRecorder:
         self, pods: Iterable[Pod], workloads: Iterable[WorkloadRef]
     ) -> dict[WorkloadRef, int]:
         ready = dict.fromkeys(workloads, 0)
+        namespaces = {ref.namespace for ref in ready}  # to pass over most pods
         for pod in pods:
-            known = self._is_ready.get(pod.metadata.uid)
-            if (_ready(pod) if known is None else known) and (ref := workload_of(pod)) in ready:
-                ready[ref] += 1
+            if pod.metadata.namespace in namespaces and (ref := workload_of(pod)) in ready:
+                known = self._is_ready.get(pod.metadata.uid)
+                ready[ref] += _ready(pod) if known is None else known
         return ready
 
 
