@@ -17,6 +17,7 @@ saves memory and lets later stages compare them by identity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -56,7 +57,26 @@ from fairlead.apiserver.validation.validator import stored_problems
 Part = TypeVar("Part")
 
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
-# The fields of a spec that most pods of a workload share, and that validation or defaults read.
+# The fields of a spec that the answer depends on, besides volumes and affinity.
+_read_fields: Final = attrgetter(
+    "containers",
+    "init_containers",
+    "node_selector",
+    "overhead",
+    "tolerations",
+    "topology_spread_constraints",
+    "resources",
+    "scheduling_gates",
+    "host_network",
+    "restart_policy",
+    "scheduler_name",
+    "priority",
+    "priority_class_name",
+    "preemption_policy",
+    "termination_grace_period_seconds",
+    "active_deadline_seconds",
+)
+# Those of them that take memory, and that most pods of a workload share.
 _SHARED: Final = (
     "containers",
     "init_containers",
@@ -78,15 +98,19 @@ class StoredForm:
         self._labels: dict[bytes, dict[str, str] | None] = {}
         self._valid_labels: set[tuple[str, str]] = set()
 
-    def has(self, kind: Kind, view: ApiObject) -> bool:
+    def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is in stored form.
 
-        Equal parts of views are replaced by one object, so `view` must not be shared yet. Raises
+        Equal parts of views are replaced by one object, so `view` must not be shared yet. Parts
+        that a pod shares with `like`, which is in stored form, are not checked again. Raises
         OverflowError for integers that do not fit into 64 bits.
         """
         match view:
             case Pod():
-                return self._has_metadata(kind, view.metadata) and self._has_pod(view)
+                like_meta = None if like is None else like.metadata
+                return self._has_metadata(kind, view.metadata, like_meta) and self._has_pod(
+                    view, like
+                )
             case Node():
                 status = view.status
                 is_complete = (
@@ -105,7 +129,7 @@ class StoredForm:
             and not any(stored_problems(SIMULATION.rules(kind), {}, view))
         )
 
-    def _has_metadata(self, kind: Kind, meta: ObjectMeta) -> bool:
+    def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
         """Return whether the metadata is valid and has the fields that the server sets."""
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
@@ -113,14 +137,18 @@ class StoredForm:
             return False
         if SIMULATION.rules(kind).name(meta.name):
             return False
-        if meta.namespace and dns_label_problems(meta.namespace):
+        has_home_of_like = (
+            like is not None
+            and meta.namespace is like.namespace
+            and meta.owner_references is like.owner_references
+        )
+        if not has_home_of_like and not _has_home(meta):
             return False
-        if not all(owner.uid for owner in meta.owner_references):
-            return False
-        labels = _interned(self._labels, meta.labels, self._are_valid_labels)
-        if labels is None:
-            return False
-        force_setattr(meta, "labels", labels)
+        if like is None or meta.labels is not like.labels:
+            labels = _interned(self._labels, meta.labels, self._are_valid_labels)
+            if labels is None:
+                return False
+            force_setattr(meta, "labels", labels)
         return _is_time(meta.creation_timestamp) and _is_time(meta.deletion_timestamp)
 
     def _are_valid_labels(self, labels: dict[str, str]) -> bool:
@@ -131,44 +159,26 @@ class StoredForm:
         self._valid_labels |= unknown
         return True
 
-    def _has_pod(self, pod: Pod) -> bool:
+    def _has_pod(self, pod: Pod, like: Pod | None) -> bool:
         spec, status = pod.spec, pod.status
         if not status.phase or not _is_time(status.start_time):
             return False
         if spec.node_name and dns_subdomain_problems(spec.node_name):
             return False
-        if any(map(_holds_json, spec.volumes)):
+        if like is None and any(map(_holds_json, spec.volumes)):
             return False
-        if spec.affinity is not None:
+        if spec.affinity is not None and (like is None or spec.affinity is not like.spec.affinity):
             affinity = _interned(self._affinities, spec.affinity, _valid_affinity)
             if affinity is None:
                 return False
             force_setattr(spec, "affinity", affinity)
-        return self._has_shared(pod)
+        is_like = like is not None and _read_fields(spec) == _read_fields(like.spec)
+        return is_like or self._has_shared(pod)
 
     def _has_shared(self, pod: Pod) -> bool:
         """Return whether the fields that other pods may share are complete and valid."""
         spec = pod.spec
-        key = _ENCODE(
-            (
-                spec.containers,
-                spec.init_containers,
-                spec.node_selector,
-                spec.overhead,
-                spec.tolerations,
-                spec.topology_spread_constraints,
-                spec.resources,
-                spec.scheduling_gates,
-                spec.host_network,
-                spec.restart_policy,
-                spec.scheduler_name,
-                spec.priority,
-                spec.priority_class_name,
-                spec.preemption_policy,
-                spec.termination_grace_period_seconds,
-                spec.active_deadline_seconds,
-            )
-        )
+        key = _ENCODE(_read_fields(spec))
         known = self._specs.get(key)
         if known is None:
             if key in self._specs or not _is_complete(spec) or any(check_scheduled_pod(pod)):
@@ -179,6 +189,13 @@ class StoredForm:
         for field, part in zip(_SHARED, known, strict=True):
             force_setattr(spec, field, part)
         return True
+
+
+def _has_home(meta: ObjectMeta) -> bool:
+    """Return whether the namespace is valid and all owners have a uid."""
+    if meta.namespace and dns_label_problems(meta.namespace):
+        return False
+    return all(owner.uid for owner in meta.owner_references)
 
 
 def _interned(

@@ -4,7 +4,8 @@ Building, checking and converting JSON values would take ten times as long. Dire
 for the common kinds if the object is in stored form (`StoredForm`); other objects are decoded as
 JSON.
 
-The views lack the timestamps of the status, so the status is decoded a second time for them.
+The views lack the timestamps of the status, so the status is decoded a second time for them. Most
+pods are not decoded at all, because they have the text of another pod (`PodTexts`).
 """
 
 from __future__ import annotations
@@ -38,12 +39,11 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     Kind,
 )
-from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.registry.snapshot_load import DumpedObject, Text
 from fairlead.apiserver.registry.stored_form import StoredForm
 from fairlead.whatif.snapshot.fairlead_annotation import OURS
-from fairlead.whatif.snapshot.newest_timestamp import NewestTimestamp
-
-Text = msgspec.Raw | memoryview
+from fairlead.whatif.snapshot.newest_timestamp import NewestTimestamp, times_of
+from fairlead.whatif.snapshot.pod_texts import PodTexts
 
 
 class _Item(msgspec.Struct, tag_field="kind", rename="camel", gc=False):
@@ -107,6 +107,7 @@ class DumpDecoder:
         """Start without objects."""
         self._form = StoredForm()
         self._newest = NewestTimestamp()
+        self._pods = PodTexts(_decode_pod)
 
     def decode(self, text: Text) -> tuple[DumpedObject, str] | None:
         """Return the object `text` and its newest timestamp; None if it has to be decoded as JSON.
@@ -114,16 +115,34 @@ class DumpDecoder:
         Raises msgspec.DecodeError for a text that is not JSON.
         """
         try:
-            item = _decode_item(text)
-            found = self._dumped(item, text)
-            if found is None or _has_own_annotations(found.view):
-                return None
-            if not self._form.has(found.kind, found.view):
-                return None
-            newest = self._newest.of(item.metadata.creation_timestamp, item.status)
+            return self._like_another_pod(text) or self._decoded(text)
         except (msgspec.ValidationError, OverflowError):  # it has another form, or a long integer
             return None
-        return (found, newest) if newest else None
+
+    def _like_another_pod(self, text: Text) -> tuple[DumpedObject, str] | None:
+        """Return the object if it is a pod that has the text of another pod."""
+        known = self._pods.decode(bytes(text))
+        if known is None:
+            return None
+        template, pod, times = known
+        if not self._form.has(POD, pod, template.view):
+            return None
+        newest = self._newest.of_times(times)
+        return (DumpedObject(POD, pod, text, template), newest) if newest else None
+
+    def _decoded(self, text: Text) -> tuple[DumpedObject, str] | None:
+        item = _decode_item(text)
+        found = self._dumped(item, text)
+        if found is None or _has_own_annotations(found.view):
+            return None
+        if not self._form.has(found.kind, found.view):
+            return None
+        newest = self._newest.of(item.metadata.creation_timestamp, item.status)
+        if not newest:
+            return None
+        if found.kind is POD:
+            self._pods.learn(text)
+        return found, newest
 
     def _dumped(
         self, item: _Pod | _Node | _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet, text: Text
@@ -141,6 +160,15 @@ class DumpDecoder:
         kind, view = _WORKLOADS[type(item)]
         workload = view(metadata=item.metadata, spec=item.spec, status=_decode_json(item.status))
         return DumpedObject(kind, workload, text)
+
+
+def _decode_pod(text: bytes) -> tuple[Pod, set[str]]:
+    """Return the pod and its timestamps. Raises msgspec.ValidationError."""
+    item = _decode_item(text)
+    if not isinstance(item, _Pod):
+        raise msgspec.ValidationError
+    pod = Pod(metadata=item.metadata, spec=item.spec, status=_decode_pod_status(item.status))
+    return pod, times_of(item.metadata.creation_timestamp, item.status)
 
 
 def _has_own_annotations(view: ApiObject) -> bool:

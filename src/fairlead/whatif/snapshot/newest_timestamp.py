@@ -121,14 +121,25 @@ class NewestTimestamp:
         has another form or is not plausible, the result is "", and the object must be searched as
         JSON. Raises msgspec.ValidationError for a status of another type.
         """
-        found: set[str | None] = {created}
-        _collect_times(_decode_status(status), found)
-        times = {time for time in found if time is not None}
+        return self.of_times(times_of(created, status))
+
+    def of_times(self, times: set[str]) -> str:
+        """Return the newest of `times`; "" as `of` does."""
         if not self._plausible.issuperset(times):
             if not all(map(_is_usual, times)):
                 return ""
             self._plausible.update(times)
         return max(times)
+
+
+def times_of(created: str, status: msgspec.Raw) -> set[str]:
+    """Return `created` and the timestamps in `status`.
+
+    Raises msgspec.ValidationError for a status of another type.
+    """
+    found: set[str | None] = {created}
+    _collect_times(_decode_status(status), found)
+    return {time for time in found if time is not None}
 
 
 def _collect_times(status: _Status, times: set[str | None]) -> None:

@@ -217,6 +217,59 @@ def test_texts_and_values_are_loaded_alike(tmp_path, steps):
     assert loaded(path, read_snapshot) == loaded(path, read_values)
 
 
+def pods_of_a_workload():
+    """Pods whose texts differ as those of a ReplicaSet do."""
+    for number, suffix in enumerate("bcdfghjk"):
+        one = pod(f"web-{suffix}")
+        one["metadata"]["generateName"] = "web-"
+        one["metadata"]["resourceVersion"] = str(100 + number)
+        one["spec"]["nodeName"] = f"n{number}"
+        one["spec"]["volumes"].append({"name": f"token-{suffix}", "projected": {}})
+        one["status"]["podIP"] = f"10.0.0.{number}"
+        one["status"]["containerStatuses"][0]["containerID"] = f"containerd://{suffix}"
+        yield one
+
+
+VARYING = [
+    ("metadata", "name"),
+    ("metadata", "resourceVersion"),
+    ("metadata", "uid"),
+    ("spec", "nodeName"),
+    ("spec", "volumes", 1, "name"),
+    ("status", "podIP"),
+    ("status", "startTime"),
+    ("status", "containerStatuses", 0, "containerID"),
+]
+OF_A_POD = [path for number, path in PLACES if number == 0]
+ODD_TEXT = st.sampled_from(['"', "\\", "\n", "\x7f0", "é", "\xa0", "", "web-0", "A"])
+VARIED = st.lists(
+    st.tuples(
+        st.sampled_from(["drop", "set", "set", "set", "add"]),
+        st.tuples(st.integers(0, 7), st.sampled_from(VARYING) | st.sampled_from(OF_A_POD)),
+        ODD_TEXT | ODD,
+    ),
+    max_size=4,
+)
+
+
+@given(steps=VARIED)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps):
+    objects = [*pods_of_a_workload(), node()]
+    for what, place, value in steps:
+        changed(objects, (what, place, ("x", value) if what == "add" else value))
+    path = written(tmp_path, objects)
+    assert loaded(path, read_snapshot) == loaded(path, read_values)
+
+
+def test_pods_after_the_first_three_share_what_they_do_not_differ_in(tmp_path):
+    path = written(tmp_path, list(pods_of_a_workload()))
+    found = [one.content for one in manifests(read_listings(str(path)))]
+    assert [one.template is None for one in found] == [True] * 3 + [False] * 5
+    assert found[3].view.status.container_statuses is found[7].view.status.container_statuses
+    assert found[3].value["spec"]["containers"] is found[7].value["spec"]["containers"]
+
+
 def test_objects_in_stored_form_remain_texts(tmp_path):
     path = written(tmp_path, [pod(), node(), deployment()])
     found = manifests(read_listings(str(path)))

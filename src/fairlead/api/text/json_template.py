@@ -1,0 +1,135 @@
+"""JsonTemplate: a JSON text some of whose strings vary, to read similar texts without parsing them.
+
+The pods of a workload have equal texts, except for a few strings: names, addresses, times. What
+such a text means is known after one of them was decoded: the same, with other strings.
+
+    sample     {"name": "web-x2k", "image": "web:1", "nodeName": "n1"}
+    another    {"name": "web-b7q", "image": "web:1", "nodeName": "n3"}
+    template   {"name": "▯", "image": "web:1", "nodeName": "▯"}        strings  "web-b7q", "n3"
+
+Comparing the parts between the placeholders is comparing memory, which takes a tenth of the time of
+decoding. The meaning is found by decoding the template once with a marker in each placeholder;
+where the markers turn up in the decoded value (`places`), the strings of a text belong.
+
+A string with a backslash or an unprintable character never matches, because its text is not its
+value. Only values vary; texts whose keys or numbers differ have different templates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import compress, count, pairwise
+from operator import ne
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import force_setattr
+
+_STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_QUOTE: Final = b'"'
+_MARK: Final = "\x7f"  # starts a marker; unprintable, so no string of a text starts with it
+_BETWEEN: Final = "\n"
+
+Value = TypeVar("Value")
+Places = Mapping[Any, "Places | int"] | int
+"""Where strings belong in a value: by field, key or index; the number of a string at the end."""
+
+
+class JsonTemplate:
+    """The texts that equal `sample` except for the contents of its strings `variable`."""
+
+    def __init__(self, pieces: list[bytes], variable: frozenset[int]) -> None:
+        """Create the template; `variable` are odd indices of `pieces`, see `pieces_of`."""
+        self._pieces = pieces
+        self._variable = variable
+        bounds = [-1, *sorted(variable), len(pieces)]
+        # the text before, between and after the placeholders, with the quotes around them
+        self._first, *self._others = (
+            _QUOTE * (before >= 0)
+            + _QUOTE.join(pieces[before + 1 : after])
+            + _QUOTE * (after < len(pieces))
+            for before, after in pairwise(bounds)
+        )
+
+    def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
+        """Return a template for the text of `pieces` too; None if it differs in more than values.
+
+        Of the texts that this template accepts, the new one accepts all.
+        """
+        if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
+            return None
+        differing = frozenset(compress(count(), map(ne, pieces, self._pieces)))
+        if any(pieces[index + 1].lstrip().startswith(b":") for index in differing):
+            return None  # a key
+        return JsonTemplate(self._pieces, self._variable | differing)
+
+    def strings(self, text: bytes) -> list[str] | None:
+        """Return the strings in the placeholders of `text`; None if it has another template."""
+        if not text.startswith(self._first):
+            return None
+        found = []
+        begin = len(self._first)
+        for part in self._others:
+            end = text.find(_QUOTE, begin)
+            if end < 0 or not text.startswith(part, end):
+                return None
+            found.append(text[begin:end])
+            begin = end + len(part)
+        if begin != len(text):
+            return None
+        joined = _BETWEEN.encode().join(found).decode()
+        strings = joined.split(_BETWEEN)
+        if len(strings) != len(found) or "\\" in joined or not "".join(strings).isprintable():
+            return None
+        return strings
+
+    @property
+    def marked(self) -> bytes:
+        """The text with a marker in each placeholder, to be decoded and passed to `places_in`."""
+        pieces = list(self._pieces)
+        for number, index in enumerate(sorted(self._variable)):
+            pieces[index] = f"{_MARK}{number}".encode()
+        return _QUOTE.join(pieces)
+
+
+def pieces_of(text: bytes) -> list[bytes]:
+    """Split a JSON text; odd indices have the contents of strings, even ones what is between."""
+    return _STRING.split(text)
+
+
+def places_in(value: object) -> Places | None:
+    """Return where `value`, decoded from a `marked` text, has markers; None without any."""
+    if isinstance(value, str):
+        return int(value[1:]) if value.startswith(_MARK) else None
+    below: Any = ()
+    if isinstance(value, msgspec.Struct):
+        below = ((field, getattr(value, field)) for field in value.__struct_fields__)
+    elif isinstance(value, dict):
+        below = value.items()
+    elif isinstance(value, list | tuple):
+        below = enumerate(value)
+    found = {key: places for key, item in below if (places := places_in(item)) is not None}
+    return found or None
+
+
+def with_strings(value: Value, places: Places | None, strings: Sequence[str]) -> Value:
+    """Return a copy of `value` with `strings` at `places`; it shares all other parts."""
+    return value if places is None else _replaced(value, places, strings)
+
+
+def _replaced(value: Any, places: Places, strings: Sequence[str]) -> Any:
+    if isinstance(places, int):
+        return strings[places]
+    if isinstance(value, msgspec.Struct):
+        made = value.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
+        for field, below in places.items():
+            if type(below) is int:  # a call less for most
+                force_setattr(made, field, strings[below])
+            else:
+                force_setattr(made, field, _replaced(getattr(value, field), below, strings))
+        return made
+    copied = dict(value) if isinstance(value, dict) else list(value)
+    for key, below in places.items():
+        copied[key] = _replaced(copied[key], below, strings)
+    return tuple(copied) if isinstance(value, tuple) else copied

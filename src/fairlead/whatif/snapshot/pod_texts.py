@@ -1,0 +1,163 @@
+"""PodTexts: recognizes pods whose texts equal those of other pods of their workload.
+
+The pods of a workload have texts of one `JsonTemplate`. Their views and JSON values are made from
+those of the first such pod, which they share except for the strings in the placeholders:
+
+    1. three pods with one generateName are decoded; the differences between the last two texts
+       make a template
+    2. if a later text does not match, the pod is decoded; if it differs in more strings, they
+       become placeholders too
+    3. a workload whose pods differ in other ways too often is decoded pod by pod
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.quantity import QuantityError
+from fairlead.api.text.json_template import (
+    JsonTemplate,
+    Places,
+    pieces_of,
+    places_in,
+    with_strings,
+)
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.snapshot_load import Text, value_of_text
+
+_NAME_KEY: Final = b'"generateName"'
+_HEAD_BYTES: Final = 8192  # where generateName is expected
+_DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a template is tried
+_TEMPLATES_MAX: Final = 4  # of one workload; its pods differ in more than strings, such as restarts
+_ATTEMPTS_MAX: Final = 24  # to make or extend the templates of one workload
+
+Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
+
+
+class PodTemplate:
+    """What the pods with texts of one template share."""
+
+    def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
+        """Find out what `texts` mean; `decode` returns the view and the timestamps of a text.
+
+        Raises msgspec.ValidationError if a placeholder is no string of any value.
+        """
+        self.texts = texts
+        self.view, times = decode(texts.marked)
+        self._places = places_in(self.view)
+        places = [(one, places_in(one)) for one in times]
+        self._times = [place for _, place in places if isinstance(place, int)]
+        self._fixed_time = max((one for one, place in places if place is None), default=None)
+        self._value: tuple[Json, Places | None] | None = None
+
+    def decode(self, text: bytes) -> tuple[Pod, set[str]] | None:
+        """Return the view and the timestamps of `text`, None if it has another template.
+
+        Of the timestamps that all pods share only the newest is returned.
+        """
+        strings = self.texts.strings(text)
+        if strings is None:
+            return None
+        times = {strings[number] for number in self._times}
+        if self._fixed_time is not None:
+            times.add(self._fixed_time)
+        return with_strings(self.view, self._places, strings), times
+
+    def value_of(self, text: Text) -> Json | None:
+        """Return the JSON value of `text`, see DumpedObject; None if it must be decoded."""
+        strings = self.texts.strings(bytes(text))
+        if strings is None:
+            return None
+        if self._value is None:
+            try:
+                value = value_of_text(POD, self.texts.marked)
+            except QuantityError:  # a placeholder is part of a sum
+                return None
+            self._value = value, places_in(value)
+        return with_strings(*self._value, strings)
+
+
+@dataclass(slots=True)
+class _Workload:
+    """The templates of the pods with one generateName, the last used first."""
+
+    seen: int = 0
+    attempts: int = 0
+    latest: Text | None = None  # the last pod that was decoded
+    templates: list[PodTemplate] = field(default_factory=list)
+
+
+class PodTexts:
+    """The templates of the pods of one dump."""
+
+    def __init__(self, decode: Decode) -> None:
+        """Start without templates; `decode` returns the view and the timestamps of a text."""
+        self._decode = decode
+        self._workloads: dict[bytes, _Workload] = {}
+
+    def decode(self, text: bytes) -> tuple[PodTemplate, Pod, set[str]] | None:
+        """Return the template, the view and the timestamps of `text`; None if it must be decoded.
+
+        The view shares parts with other views, which must not be changed.
+        """
+        workload = self._workloads.get(_generate_name(text))
+        for index, template in enumerate(workload.templates if workload is not None else ()):
+            found = template.decode(text)
+            if found is not None:
+                if index and workload is not None:
+                    workload.templates.insert(0, workload.templates.pop(index))
+                return template, *found
+        return None
+
+    def learn(self, text: Text) -> None:
+        """Note the text of a pod that was decoded and is in stored form."""
+        data = bytes(text)
+        name = _generate_name(data)
+        if not name:
+            return
+        workload = self._workloads.setdefault(name, _Workload())
+        workload.seen += 1
+        if workload.seen >= _DECODED_FIRST and workload.attempts < _ATTEMPTS_MAX:
+            workload.attempts += 1
+            self._learn(workload, data)
+        workload.latest = text
+
+    def _learn(self, workload: _Workload, text: bytes) -> None:
+        """Make a template of `text` and an earlier text, or extend one; put it first."""
+        pieces, templates = pieces_of(text), workload.templates
+        for known in templates:
+            extended = known.texts.extended(pieces)
+            if extended is not None:
+                templates.remove(known)
+                self._add(workload, extended)
+                return
+        if workload.latest is None or len(templates) == _TEMPLATES_MAX:
+            return
+        alone = JsonTemplate(pieces_of(bytes(workload.latest)), frozenset())
+        extended = alone.extended(pieces)
+        if extended is not None:
+            self._add(workload, extended)
+
+    def _add(self, workload: _Workload, texts: JsonTemplate) -> None:
+        try:
+            workload.templates.insert(0, PodTemplate(texts, self._decode))
+        except msgspec.ValidationError:  # the kind or a number varies
+            workload.attempts = _ATTEMPTS_MAX
+
+
+def _generate_name(text: bytes) -> bytes:
+    """Return the generateName of a pod; b"" without one.
+
+    Only a guess at what pods have in common, so it does not matter where it is found.
+    """
+    found = text.find(_NAME_KEY, 0, _HEAD_BYTES)
+    if found < 0:
+        return b""
+    begin = text.find(b'"', found + len(_NAME_KEY)) + 1
+    return text[begin : text.find(b'"', begin)]

@@ -1,0 +1,86 @@
+"""Texts that differ in strings only are read with a template, others are not."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from fairlead.api.text.json_template import JsonTemplate, pieces_of, places_in, with_strings
+
+POD = '{"name": "web-x", "image": "web:1", "ports": [80, {"a": "b"}], "node": "n1"}'
+OTHER = POD.replace("web-x", "web-bb").replace("n1", "")
+
+
+class Pod(msgspec.Struct, frozen=True):
+    name: str
+    ports: tuple[int | dict[str, str], ...]
+    node: str = ""
+
+
+def template_of(*texts):
+    first, *others = (pieces_of(one.encode()) for one in texts)
+    found = JsonTemplate(first, frozenset())
+    for one in others:
+        found = found.extended(one)
+    return found
+
+
+def test_the_strings_that_vary_are_found():
+    template = template_of(POD, OTHER)
+    assert template.strings(POD.encode()) == ["web-x", "n1"]
+    assert template.strings(OTHER.encode()) == ["web-bb", ""]
+
+
+@pytest.mark.parametrize("decode", [json.loads, msgspec.json.Decoder(Pod).decode])
+def test_a_text_means_the_same_with_other_strings(decode):
+    template = template_of(POD, OTHER)
+    like = decode(template.marked)
+    made = with_strings(like, places_in(like), template.strings(OTHER.encode()))
+    assert made == decode(OTHER.encode())
+
+
+def test_parts_without_placeholders_are_shared():
+    template = template_of(POD, OTHER)
+    like = json.loads(template.marked)
+    made = with_strings(like, places_in(like), ["web-c", "n2"])
+    assert made["ports"] is like["ports"]
+    assert (made["name"], like["name"]) == ("web-c", "\x7f0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(POD.replace("80", "81"), id="a number"),
+        pytest.param(POD.replace("web:1", "web:2"), id="a string that did not vary"),
+        pytest.param(POD.replace('"a"', '"c"'), id="a key"),
+        pytest.param(POD + " ", id="more text"),
+        pytest.param(POD[:-1], id="less text"),
+        pytest.param(POD.replace("web-x", r"a\"b"), id="a quote"),
+        pytest.param(POD.replace("web-x", r"a\n"), id="an escape"),
+        pytest.param(POD.replace("web-x", "a\nb"), id="a line break"),
+        pytest.param(POD.replace("web-x", "a\tb"), id="a control character"),
+    ],
+)
+def test_other_texts_have_another_template(text):
+    assert template_of(POD, OTHER).strings(text.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(POD.replace("80", "81"), id="a number"),
+        pytest.param(POD.replace('"a"', '"c"'), id="a key"),
+        pytest.param(POD.replace(', "node": "n1"', ""), id="a field less"),
+        pytest.param(POD.replace("80", '"80"'), id="another type"),
+    ],
+)
+def test_texts_that_differ_in_more_than_strings_have_no_template(text):
+    assert template_of(POD, text) is None
+
+
+def test_a_template_accepts_what_it_accepted_before_it_was_extended():
+    wider = template_of(POD, OTHER, POD.replace("web:1", "web:2"))
+    for text in (POD, OTHER, OTHER.replace("web:1", "web:3")):
+        assert wider.strings(text.encode()) is not None
