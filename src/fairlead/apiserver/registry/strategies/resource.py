@@ -22,7 +22,10 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 from fairlead.apiserver.validation.resource import device_taint_rule, resource_claim, resource_slice
-from fairlead.apiserver.validation.resource.resource_claim import check_claim_status
+from fairlead.apiserver.validation.resource.resource_claim import (
+    check_claim_status,
+    without_deallocated,
+)
 
 
 def _rules(check: Callable[[Json], Causes]) -> KindRules:
@@ -84,6 +87,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
             _rules(resource_claim.check_claim), subresources={"status": check_claim_status}
         ),
         returns_deleted_object=True,
+        prepare_subresource={"status": lambda old, new, _: without_deallocated(old, new)},
         null_when_empty=(("spec", "devices", "requests"),),
         reset_fields={"status": (("metadata",),)},
     ),

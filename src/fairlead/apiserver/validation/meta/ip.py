@@ -69,6 +69,13 @@ class ParsedCIDR:
         return str(network)
 
     @property
+    def interface(self) -> str:
+        """The address with the length of its prefix, as Go prints both."""
+        is_mapped = self.first.mapped is not None and self.bits > _MAPPED_BITS
+        bits = self.bits - _MAPPED_BITS if is_mapped else self.bits
+        return f"{self.first.plain}/{bits}"
+
+    @property
     def begins_within(self) -> bool:
         """Return whether host bits are set."""
         network = ip_network((self.first.address, self.bits), strict=False)

@@ -9,10 +9,13 @@ import re
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from fairlead.api.json import Json
 from fairlead.api.resource_name import is_extended_resource
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
@@ -26,9 +29,12 @@ from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
     check_label_value,
     check_unchanged,
+    node_selector,
     too_long,
     too_many,
 )
+from fairlead.apiserver.validation.meta.ip import parse_cidr
+from fairlead.apiserver.validation.meta.selector import check_node_selector
 from fairlead.apiserver.validation.resource.resource_slice import (
     check_binding_conditions,
     check_driver,
@@ -36,6 +42,7 @@ from fairlead.apiserver.validation.resource.resource_slice import (
     check_pool_name,
     check_trait_name,
 )
+from fairlead.apiserver.validation.status import check_status_conditions
 from fairlead.cel.cost.expression_estimate import estimated_cost
 from fairlead.cel.device import device_size, read_selector
 from fairlead.cel.error import ExpressionError
@@ -204,10 +211,22 @@ def check_class(obj: Json) -> Causes:
 
 RESERVED_MAX: Final = 256
 RESULTS_MAX: Final = 32
+CONFIGS_MAX: Final = 64  # those of the class and those of the claim
+REFERENCES_MAX: Final = 32
+CONDITIONS_MAX: Final = 8  # AllocatedDeviceStatusMaxConditions
+DATA_BYTES_MAX: Final = 10 * 1024  # AllocatedDeviceStatusDataMaxLength
+IPS_MAX: Final = 16
+INTERFACE_LENGTH_MAX: Final = 256
+HARDWARE_ADDRESS_LENGTH_MAX: Final = 128
 _SHARE_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SHARE_ID_RULE: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
 _RESERVED: Final = "status.reservedFor"
 _ALLOCATION: Final = "status.allocation"
+_DEVICES: Final = "status.devices"
+_NOT_ALLOCATED: Final = "must be an allocated device in the claim"
+_INTERFACE_ADDRESS: Final = (
+    "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+)
 _LATE: Final = (
     "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
 )
@@ -218,6 +237,7 @@ def check_claim_status(old: Json, new: Json) -> Causes:
     before, after = old.get("status") or {}, new.get("status") or {}
     reserved = after.get("reservedFor") or []
     yield from _check_users(reserved)
+    yield from _check_device_statuses(after)
     if reserved and after.get("allocation") is None:
         yield forbidden(_RESERVED, "may not be specified when `allocated` is not set")
     elif new["metadata"].get("deletionTimestamp"):
@@ -232,6 +252,122 @@ def check_claim_status(old: Json, new: Json) -> Causes:
     known = known_requests((new["spec"].get("devices") or {}).get("requests") or [])
     devices = after["allocation"].get("devices") or {}
     yield from _check_results(devices.get("results") or (), known)
+    yield from _check_configs(devices.get("config") or [], known)
+    if after["allocation"].get("nodeSelector") is not None:
+        selector = node_selector(after["allocation"]["nodeSelector"])
+        yield from check_node_selector(f"{_ALLOCATION}.nodeSelector", selector)
+
+
+def _check_configs(configs: list[Json], known: set[str]) -> Causes:
+    """Upstream: validateDeviceAllocationConfiguration."""
+    field = f"{_ALLOCATION}.devices.config"
+    if len(configs) > CONFIGS_MAX:
+        yield too_many(field, len(configs), CONFIGS_MAX)
+        return
+    for index, config in enumerate(configs):
+        at = f"{field}[{index}]"
+        yield from check_fields(at, "resource.v1.DeviceAllocationConfiguration", config, "source")
+        names = config.get("requests") or []
+        if len(names) > REFERENCES_MAX:
+            yield too_many(f"{at}.requests", len(names), REFERENCES_MAX)
+        else:
+            yield from _check_references(f"{at}.requests", names, known)
+        yield from _check_config(at, config)
+
+
+def without_deallocated(old: Json, new: Json) -> Json:
+    """Return `new` without the statuses of devices that its new status no longer allocates.
+
+    upstream: pkg/registry/resource/resourceclaim/strategy.go: dropDeallocatedStatusDevices
+    """
+    before, after = old.get("status") or {}, new.get("status") or {}
+    gone = {_key(one) for one in _results(before)} - {_key(one) for one in _results(after)}
+    devices = after.get("devices") or []
+    kept = [one for one in devices if _key(one) not in gone]
+    if len(kept) == len(devices):
+        return new
+    return {**new, "status": {**after, "devices": kept}}
+
+
+def _results(status: Json) -> list[Json]:
+    devices = (status.get("allocation") or {}).get("devices") or {}
+    return devices.get("results") or []
+
+
+def _key(device: Json) -> tuple[str, ...]:
+    """Return what identifies an allocated device, or a share of it."""
+    return tuple(device.get(key) or "" for key in ("driver", "pool", "device", "shareID"))
+
+
+def _shown(key: tuple[str, ...]) -> Json:
+    return dict(zip(("Driver", "Pool", "Device", "ShareID"), key, strict=True))
+
+
+def _check_device_statuses(status: Json) -> Causes:
+    """Yield the errors of the statuses that drivers report for devices."""
+    allocated = {_key(one) for one in _results(status)}
+    devices = status.get("devices") or []
+    for index, device in enumerate(devices):
+        yield from _check_device_status(f"{_DEVICES}[{index}]", device, allocated)
+    keys = [_key(device) for device in devices]
+    for index in sorted(repeated_indexes([*map(list, keys)])):
+        yield duplicate(f"{_DEVICES}[{index}]", _shown(keys[index]))
+
+
+def _check_device_status(
+    field: str, device: Json, allocated: AbstractSet[tuple[str, ...]]
+) -> Causes:
+    """Upstream: validateDeviceStatus."""
+    yield from check_driver(f"{field}.driver", device.get("driver") or "")
+    yield from check_pool_name(f"{field}.pool", device.get("pool") or "")
+    yield from check_label(f"{field}.device", device.get("device") or "")
+    yield from _check_share(f"{field}.shareID", device.get("shareID"))
+    if _key(device) not in allocated:
+        yield invalid(field, _shown(_key(device)), _NOT_ALLOCATED)
+    conditions = device.get("conditions") or []
+    if len(conditions) > CONDITIONS_MAX:
+        yield too_many(f"{field}.conditions", len(conditions), CONDITIONS_MAX)
+    yield from check_status_conditions(f"{field}.conditions", conditions)
+    yield from _check_data(f"{field}.data", device.get("data"))
+    yield from _check_network(f"{field}.networkData", device.get("networkData") or {})
+
+
+def _check_data(field: str, data: Any) -> Causes:
+    """Yield the errors of a driver's own data (upstream: validateRawExtension)."""
+    if data is None:
+        return
+    if len(msgspec.json.encode(data)) > DATA_BYTES_MAX:
+        yield too_long(field, DATA_BYTES_MAX)
+    elif not isinstance(data, dict):
+        yield invalid(field, "<value omitted>", "must be a valid JSON object")
+
+
+def _check_network(field: str, network: Json) -> Causes:
+    """Yield the errors of a network device's addresses (upstream: validateNetworkDeviceData)."""
+    for key, most in (
+        ("interfaceName", INTERFACE_LENGTH_MAX),
+        ("hardwareAddress", HARDWARE_ADDRESS_LENGTH_MAX),
+    ):
+        if len((network.get(key) or "").encode()) > most:
+            yield too_long(f"{field}.{key}", most)
+    addresses = network.get("ips") or []
+    if len(addresses) > IPS_MAX:
+        yield too_many(f"{field}.ips", len(addresses), IPS_MAX)
+        return
+    for index, address in enumerate(addresses):
+        parsed = parse_cidr(address)
+        if parsed is None:
+            yield invalid(f"{field}.ips[{index}]", address, _INTERFACE_ADDRESS)
+        elif parsed.interface != address:
+            why = f"must be in canonical form ({quoted(parsed.interface)})"
+            yield invalid(f"{field}.ips[{index}]", address, why)
+    for index in sorted(repeated_indexes(addresses)):
+        yield duplicate(f"{field}.ips[{index}]", addresses[index])
+
+
+def _check_share(field: str, share: str | None) -> Causes:
+    if share is not None and not _SHARE_ID.fullmatch(share):
+        yield invalid(field, share, _SHARE_ID_RULE)
 
 
 def _check_users(users: list[Json]) -> Causes:
@@ -258,9 +394,7 @@ def _check_results(results: Iterable[Json], known: set[str]) -> Causes:
         yield from check_pool_name(f"{at}.pool", result.get("pool") or "")
         yield from check_dns_label(f"{at}.device", result.get("device") or "")
         yield from check_binding_conditions(at, result)
-        share = result.get("shareID")
-        if share is not None and not _SHARE_ID.fullmatch(share):
-            yield invalid(f"{at}.shareID", share, _SHARE_ID_RULE)
+        yield from _check_share(f"{at}.shareID", result.get("shareID"))
 
 
 # --- selectors -----------------------------------------------------------------------------------
