@@ -17,6 +17,7 @@ cost nothing.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from heapq import heappop, heappush
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
@@ -130,6 +131,7 @@ class Karpenter:
         self._last_loop: Instant = start
         self._conditions_at: Instant | None = start
         self._checks: dict[str, Instant] = {}  # when a NodeClaim's conditions may change
+        self._check_times: list[tuple[Instant, str]] = []  # a heap that contains `_checks`
         self._ripening: set[str] = set()  # NodeClaims that become Consolidatable as time passes
         self._queue_at: Instant | None = None
         self._draining: dict[str, Instant] = {}
@@ -434,14 +436,24 @@ class Karpenter:
         Only NodeClaims that changed, or whose time has come, are checked.
         """
         names = self.cluster.take_changed_claims()
-        names |= {name for name, due in self._checks.items() if due <= now}
+        while (due := self._next_check()) is not None and due <= now:
+            name = heappop(self._check_times)[1]
+            del self._checks[name]
+            names.add(name)
         for name in sorted(names):
             self._checks.pop(name, None)
             self._ripening.discard(name)
             claim = self.cluster.node_claims.get(name)
             if claim is not None:
                 self._check(claim, now)
-        self._conditions_at = min(self._checks.values(), default=None)
+        self._conditions_at = self._next_check()
+
+    def _next_check(self) -> Instant | None:
+        """Return the first time in `_checks`, after dropping what the heap has too much."""
+        times = self._check_times
+        while times and self._checks.get(times[0][1]) != times[0][0]:
+            heappop(times)
+        return times[0][0] if times else None
 
     def _check(self, claim: NodeClaim, now: Instant) -> None:
         """Update the conditions of a NodeClaim, and note when they could change as time passes."""
@@ -465,6 +477,7 @@ class Karpenter:
         due = [one for one in due if one > now]
         if due:
             self._checks[claim.name] = min(due)
+            heappush(self._check_times, (min(due), claim.name))
 
     def _delete_claim(self, claim: NodeClaim, reason: str, now: Instant) -> None:
         if claim.metadata.deletion_timestamp:
@@ -495,7 +508,7 @@ class Karpenter:
             if claim is not None:
                 self._finish(claim, now)
             return
-        step = drain_step(claim, self.cluster.pods_on(node_name).pods, now)
+        step = drain_step(claim, self.cluster.pods_on(node_name), now)
         self._out += step.commands
         if step.remains:
             self._draining[name] = now + DRAIN_RETRY_NS

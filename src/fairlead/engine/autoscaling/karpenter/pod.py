@@ -9,6 +9,7 @@ from fairlead.api.objects import Pod, Taint
 from fairlead.api.pods.facts import (
     MIRROR_ANNOTATION,
     condition,
+    is_daemon_pod,
     is_terminal,
     is_terminating,
 )
@@ -87,6 +88,14 @@ def is_evictable(pod: Pod, now: Instant) -> bool:
 def tolerates_disruption(pod: Pod) -> bool:
     """Return whether the pod stays on a node that is being removed."""
     return any(tolerates(one, _DISRUPTED) for one in pod.spec.tolerations)
+
+
+def must_leave(pod: Pod) -> bool:
+    """Return whether a node is not removed before the pod has gone."""
+    # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction
+    return not (
+        is_terminal(pod) or is_mirror(pod) or is_daemon_pod(pod) or tolerates_disruption(pod)
+    )
 
 
 def is_mirror(pod: Pod) -> bool:

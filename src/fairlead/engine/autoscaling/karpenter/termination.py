@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_daemon_pod, is_terminal, is_terminating
+from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import parse_duration, parse_timestamp
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
-from fairlead.engine.autoscaling.karpenter.pod import (
-    has_do_not_disrupt,
-    is_mirror,
-    tolerates_disruption,
-)
+from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt
+from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 from fairlead.engine.core.command import Command, DeleteObject, EvictPod, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
@@ -37,13 +34,12 @@ class DrainStep:
     remains: bool
 
 
-def drain_step(claim: NodeClaim, pods: tuple[Pod, ...], now: Instant) -> DrainStep:
+def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
     """Return the eviction of the next group of pods on a node that is being removed."""
-    leaving = [pod for pod in pods if _must_leave(pod)]
-    if not leaving:
-        return DrainStep((), remains=False)
+    leaving, staying = on_node.leaving, on_node.not_yet_leaving
+    if not staying:
+        return DrainStep((), remains=bool(leaving))
     deadline = _deadline(claim)
-    staying = [pod for pod in leaving if not is_terminating(pod)]
     overdue = [pod for pod in staying if deadline is not None and now >= deadline - _grace(pod)]
     if overdue:
         deleted = (DeleteObject(_ref(pod), why="termination grace period") for pod in overdue)
@@ -55,12 +51,6 @@ def drain_step(claim: NodeClaim, pods: tuple[Pod, ...], now: Instant) -> DrainSt
         if not is_terminating(pod) and not has_do_not_disrupt(pod, now)
     )
     return DrainStep(tuple(evicted), remains=True)
-
-
-def _must_leave(pod: Pod) -> bool:
-    return not (
-        is_terminal(pod) or is_mirror(pod) or is_daemon_pod(pod) or tolerates_disruption(pod)
-    )
 
 
 def _is_critical(pod: Pod) -> bool:

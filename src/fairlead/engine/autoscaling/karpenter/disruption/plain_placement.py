@@ -22,7 +22,8 @@ cluster changes, so hundreds of candidates with equal pods share one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -118,6 +119,7 @@ class PlainPlacement:
         self._by_facts: dict[int, list[NodeRoom]] = {}
         self._with_room: set[str] = set()
         self._known: dict[object, Placed] = {}
+        self._common_orders: dict[Size | None, list[PodOrder]] = {}
 
     def place(self, own: Sequence[PlainPods], leaving: set[str]) -> Placed:
         """Place the common pods and `own`, without the nodes with the keys `leaving`."""
@@ -143,6 +145,17 @@ class PlainPlacement:
             if size is None or one.order[:2] == size
         ]
         return sorted(found, key=_BY_ORDER)
+
+    def places(self, own: Sequence[PlainPods], size: Size | None) -> Iterator[tuple[int, str]]:
+        """Return the place of each of `own` among `pods`, with the pod's key."""
+        orders = self._common_orders.get(size)
+        if orders is None:
+            orders = self._common_orders[size] = [one.order for one in self.pods((), size)]
+        mine = [one for group in own for one in group.pods if size is None or one.order[:2] == size]
+        if len(own) > 1:
+            mine.sort(key=_BY_ORDER)
+        for number, one in enumerate(mine):
+            yield number + bisect_left(orders, one.order), one.pod.key
 
     def _sizes(self, own: Sequence[PlainPods]) -> dict[Size, tuple[PodFacts, int]] | None:
         """Return how many pods each size has; None if pods of one size have different facts."""

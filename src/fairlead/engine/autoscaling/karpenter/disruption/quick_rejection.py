@@ -20,8 +20,11 @@ of the simulation, and everything else is left to it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 
 from fairlead.api.objects import Pod, PodSpec
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
@@ -45,6 +48,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
     uninitialized_error,
 )
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
+from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
     Provisioner,
@@ -144,6 +148,7 @@ class QuickRejection:
             memory.pods.clear()
         if len(memory.own) > 2 * len(self._nodes):
             memory.own.clear()
+        self._has_pending = False
         rows = self._current_rows(daemons)
         common = self._common_pods()
         self._placement = None if common is None else PlainPlacement(rows, plain_pods(common))
@@ -169,7 +174,9 @@ class QuickRejection:
         """Return the pods that take part in every simulation; None if one is not plain."""
         if self._cluster.anti_affinity_pods:
             return None
-        found = [self._plain(pod) for pod in self._provisioner.pending_pods()[0]]
+        pending = self._provisioner.pending_pods()[0]
+        self._has_pending = bool(pending)
+        found = [self._plain(pod) for pod in pending]
         for node in self._nodes:
             if node.marked_for_deletion:
                 found += [self._plain(pod) for pod in self._reschedulable(node)]
@@ -228,12 +235,22 @@ class QuickRejection:
         return self._memory.compared[key]
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
-        """Return whether the pods that are left surely fit no single new node."""
+        """Return whether the running pods that are left surely fit no single new node.
+
+        Pending pods may stay without a node, which rejects nothing.
+        """
         outcome = self._place(candidates)
         if outcome is None or not outcome.placed.left:
             return False
+        left = outcome.placed.left
+        if self._has_pending:
+            left = tuple(
+                (one.pending.facts, 1)
+                for one in outcome.left_pods()
+                if not is_provisionable(one.pod)
+            )
         total: dict[str, int] = {}
-        for facts, count in outcome.placed.left:
+        for facts, count in left:
             for name, amount in facts.requests.items():
                 total[name] = total.get(name, 0) + count * amount
         return not any(table.fitting(total).any() for table in self._memory.tables)
@@ -258,12 +275,15 @@ class QuickRejection:
 
     def _problem(self, outcome: _Outcome) -> str | None:
         """Return upstream's text about the candidates' pods on nodes that have not initialized."""
-        moved = {one.pod.key for group in outcome.own for one in group.pods}
         errors: dict[str, str] = {}
-        for size, first, end, state in outcome.placed.starting:
-            for one in outcome.placement.pods(outcome.own, size)[first:end]:
-                if one.pod.key in moved:
-                    errors[one.pod.key] = uninitialized_error(state)
+        for size, runs in groupby(outcome.placed.starting, key=itemgetter(0)):
+            starting = list(runs)
+            ends = [end for _, _, end, _ in starting]
+            for place, key in outcome.placement.places(outcome.own, size):
+                # The run that ends first after the place is the only one that may contain it.
+                number = bisect_right(ends, place)
+                if number < len(starting) and starting[number][1] <= place:
+                    errors[key] = uninitialized_error(starting[number][3])
         return Simulated((), (), errors).problem()
 
     def _new_claims(
@@ -280,7 +300,7 @@ class QuickRejection:
         staying = [
             one for one in self._nodes if not one.marked_for_deletion and one.key not in leaving
         ]
-        pods = outcome.left_pods()
+        pods = [one.pod for one in outcome.left_pods()]
         result = self._provisioner.schedule(pods, staying, strict_reservations=False, onto=())
         found = None if result.errors else tuple(result.requests)
         if not self._has_limits:
@@ -301,10 +321,10 @@ class _Outcome:
         """The pods that are left."""
         return tuple((id(facts), count) for facts, count in self.placed.left)
 
-    def left_pods(self) -> list[Pod]:
+    def left_pods(self) -> list[PlainPod]:
         """Return the pods that are left, in the order of the queue."""
         return [
-            one.pod
+            one
             for size, first, end in self.placed.left_places
             for one in self.placement.pods(self.own, size)[first:end]
         ]

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_daemon_pod, is_terminal
+from fairlead.api.pods.facts import is_daemon_pod, is_terminal, is_terminating
 from fairlead.api.pods.host_port import ALL_ADDRESSES, HostPort
 from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import merged
 from fairlead.engine.autoscaling.karpenter.eviction_cost import eviction_cost
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
-from fairlead.engine.autoscaling.karpenter.pod import is_reschedulable
+from fairlead.engine.autoscaling.karpenter.pod import is_reschedulable, must_leave
 
 _UNSPECIFIED: Final = (ALL_ADDRESSES, "::", "")
 
@@ -50,6 +50,16 @@ class PodsOnNode:
     def reschedulable(self) -> tuple[Pod, ...]:
         """The pods that are rescheduled when the node is removed."""
         return tuple(pod for pod in self.pods if is_reschedulable(pod))
+
+    @cached_property
+    def leaving(self) -> tuple[Pod, ...]:
+        """The pods that must have gone before the node is removed."""
+        return tuple(pod for pod in self.pods if must_leave(pod))
+
+    @cached_property
+    def not_yet_leaving(self) -> tuple[Pod, ...]:
+        """Those of `leaving` that are not terminating."""
+        return tuple(pod for pod in self.leaving if not is_terminating(pod))
 
     @cached_property
     def eviction_cost(self) -> float:

@@ -131,15 +131,20 @@ def pending_pod(name, cpu):
     return replace(one, status=status)
 
 
-def answers(cluster):
-    """(quick, simulated) for every candidate; None: accepted, or left to the simulation."""
+def search_of(cluster):
+    """A search over the cluster, with its candidates and its provisioner."""
     options = KarpenterOptions()
     known = options.well_known_labels
     table = InstanceTypeTable([instance_type(cores) for cores in (2, 4, 8)], known)
     provisioner = Provisioner(cluster, lambda _: table, options)
     candidates = Candidates(cluster, lambda _: table, (), known)
     found = candidates.all(DisruptionClass.GRACEFUL, NOW)[0]
-    quick = QuickRejection(cluster, provisioner, RejectionMemory(), NOW)
+    return QuickRejection(cluster, provisioner, RejectionMemory(), NOW), found, provisioner
+
+
+def answers(cluster):
+    """(quick, simulated) for every candidate; None: accepted, or left to the simulation."""
+    quick, found, provisioner = search_of(cluster)
 
     def compare(_, request):
         return f"one of {[one.name for one in request.instance_types]}"
@@ -172,6 +177,33 @@ def test_starting_nodes_and_pending_pods_take_part(seed, selects):
     assert len(found) == 12
     assert [quick for quick, _ in found] == [expected for _, expected in found]
     assert any("uninitialized" in str(quick) for quick, _ in found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sets_that_need_several_nodes_are_rejected_by_the_simulation(seed):
+    cluster = cluster_of(seed, starting=seed % 2, pending=3)
+    cluster.put(pending_pod("too-large-for-all-types", "9"), NOW)
+    quick, found, provisioner = search_of(cluster)
+    needing = [n for n in range(2, 12) if quick.needs_several(found[:n])]
+    for count in needing:
+        simulated = simulate(cluster, provisioner, found[:count], NOW)
+        assert simulated.problem() is not None or len(simulated.requests) > 1
+    assert len(needing) < 10
+
+
+def test_a_pending_pod_without_any_node_rejects_nothing():
+    cluster = KarpenterCluster()
+    only = pool(None)
+    cluster.put(only, NOW)
+    for number in range(3):
+        one = node(number, 8)
+        cluster.put(one, NOW)
+        cluster.put(adopted_claim(one, only, NOW), NOW)
+        cluster.put(pod(f"p{number}", "1", f"n{number}"), NOW)
+    cluster.put(pending_pod("too-large-for-all-types", "9"), NOW)
+    quick, found, provisioner = search_of(cluster)
+    assert simulate(cluster, provisioner, found[:2], NOW).problem() is None
+    assert not quick.needs_several(found[:2])
 
 
 def test_limits_of_nodepools_count():

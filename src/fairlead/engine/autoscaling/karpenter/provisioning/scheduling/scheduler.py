@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import Pod, PodSpec
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import Mask
@@ -54,6 +54,7 @@ _DRA_ERROR = (
 )
 _NO_TYPES = "nodepool requirements filtered out all available instance types"
 
+_PODS_MAX = 1 << 17  # the specs that are kept; more are encoded again
 _encode_spec = msgspec.json.Encoder().encode
 
 
@@ -83,9 +84,20 @@ class PodFactsCache:
         """Start empty; `options` determine whether preferences are respected."""
         self._respects = options.respects_preferences
         self._known: dict[bytes, PodFacts] = {}
+        self._last: dict[str, tuple[PodSpec, PodFacts]] = {}  # of each pod
 
     def of(self, pod: Pod) -> PodFacts:
         """Return the facts of a pod's spec."""
+        last = self._last.get(pod.key)
+        if last is not None and last[0] is pod.spec:
+            return last[1]
+        if len(self._last) >= _PODS_MAX:
+            self._last.clear()
+        found = self._of_spec(pod)
+        self._last[pod.key] = pod.spec, found
+        return found
+
+    def _of_spec(self, pod: Pod) -> PodFacts:
         spec = pod.spec
         key = _encode_spec(
             (
@@ -214,16 +226,19 @@ class ProvisioningScheduler:
 
     def _add_to_existing(self, pod: PendingPod) -> bool:
         # What is free only shrinks during a pass: a node without room for a pod stays so for all
-        # pods with the same requests.
+        # pods with the same requests. Only the nodes before the one that takes the pod are checked.
         key = id(pod.facts)
         known = self._with_room.get(key, self._existing)
-        with_room = [node for node in known if node.has_room(pod.facts.requests)]
-        self._with_room[key] = with_room
-        for node in with_room:
+        with_room: list[ExistingNode] = []
+        for position, node in enumerate(known):
             requirements = node.can_add(pod)
             if requirements is not None:
                 node.add(pod, requirements)
+                self._with_room[key] = [*with_room, *known[position:]]
                 return True
+            if node.has_room(pod.facts.requests):
+                with_room.append(node)
+        self._with_room[key] = with_room
         return False
 
     def _add_to_claim(self, pod: PendingPod) -> bool:
