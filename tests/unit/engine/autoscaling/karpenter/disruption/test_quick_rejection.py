@@ -188,7 +188,7 @@ def test_sets_that_need_several_nodes_are_rejected_by_the_simulation(seed):
     for count in needing:
         simulated = simulate(cluster, provisioner, found[:count], NOW)
         assert simulated.problem() is not None or len(simulated.requests) > 1
-    assert len(needing) < 10
+    assert needing
 
 
 def test_a_pending_pod_without_any_node_rejects_nothing():
