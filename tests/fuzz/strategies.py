@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -34,10 +35,20 @@ KEYS: Final = (
 )  # fmt: skip
 
 
+# The lines of the corpus, whichever parser they are meant for.
+RECORDED: Final = tuple(
+    json.loads(line)[0]
+    for path in sorted((Path(__file__).parent / "corpus").glob("*.jsonl"))
+    for line in path.read_text().splitlines()
+)
+
+
 def texts() -> st.SearchStrategy[str]:
-    """Texts of pieces that mean something, of any characters, and of both."""
+    """Texts of pieces that mean something, of any characters, and of both; and of the corpus."""
     piece = st.sampled_from(PIECES) | st.text(max_size=4)
-    return st.lists(piece, max_size=8).map("".join).map(_sendable)
+    made = st.lists(piece, max_size=8).map("".join)
+    recorded = st.sampled_from(RECORDED)
+    return (made | recorded | st.tuples(recorded, piece).map("".join)).map(_sendable)
 
 
 def _sendable(text: str) -> str:
