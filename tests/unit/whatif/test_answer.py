@@ -11,11 +11,13 @@ from rich.console import Console
 from tests.unit.whatif import rollout
 
 from fairlead.cli.output.answer import print_answer
+from fairlead.cli.output.console.screen import LINES_MAX
 from fairlead.cli.output.junit import junit_report
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
+from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.report.data import Heading, whatif_report
 from fairlead.whatif.report.page_data import packed
@@ -44,9 +46,9 @@ IN_TEXT = {
     "fail_on": "--fail-on",
     "notes": "Note: ",
     "rest.under_way": "Under way",
-    "drains": "rolling drain",
-    "outage.nodes": "failed nodes",
-    "outage.zones": "zones, as",
+    "drains": "ROLLING DRAIN",
+    "outage.nodes": "FAILED NODES",
+    "outage.zones": "ZONE OF FAILED NODES",
     "outage.lost": "not back",
     "outage.beliefs": "common beliefs",
     "outage.preempted": "preempted for them",
@@ -129,9 +131,10 @@ def uncertain(snapshot, make):
     return what_if(snapshot(*nodes, *pods), change, Conditions(seeds=3))
 
 
-def text_of(answer, results=(), width=80):
+def text_of(answer, results=(), width=80, *, has_details=False):
     stream = io.StringIO()
-    print_answer(answer, results, "", Console(file=stream, width=width))
+    console = Console(file=stream, width=width)
+    print_answer(answer, results, "", console, has_details=has_details)
     return stream.getvalue()
 
 
@@ -146,7 +149,8 @@ def test_every_list_is_in_text_json_markdown_and_report(request, name):
     lists = [field for field, value in result.items() if isinstance(value, list)]
     assert set(lists) - {"changes"} <= {table.name for table in TABLES}
     page = packed(whatif_report(Heading("t", "s", 0, 0.0), answer, results))
-    text, markdown = text_of(answer, results), markdown_answer(answer, results, "")
+    text = text_of(answer, results, has_details=True)
+    markdown = markdown_answer(answer, results, "")
     for table in TABLES:
         rows = table.rows(result)
         if not rows:
@@ -180,6 +184,51 @@ def test_the_text_fits_80_columns_and_breaks_no_name(drained, crowded):
         assert max(map(len, text.splitlines())) <= 80
         for row in whatif_result(answer)["workloads"]:
             assert row["workload"] in text
+
+
+@pytest.fixture
+def large(snapshot, make):
+    """A pool of 40 nodes with 80 workloads is drained; nine workloads fit nowhere else."""
+    nodes = [make.node(f"old-{at}", cpu="8", pool="old") for at in range(40)]
+    nodes += [make.node(f"new-{at}", cpu="64", pods="500", pool="new") for at in range(4)]
+    workloads = [
+        make.workload("Deployment", f"web-{at}", "shop", replicas=3, cpu="10m") for at in range(71)
+    ]
+    workloads += [
+        make.workload(
+            "Deployment", f"pinned-{at}", "shop", replicas=2, nodeSelector={"pool": "old"}
+        )
+        for at in range(9)
+    ]
+    return what_if(snapshot(*nodes, *workloads), ClusterChange(drain=("pool=old",)))
+
+
+def test_an_answer_about_many_workloads_fits_one_screen(large):
+    """Harmed workloads come first, none is left out; the last line names what is."""
+    text = text_of(large)
+    lines = text.splitlines()
+    assert len(lines) <= LINES_MAX
+    assert max(map(len, lines)) <= 80
+    assert all(f"deploy/shop/pinned-{at}" in text for at in range(9))
+    assert text.index("WORKLOAD") < text.index("NODES  CORDONED")
+    pending, evicted = len(large.difference.pending), len(large.difference.evicted)
+    left_out = text[text.index("Not shown: ") :]
+    assert f"{evicted:,} pods evicted" in left_out, text
+    assert "-o details prints everything" in " ".join(left_out.split())
+    assert f"{pending:,} pods of 9 workloads stay pending" in text
+
+
+def test_a_long_reason_is_printed_once(large):
+    """The verdict has it; the rows of workloads and pods refer to it."""
+    [reason] = {short_reason(pod.reason) for pod in large.difference.pending}
+    assert " ".join(text_of(large).split()).count(reason) == 1
+
+
+def test_details_are_all_rows(large):
+    text = text_of(large, has_details=True)
+    assert "-o details" not in text
+    assert "Not shown" not in text
+    assert all(one.pod.key in text for one in large.difference.evicted)
 
 
 def test_a_drain_that_a_budget_stops_says_so_first(drained):

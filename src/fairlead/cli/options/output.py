@@ -12,10 +12,15 @@ from fairlead.cli.options.parameter import named
 
 Format = Literal["text", "json"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="text or json.")]
-AnswerFormat = Literal["text", "json", "markdown"]
+AnswerFormat = Literal["text", "details", "json", "markdown"]
 AnswerOutput = Annotated[
-    AnswerFormat, Parameter(name=["--output", "-o"], help="text, json or markdown.")
+    AnswerFormat,
+    Parameter(
+        name=["--output", "-o"],
+        help="text (one screen), details (all of the text), json or markdown.",
+    ),
 ]
+TEXT_FORMATS: Final = ("text", "details")
 
 
 Report = Annotated[
@@ -68,7 +73,9 @@ class AnswerOutputOptions:
 
     def report_path(self, default: str) -> Path | None:
         """Return the path of the report; `default` if text is printed, None for no report."""
-        return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
+        return _report_path(
+            self.report, default, is_text=self.output in TEXT_FORMATS, off=self.no_report
+        )
 
 
 DEFAULT_ANSWER_OUTPUTS: Final = AnswerOutputOptions()

@@ -1,25 +1,34 @@
 """Prints the answer of a what-if: the verdict, then workloads, node pools, budgets and pods.
 
-The facts that matter most are on the first screen. Colours are used only on a terminal.
+The answer fits one screen: what matters most is printed, and the last line names what is left out.
+Colours are used only on a terminal.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeVar
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.cli.output.autoscaling_summary import print_autoscaling, print_pod_autoscalers
+from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
 from fairlead.cli.output.console.amount import amount_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.screen import (
+    DETAILS,
+    Section,
+    print_screen,
+    rows_of,
+    table_section,
+)
 from fairlead.cli.output.console.terminal import print_line, stdout_console
-from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
-from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
-from fairlead.cli.output.start_time_summary import print_start_times
+from fairlead.cli.output.jobs_summary import queues, waiting_groups
+from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
+from fairlead.cli.output.start_time_summary import start_time_section
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
@@ -36,16 +45,25 @@ from fairlead.whatif.outcome.workload_effect import WorkloadEffect, short_cause
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.snapshot.node_pool import pool_label
 
-Row = TypeVar("Row")
-
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14
-HARMED_MAX: Final = 14
+HARMED_MIN: Final = 6
+BUDGETS_MIN: Final = 4
+MOVES_MIN: Final = 3
 NAMES_MAX: Final = 2
 PODS: Final = "pods"
+# The order in which sections get lines of the screen.
+HEAD: Final = 0
+VERDICTS: Final = 1  # per workload, node pool and budget
+PROBLEMS: Final = 2
+CAUSES: Final = 3
+ADVICE: Final = 4
+MOVES: Final = 5
 _POOL_RESOURCES: Final = ("cpu", "memory")
 _STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
 _GOOD: Final = "bold green"
+_BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS)
+_IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
 
 
 def print_answer(
@@ -53,32 +71,50 @@ def print_answer(
     conditions: Sequence[ConditionResult] = (),
     group_by: str = "",
     console: Console | None = None,
+    *,
+    has_details: bool = False,
 ) -> None:
-    """Print the answer; `conditions` are those of --fail-on, `group_by` the label of node pools."""
-    console = console or stdout_console()
-    effect, changed, found = answer.effect, answer.changed, answer.difference
+    """Print the answer on one screen, or all of it if `has_details`.
+
+    `conditions` are those of --fail-on, `group_by` is the label of node pools.
+    """
+    sections = _sections(answer, conditions, group_by)
+    print_screen(console or stdout_console(), sections, has_details=has_details)
+
+
+def _sections(
+    answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
+) -> Iterator[Section]:
+    """Yield the sections of the answer in the order in which they are printed."""
+    effect, changed = answer.effect, answer.changed
     start = changed.started_at
-    _print_head(console, answer)
-    _print_conditions(console, conditions)
-    _print_certainty(console, answer)
-    _print_workloads(console, effect.workloads, changed.workloads_total)
-    _print_pools(console, answer, group_by)
-    _print_budgets(console, effect.budgets)
-    if answer.outage is not None:
-        print_outage(console, changed)
-    print_rolling_drains(console, changed.drains, start)
-    _print_kubectl_drain(console, effect.drain)
-    _print_undrained(console, changed.undrained)
-    _print_pending(console, found)
+
+    def show_head(console: Console, count: int) -> None:
+        del count
+        _print_head(console, answer)
+        _print_conditions(console, conditions)
+
+    yield Section("", 1, show_head, HEAD)
+    yield _certainty(answer)
+    yield _workloads(effect.workloads, changed.workloads_total)
+    yield _pools(answer, group_by)
+    yield _budgets(effect.budgets)
+    if changed.outage is not None:
+        yield from outage_sections(changed, changed.outage)
+    yield rolling_drains(changed.drains, start)
+    yield from _kubectl_drain(effect.drain)
+    yield _undrained(changed.undrained)
+    yield _pending(answer.difference)
     if answer.start_times is not None:
-        print_start_times(console, answer.start_times)
-    _print_displaced(console, found, start)
-    _print_other_pods(console, found)
-    _print_notes(console, answer)
-    print_waiting_groups(console, changed.jobs, start)
-    print_queues(console, changed.jobs, answer.without.jobs)
-    print_pod_autoscalers(console, changed)
-    print_autoscaling(console, changed, answer.without)
+        yield start_time_section(answer.start_times)
+    yield _displaced(answer.difference, start)
+    yield from _other_pods(answer.difference)
+    yield from _problems(answer)
+    yield _notes(answer)
+    yield waiting_groups(changed.jobs, start)
+    yield queues(changed.jobs, answer.without.jobs)
+    yield pod_autoscalers(changed)
+    yield autoscaling(changed, answer.without)
 
 
 # --- head --------------------------------------------------------------------------------------
@@ -134,8 +170,8 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
             _print_words(console, f"--fail-on {one.text}: {evidence}{rest}", "bold red")
 
 
-def _print_certainty(console: Console, answer: WhatIfAnswer) -> None:
-    """Print how many seeds have each outcome, and how much the amounts vary."""
+def _certainty(answer: WhatIfAnswer) -> Section:
+    """How many seeds have each outcome, and how much the amounts vary."""
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
         TableColumn("WHAT"),
@@ -151,10 +187,7 @@ def _print_certainty(console: Console, answer: WhatIfAnswer) -> None:
         amounts = (one.least, one.median, one.p90, one.most)
         shown = [_amount(one.what, amount) for amount in amounts]
         rows.append((one.subject, one.what, f"{one.seeds:,}/{one.total:,}", *shown, one.words))
-    shown_rows = _shown(rows, WORKLOADS_MAX)
-    FittedTable(columns, shown_rows).print(console)
-    if rest := len(rows) - len(shown_rows):
-        print_line(console, f"... and {rest:,} more (all in the report and with -o json)", "dim")
+    return table_section("outcomes by seed", columns, rows, PROBLEMS, most=WORKLOADS_MAX)
 
 
 def _amount(what: str, amount: float | None) -> str:
@@ -166,10 +199,8 @@ def _amount(what: str, amount: float | None) -> str:
 # --- workloads, pools, budgets -----------------------------------------------------------------
 
 
-def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: int) -> None:
-    """Print the workloads, up to HARMED_MAX of those that are harmed."""
-    harmed = sum(one.is_harmed for one in rows)
-    shown = _shown(rows, max(WORKLOADS_MAX, min(harmed, HARMED_MAX)))
+def _workloads(rows: Sequence[WorkloadEffect], total: int) -> Section:
+    """The workloads; those that are harmed get as many lines as there are."""
     columns = (
         TableColumn("WORKLOAD", is_name=True),
         TableColumn("WANTED", is_number=True),
@@ -178,21 +209,23 @@ def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: in
         TableColumn("BUDGET", rank=1),
         TableColumn("WHAT HAPPENED"),
     )
-    cells = [_workload_cells(one) for one in shown]
-    styles = ["red" if one.is_harmed else "" for one in shown]
-    FittedTable(columns, cells, styles).print(console)
-    if rest := len(rows) - len(shown):
-        hidden = sum(one.is_harmed for one in rows[len(shown) :])
-        what = f"{hidden:,} of them harmed (-o json lists all)" if hidden else "all back as wanted"
-        print_line(console, f"... and {rest:,} more, {what}", "dim")
-    if untouched := max(total - len(rows), 0):
-        verb = "workload is" if untouched == 1 else "workloads are"
-        print_line(console, f"{untouched:,} {'other ' if rows else ''}{verb} untouched.", "dim")
 
+    def show(console: Console, count: int) -> None:
+        shown = rows_of(rows, count)
+        cells = [_workload_cells(one) for one in shown]
+        styles = ["red" if one.is_harmed else "" for one in shown]
+        FittedTable(columns, cells, styles).print(console)
+        if rest := len(rows) - len(shown):
+            hidden = sum(one.is_harmed for one in rows[len(shown) :])
+            what = f"{hidden:,} of them harmed ({DETAILS})" if hidden else "all back as wanted"
+            print_line(console, f"... and {rest:,} more, {what}", "dim")
+        if untouched := max(total - len(rows), 0):
+            verb = "workload is" if untouched == 1 else "workloads are"
+            print_line(console, f"{untouched:,} {'other ' if rows else ''}{verb} untouched.", "dim")
 
-def _shown(rows: Sequence[Row], rows_max: int) -> Sequence[Row]:
-    """Return the first rows; prints one row more instead of the line "1 more"."""
-    return rows if len(rows) <= rows_max + 1 else rows[:rows_max]
+    harmed = sum(one.is_harmed for one in rows)
+    least, most = min(max(harmed, 1), HARMED_MIN), max(WORKLOADS_MAX, harmed)
+    return Section("workloads", max(len(rows), 1), show, VERDICTS, least, most)
 
 
 def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
@@ -200,7 +233,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
     lowest = f"{ready.lowest:,}"
     if ready.lowest < min(ready.before, ready.wanted):
         lowest += (
-            " to the end" if ready.lowest_for is None else f" for {for_readers(ready.lowest_for)}"
+            " to end" if ready.lowest_for is None else f" for {for_readers(ready.lowest_for)}"
         )
     return (
         str(one.workload),
@@ -208,12 +241,12 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
         lowest,
         f"{ready.at_end:,}",
         "" if one.budget is None else one.budget.value,
-        one.words,
+        one.short_words,
     )
 
 
-def _print_pools(console: Console, answer: WhatIfAnswer, group_by: str) -> None:
-    """Print the pools whose nodes, pods or requests differ; if none differ, print all pools."""
+def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
+    """The pools whose nodes, pods or requests differ; if none differ, all pools."""
     pools = node_pools(answer.without, answer.changed, group_by)
     differing = [one for one in pools if one.differs]
     label = group_by or pool_label(node.labels for node in answer.changed.nodes)
@@ -230,13 +263,18 @@ def _print_pools(console: Console, answer: WhatIfAnswer, group_by: str) -> None:
         TableColumn("PODS", is_number=True),
         *(TableColumn(name.upper(), rank=n, is_number=True) for n, name in enumerate(resources)),
     )
-    shown = _shown(differing or pools, ROWS_MAX)
-    FittedTable(columns, [_pool_cells(one, resources) for one in shown]).print(console)
-    if rest := len(differing or pools) - len(shown):
-        print_line(console, f"... and {rest:,} more", "dim")
-    if label and differing and (same := len(pools) - len(differing)):
-        print_line(console, f"{same:,} other {'pool is' if same == 1 else 'pools are'} as before.",
-                   "dim")  # fmt: skip
+    rows = differing or pools
+
+    def show(console: Console, count: int) -> None:
+        shown = rows_of(rows, count)
+        FittedTable(columns, [_pool_cells(one, resources) for one in shown]).print(console)
+        if rest := len(rows) - len(shown):
+            print_line(console, f"... and {rest:,} more ({DETAILS})", "dim")
+        if label and differing and (same := len(pools) - len(differing)):
+            verb = "pool is" if same == 1 else "pools are"
+            print_line(console, f"{same:,} other {verb} as before.", "dim")
+
+    return Section("node pools", len(rows), show, VERDICTS, most=ROWS_MAX)
 
 
 def _pool_cells(pool: NodePoolOutcome, resources: Iterable[str]) -> tuple[str, ...]:
@@ -268,7 +306,8 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "-"
 
 
-def _print_budgets(console: Console, rows: Sequence[BudgetOutcome]) -> None:
+def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
+    """The budgets; those that did not hold get as many lines as there are."""
     columns = (
         TableColumn("BUDGET", is_name=True),
         TableColumn("RULE", rank=2),
@@ -277,64 +316,81 @@ def _print_budgets(console: Console, rows: Sequence[BudgetOutcome]) -> None:
         TableColumn("NEEDED", is_number=True),
         TableColumn("RESULT"),
     )
-    bad = (BudgetResult.BREACHED, BudgetResult.BLOCKS)
-    worst = sum(one.state in bad for one in rows)
-    shown = _shown(rows, max(ROWS_MAX, min(worst, HARMED_MAX)))
     cells = [
         (one.pdb, one.rule, f"{one.allowed:,}", f"{one.lowest_healthy:,}", f"{one.needed:,}",
          one.words)
-        for one in shown
+        for one in rows
     ]  # fmt: skip
-    FittedTable(columns, cells, ["red" if one.state in bad else "" for one in shown]).print(console)
-    if rest := len(rows) - len(shown):
-        hidden = sum(one.state in bad for one in rows[len(shown) :])
-        what = f"{hidden:,} of which did not hold (-o json lists all)" if hidden else "which held"
-        print_line(console, f"... and {rest:,} more, {what}", "dim")
+    styles = ["red" if one.state in _BAD_BUDGETS else "" for one in rows]
+
+    def show(console: Console, count: int) -> None:
+        shown = rows_of(cells, count)
+        FittedTable(columns, shown, styles).print(console)
+        if rest := len(rows) - len(shown):
+            hidden = sum(one.state in _BAD_BUDGETS for one in rows[len(shown) :])
+            what = f"{hidden:,} of which did not hold ({DETAILS})" if hidden else "which held"
+            print_line(console, f"... and {rest:,} more, {what}", "dim")
+
+    bad = sum(one.state in _BAD_BUDGETS for one in rows)
+    least = min(max(bad, 1), BUDGETS_MIN)
+    return Section("budgets", len(rows), show, VERDICTS, least, max(bad, ROWS_MAX))
 
 
 # --- pods --------------------------------------------------------------------------------------
 
 
-def _print_kubectl_drain(console: Console, drain: KubectlDrain) -> None:
-    """Print the nodes that kubectl refuses to drain, and which pods need which flag."""
+def _kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
+    """The nodes that kubectl refuses to drain, and which pods need which flag."""
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
-    _print_first(console, (named, TableColumn("ERROR")), rows)
+    yield table_section(
+        "nodes refused by kubectl drain", (named, TableColumn("ERROR")), rows, PROBLEMS
+    )
     flags = [(one.flag, f"{len(one.pods):,}", _first_name(one.pods)) for one in drain.needed]
     columns = (
         TableColumn(f"FLAGS THAT KUBECTL DRAIN NEEDS ({len(flags):,})"),
         TableColumn("PODS", is_number=True),
         TableColumn("FOR", is_name=True),
     )
-    FittedTable(columns, flags).print(console)
+    yield table_section("flags that kubectl drain needs", columns, flags, ADVICE, least=len(flags))
 
 
-def _print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
+def _undrained(rows: Sequence[Undrained]) -> Section:
+    """The pods that could not be evicted, by reason; their budgets have a table of their own."""
     by_reason: dict[str, list[Undrained]] = defaultdict(list)
     for one in rows:
-        by_reason[one.why].append(one)
+        by_reason[_IN_PARENTHESES.sub("", one.why)].append(one)
     cells = [
         (f"{len(pods):,}", _first_name([f"{one.pod.key} on {one.pod.node}" for one in pods]), why)
         for why, pods in by_reason.items()
     ]
     title = f"NOT DRAINED ({len(rows):,})"
     pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
-    FittedTable((pods, names, TableColumn("WHY")), cells).print(console)
+    columns = (pods, names, TableColumn("WHY"))
+    return table_section(f"{len(rows):,} pods not drained", columns, cells, CAUSES)
 
 
-def _print_pending(console: Console, found: Difference) -> None:
-    by_reason: dict[str, list[str]] = defaultdict(list)
+def _pending(found: Difference) -> Section:
+    """The pending pods' workloads by reason; pods, if there is one reason, which the head has."""
+    by_reason: dict[str, dict[str, None]] = defaultdict(dict)
+    counts: Counter[str] = Counter()
     for pod in found.pending:
-        by_reason[short_reason(pod.reason)].append(pod.key)
-    reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
-    cells = [(f"{len(by_reason[why]):,}", _first_name(by_reason[why]), why) for why in reasons]
-    title = f"PENDING ({len(found.pending):,})"
-    pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
-    FittedTable((pods, names, TableColumn("WHY")), cells).print(console)
+        why = short_reason(pod.reason)
+        by_reason[why][str(pod.workload)] = None
+        counts[why] += 1
+    named = TableColumn(f"PENDING ({len(found.pending):,})", is_name=True)
+    what = f"{len(found.pending):,} pending pods"
+    if len(by_reason) == 1:
+        names = [(pod.key,) for pod in found.pending]
+        return table_section(what, (named,), names, MOVES, least=MOVES_MIN)
+    reasons = sorted(by_reason, key=lambda why: (-counts[why], why))
+    cells = [(f"{counts[why]:,}", _first_name(list(by_reason[why])), why) for why in reasons]
+    columns = (TableColumn("PODS", is_number=True), named, TableColumn("WHY"))
+    return table_section(what, columns, cells, CAUSES)
 
 
-def _print_displaced(console: Console, found: Difference, start: Instant) -> None:
-    """Print one row per displacement, and one per pod that moved without being displaced."""
+def _displaced(found: Difference, start: Instant) -> Section:
+    """One row per displacement, and one per pod that moved without being displaced."""
     targets = {move.pod.key: move.target for move in found.moved}
     rows = [
         (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
@@ -353,11 +409,11 @@ def _print_displaced(console: Console, found: Difference, start: Instant) -> Non
         if one.pod.key not in listed
     ]
     counts = {
-        "PREEMPTED": len(found.preempted),
-        "EVICTED": len(found.evicted),
-        "MOVED": len(found.moved),
+        "preempted": len(found.preempted),
+        "evicted": len(found.evicted),
+        "moved": len(found.moved),
     }
-    title = ", ".join(f"{name} ({count:,})" for name, count in counts.items() if count)
+    title = ", ".join(f"{name.upper()} ({count:,})" for name, count in counts.items() if count)
     columns = (
         TableColumn(title, is_name=True),
         TableColumn("FROM", is_name=True),
@@ -365,31 +421,37 @@ def _print_displaced(console: Console, found: Difference, start: Instant) -> Non
         TableColumn("AFTER", rank=1, is_number=True),
         TableColumn("WHY"),
     )
-    _print_first(console, columns, rows)
+    what = ", ".join(f"{count:,} pods {name}" for name, count in counts.items() if count)
+    return table_section(what, columns, rows, MOVES, least=MOVES_MIN)
 
 
-def _print_other_pods(console: Console, found: Difference) -> None:
+def _other_pods(found: Difference) -> Iterator[Section]:
     node = TableColumn("NODE", is_name=True)
-    for title, rows in (
-        ("GONE FOR GOOD", [(one.key, one.node) for one in found.gone]),
-        ("NEWLY PLACED", [(one.key, one.node) for one in found.placed]),
-        ("REMOVED", [(one.key, one.node) for one in found.removed]),
+    for title, rank, rows in (
+        ("GONE FOR GOOD", CAUSES, [(one.key, one.node) for one in found.gone]),
+        ("NEWLY PLACED", MOVES, [(one.key, one.node) for one in found.placed]),
+        ("REMOVED", MOVES, [(one.key, one.node) for one in found.removed]),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
-        _print_first(console, (named, node), rows)
+        what = f"{len(rows):,} pods {title.lower()}"
+        yield table_section(what, (named, node), rows, rank, least=MOVES_MIN)
     missing = [(one.pod.key, one.pod.node, one.waits_for or "-") for one in found.not_created]
     named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
-    _print_first(console, (named, node, TableColumn("WAITS FOR", is_name=True)), missing)
+    columns = (named, node, TableColumn("WAITS FOR", is_name=True))
+    yield table_section(f"{len(missing):,} pods not created again", columns, missing, CAUSES)
     updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
-    _print_first(console, (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True)), updated)
+    columns = (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True))
+    yield table_section(f"{len(updated):,} pods updated", columns, updated, MOVES, least=MOVES_MIN)
     breaches = [(one.pod, one.pdb, short_cause(one.by)) for one in found.pdb_breaches]
     named = TableColumn(f"BUDGET BREACHED FOR ({len(breaches):,})", is_name=True)
-    _print_first(console, (named, TableColumn("BUDGET", is_name=True), TableColumn("BY")), breaches)
+    columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
+    what = f"{len(breaches):,} pods displaced against a budget"
+    yield table_section(what, columns, breaches, MOVES, least=MOVES_MIN)
 
 
-def _print_notes(console: Console, answer: WhatIfAnswer) -> None:
-    """Print notes about problems other than pods."""
+def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
+    """Problems other than pods."""
     changed, start = answer.changed, answer.changed.started_at
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
@@ -404,22 +466,26 @@ def _print_notes(console: Console, answer: WhatIfAnswer) -> None:
         ("REPEATEDLY DISPLACED", (after, TableColumn("WHAT")), loops),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
-        _print_first(console, (named, *columns), rows)
-    for note in changed.notes:
-        _print_words(console, f"Note: {note}", "yellow")
+        yield table_section(f"{len(rows):,} {title.lower()}", (named, *columns), rows, PROBLEMS)
+
+
+def _notes(answer: WhatIfAnswer) -> Section:
+    """What the answer takes for granted; those about the change come first."""
+    changed = answer.changed
+    lines = [f"Note: {note}" for note in changed.notes]
     if not changed.settled:
-        text = "The cluster had not settled when the run ended (--horizon); changes continue."
-        _print_words(console, text, "yellow")
+        lines.append(
+            "The cluster had not settled when the run ended (--horizon); changes continue."
+        )
 
+    def show(console: Console, count: int) -> None:
+        shown = rows_of(lines, count)
+        for line in shown:
+            _print_words(console, line, "yellow")
+        if rest := len(lines) - len(shown):
+            print_line(console, f"... and {rest:,} more notes ({DETAILS})", "dim")
 
-def _print_first(
-    console: Console, columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]
-) -> None:
-    """Print the first rows, and the number of further rows."""
-    shown = _shown(rows, ROWS_MAX)
-    FittedTable(columns, shown).print(console)
-    if rest := len(rows) - len(shown):
-        print_line(console, f"... and {rest:,} more (all in the report and with -o json)", "dim")
+    return Section(f"{len(lines):,} notes", len(lines), show, ADVICE, most=len(lines))
 
 
 def _first_name(names: Sequence[str]) -> str:

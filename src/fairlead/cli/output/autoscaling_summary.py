@@ -8,6 +8,7 @@ from typing import Final
 
 from rich.console import Console
 
+from fairlead.cli.output.console.screen import Section, rows_of
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
@@ -29,46 +30,65 @@ _SHOWN_MAX: Final = 10
 _WORKLOADS_MAX: Final = 5
 
 
-def print_autoscaling(
-    console: Console, run: RunOutcome, without_change: RunOutcome | None = None
-) -> None:
-    """Print nodes by group, waiting times and what limited the autoscaler; in both runs if given.
-
-    Prints nothing if no autoscaler acted.
-    """
-    outcome, start = run.autoscaling, run.started_at
+def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
+    """Nodes by group, waiting times and what limited the autoscaler; in both runs if given."""
+    outcome = run.autoscaling
     if outcome is None:
-        return
+        return Section("", 0, lambda *_: None, 2)
+
+    def show(console: Console, count: int) -> None:
+        _print_autoscaling(console, outcome, run, without_change, count)
+
+    lists = (outcome.groups, waiting_times_by_workload(run.waits), outcome.waiting, outcome.staying)
+    rows = max(1, *map(len, lists))
+    return Section("what the autoscaler did", rows, show, 2, most=_SHOWN_MAX)
+
+
+def _print_autoscaling(
+    console: Console,
+    outcome: AutoscalingOutcome,
+    run: RunOutcome,
+    without_change: RunOutcome | None,
+    count: int,
+) -> None:
+    """Print up to `count` entries of each list."""
+    start = run.started_at
     without = None if without_change is None else without_change.autoscaling
     print_line(console, "")
     print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome)}", "bold")
     print_line(console, _spent(outcome))
     if without is not None:
         print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
-    for group in outcome.groups:
+    for group in rows_of(outcome.groups, count):
         print_line(console, _group_line(outcome, group, start))
-    for name, count in outcome.undelivered.items():
-        print_line(console, f"- {name}: {count:,} machines not delivered for lack of capacity")
-    _print_waiting(console, run.waits, None if without_change is None else without_change.waits)
-    _print_reasons(console, "pods that trigger no scale-up", outcome.waiting)
-    _print_reasons(console, "nodes that are not removed", outcome.staying)
+    if len(outcome.groups) > count + 1:
+        print_line(console, f"- … and {len(outcome.groups) - count:,} more groups")
+    for name, machines in outcome.undelivered.items():
+        print_line(console, f"- {name}: {machines:,} machines not delivered for lack of capacity")
+    waits = None if without_change is None else without_change.waits
+    _print_waiting(console, run.waits, waits, count)
+    _print_reasons(console, "pods that trigger no scale-up", outcome.waiting, count)
+    _print_reasons(console, "nodes that are not removed", outcome.staying, count)
 
 
-def print_pod_autoscalers(console: Console, run: RunOutcome) -> None:
-    """Print the HorizontalPodAutoscalers that scaled a workload, most changes first."""
+def pod_autoscalers(run: RunOutcome) -> Section:
+    """The HorizontalPodAutoscalers that scaled a workload, most changes first."""
     acted = [one for one in run.pod_autoscalers if one.changes]
-    if not acted:
-        return
-    count = sum(len(one.changes) for one in acted)
-    print_line(console, "")
-    workloads = "1 workload" if len(acted) == 1 else f"{len(acted):,} workloads"
-    times = "once" if count == 1 else f"{count:,} times"
-    print_line(console, f"replicas by HorizontalPodAutoscaler: {workloads} scaled {times}", "bold")
     acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
-    for one in acted[:_SHOWN_MAX]:
-        print_line(console, _autoscaler_line(one, run.started_at))
-    if len(acted) > _SHOWN_MAX:
-        print_line(console, f"- … and {len(acted) - _SHOWN_MAX:,} more workloads")
+    changes = sum(len(one.changes) for one in acted)
+    workloads = "1 workload" if len(acted) == 1 else f"{len(acted):,} workloads"
+    times = "once" if changes == 1 else f"{changes:,} times"
+    title = f"replicas by HorizontalPodAutoscaler: {workloads} scaled {times}"
+
+    def show(console: Console, count: int) -> None:
+        print_line(console, "")
+        print_line(console, title, "bold")
+        for one in rows_of(acted, count):
+            print_line(console, _autoscaler_line(one, run.started_at))
+        if len(acted) > count + 1:
+            print_line(console, f"- … and {len(acted) - count:,} more workloads")
+
+    return Section("HorizontalPodAutoscalers", len(acted), show, 3, most=_SHOWN_MAX)
 
 
 def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:
@@ -111,7 +131,7 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
 
 
 def _print_waiting(
-    console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None
+    console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None, count: int
 ) -> None:
     """Print how long pods waited for a node, and the workloads that waited longest."""
     found = waiting_times(waits)
@@ -120,9 +140,10 @@ def _print_waiting(
     if without:
         print_line(console, f"without the change: {_waiting(waiting_times(without))}")
     workloads = waiting_times_by_workload(waits)
-    for workload, one in workloads[:_WORKLOADS_MAX]:
+    shown = rows_of(workloads, count if count > _SHOWN_MAX else min(count, _WORKLOADS_MAX))
+    for workload, one in shown:
         print_line(console, f"- {workload}: {_waiting(one)}")
-    hidden = len(workloads) - _WORKLOADS_MAX
+    hidden = len(workloads) - len(shown)
     if hidden > 0:
         print_line(console, f"- … and {hidden:,} more workloads")
 
@@ -140,15 +161,16 @@ def _waiting(found: WaitingTimes) -> str:
     return ", ".join(parts)
 
 
-def _print_reasons(console: Console, title: str, reasons: Mapping[str, str]) -> None:
+def _print_reasons(console: Console, title: str, reasons: Mapping[str, str], most: int) -> None:
     if not reasons:
         return
     print_line(console, f"{title}: {len(reasons):,}")
     counts = Counter(reasons.values())
-    for why, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:_SHOWN_MAX]:
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    shown = rows_of(ordered, most)
+    for why, count in shown:
         first = next(name for name, reason in reasons.items() if reason == why)
         others = f" and {count - 1:,} more" if count > 1 else ""
         print_line(console, f"- {first}{others}: {why}")
-    hidden = len(counts) - _SHOWN_MAX
-    if hidden > 0:
+    if hidden := len(ordered) - len(shown):
         print_line(console, f"- … and {hidden:,} more reasons")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from fairlead.cli.output.console.amount import amount_text
+from fairlead.cli.output.console.screen import Section
 from fairlead.cli.output.console.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import QueueStood
@@ -23,15 +24,18 @@ GROUPS_MAX: Final = 6
 UNKNOWN: Final = "unknown"
 
 
-def print_queues(console: Console, jobs: JobsOutcome, without: JobsOutcome | None = None) -> None:
-    """Print each queue's deserved and allocated share, and its share without the change."""
+def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
+    """Each queue's deserved and allocated share, and its share without the change."""
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     rows = [_queue_row(name, jobs, without) for name in names]
     before = () if without is None else ("allocated before", "share before")
-    title = "queues"
     columns = ("queue", "weight", "deserved", *before, "allocated", "share", "requested")
     numbers = ("weight", "share before", "share")
-    print_table(console, title, columns, rows, numbers=numbers, rows_max=QUEUES_MAX)
+
+    def show(console: Console, count: int) -> None:
+        print_table(console, "queues", columns, rows, numbers=numbers, rows_max=count)
+
+    return Section("queues", len(rows), show, 3, most=QUEUES_MAX)
 
 
 def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tuple[str, ...]:
@@ -70,12 +74,16 @@ def amounts_text(amounts: Mapping[str, int]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def print_waiting_groups(console: Console, jobs: JobsOutcome, start: Instant) -> None:
-    """Print why each group waits, and its expected start as a delay after `start`."""
+def waiting_groups(jobs: JobsOutcome, start: Instant) -> Section:
+    """Why each group waits, and its expected start as a delay after `start`."""
     rows = [_group_row(group, start) for group in jobs.waiting]
     title = f"waiting groups ({len(rows):,})"
     columns = ("group", "queue", "ready", "because", "may start after")
-    print_table(console, title, columns, rows, rows_max=GROUPS_MAX)
+
+    def show(console: Console, count: int) -> None:
+        print_table(console, title, columns, rows, rows_max=count)
+
+    return Section(f"{len(rows):,} waiting groups", len(rows), show, 2, most=GROUPS_MAX)
 
 
 def _group_row(group: GroupExplanation, start: Instant) -> tuple[str, ...]:

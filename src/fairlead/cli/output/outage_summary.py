@@ -9,13 +9,16 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.cli.output.console.fitted_table import TableColumn
+from fairlead.cli.output.console.screen import Section, table_section
 from fairlead.cli.output.console.sparkline import WIDTH, StepFunction, axis, sparkline
-from fairlead.cli.output.console.terminal import print_line, print_table
+from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.outage import (
     DrainProgress,
     LostPod,
+    Misconception,
     NodeHistory,
     NodeState,
     OutageOutcome,
@@ -34,26 +37,38 @@ _LABEL: Final = 20
 _COUNT: Final = 8
 
 
-def print_outage(console: Console, outcome: RunOutcome) -> None:
-    """Print the section; print nothing if no node failed."""
-    found = outcome.outage
-    if found is None:
-        return
+def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Section]:
+    """Yield the course of events, charts, zones, nodes, lost pods and common beliefs."""
     start = outcome.started_at
-    console.print()
-    print_line(console, _headline(found), "bold")
-    for line in _taintings(found, start):
-        print_line(console, line)
-    print_line(console, _evictions(found, start))
-    print_line(console, _recovery(found, start))
-    _print_sparklines(console, outcome, found)
-    _print_zones(console, found, start)
-    _print_lost(console, found.lost)
-    _print_misconceptions(console, found)
+
+    def show_events(console: Console, count: int) -> None:
+        del count
+        console.print()
+        print_line(console, _headline(found), "bold")
+        for line in _taintings(found, start):
+            print_line(console, line)
+        print_line(console, f"{_evictions(found, start)} {_recovery(found, start)}")
+
+    yield Section("course of the outage", 1, show_events, 2)
+    has_chart = outcome.ended_at > start
+    yield Section(
+        "charts", has_chart, lambda console, _: _print_sparklines(console, outcome, found), 6
+    )
+    yield _zones(found, start)
+    yield _nodes(found.nodes, start)
+    yield _lost(found.lost)
+    yield Section(
+        "common beliefs",
+        len(found.beliefs),
+        lambda console, count: _print_misconceptions(console, found.beliefs[:count]),
+        7,
+        least=len(found.beliefs),
+        most=len(found.beliefs),
+    )
 
 
-def print_rolling_drains(console: Console, rows: Sequence[DrainProgress], start: Instant) -> None:
-    """Print when each node was drained, and the evictions that block a drain."""
+def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
+    """When each node was drained, and the evictions that block a drain; blocked nodes first."""
     cells = [
         (
             one.node,
@@ -62,17 +77,17 @@ def print_rolling_drains(console: Console, rows: Sequence[DrainProgress], start:
             _after(start, one.back_at),
             "; ".join(one.held_up_by[:NAMES_MAX]),
         )
-        for one in rows
+        for one in sorted(rows, key=lambda one: not one.held_up_by)
     ]
     done = sum(one.back_at is not None for one in rows)
-    print_table(
-        console,
-        f"rolling drain ({done:,} of {len(rows):,} nodes are back)",
-        ("node", "begun", "empty", "back", "held up by"),
-        cells,
-        numbers=("begun", "empty", "back"),
-        rows_max=ROWS_MAX * 2,
+    columns = (
+        TableColumn(f"ROLLING DRAIN ({done:,} of {len(rows):,} nodes are back)", is_name=True),
+        TableColumn("BEGUN", is_number=True),
+        TableColumn("EMPTY", is_number=True),
+        TableColumn("BACK", is_number=True),
+        TableColumn("HELD UP BY"),
     )
+    return table_section("nodes of the rolling drain", columns, cells, 3, most=ROWS_MAX * 2)
 
 
 # --- lines -------------------------------------------------------------------------------------
@@ -170,13 +185,13 @@ def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> StepFunctio
 # --- tables ------------------------------------------------------------------------------------
 
 
-def _print_zones(console: Console, found: OutageOutcome, start: Instant) -> None:
-    """Print state and eviction rate of each zone with failed nodes."""
+def _zones(found: OutageOutcome, start: Instant) -> Section:
+    """State and eviction rate of each zone with failed nodes."""
     troubled = {one.zone for one in found.nodes}
     cells = [
         (
-            _after(start, one.at),
             zone_title(one.zone),
+            _after(start, one.at),
             one.state or "gone",
             f"{one.unready:,} of {one.size:,}",
             f"{one.rate:g} nodes/s",
@@ -184,18 +199,17 @@ def _print_zones(console: Console, found: OutageOutcome, start: Instant) -> None
         for one in found.zones
         if one.zone in troubled
     ]
-    print_table(
-        console,
-        "zones, as the node controller saw them",
-        ("after", "zone", "state", "not ready", "evictions at"),
-        cells,
-        numbers=("after",),
-        rows_max=ROWS_MAX,
+    columns = (
+        TableColumn("ZONE OF FAILED NODES", is_name=True),
+        TableColumn("AFTER", is_number=True),
+        TableColumn("STATE"),
+        TableColumn("NOT READY", is_number=True),
+        TableColumn("EVICTIONS AT"),
     )
-    _print_nodes(console, found.nodes, start)
+    return table_section("states of zones", columns, cells, 6)
 
 
-def _print_nodes(console: Console, rows: Sequence[NodeHistory], start: Instant) -> None:
+def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
     cells = [
         (
             one.node,
@@ -211,49 +225,43 @@ def _print_nodes(console: Console, rows: Sequence[NodeHistory], start: Instant) 
         for one in rows
     ]
     columns = (
-        "node",
-        "zone",
-        "failed",
-        "not ready",
-        "tainted",
-        "evicting",
-        "back",
-        "pods",
-        "evicted",
+        TableColumn(f"FAILED NODES ({len(rows):,})", is_name=True),
+        TableColumn("ZONE", rank=2, is_name=True),
+        TableColumn("FAILED", rank=1, is_number=True),
+        TableColumn("NOT READY", is_number=True),
+        TableColumn("TAINTED", is_number=True),
+        TableColumn("EVICTING", rank=3, is_number=True),
+        TableColumn("BACK", is_number=True),
+        TableColumn("PODS", is_number=True),
+        TableColumn("EVICTED", is_number=True),
     )
-    title = f"failed nodes ({len(rows):,})"
-    print_table(console, title, columns, cells, numbers=columns[2:], rows_max=ROWS_MAX)
+    return table_section(f"{len(rows):,} failed nodes", columns, cells, 6)
 
 
-def _print_lost(console: Console, rows: Sequence[LostPod]) -> None:
-    """Print lost pods by reason, most frequent first."""
+def _lost(rows: Sequence[LostPod]) -> Section:
+    """The lost pods by reason, most frequent first."""
     by_reason: dict[str, list[LostPod]] = defaultdict(list)
     for one in rows:
         by_reason[short_reason(one.why)].append(one)
     reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
-    cells = [(f"{len(by_reason[why]):,}", why, _names(by_reason[why])) for why in reasons]
-    print_table(
-        console,
-        f"pods not back ({len(rows):,})",
-        ("pods", "why", "which"),
-        cells,
-        numbers=("pods",),
-        rows_max=ROWS_MAX,
+    cells = [(f"{len(by_reason[why]):,}", _names(by_reason[why]), why) for why in reasons]
+    columns = (
+        TableColumn("PODS", is_number=True),
+        TableColumn(f"NOT BACK ({len(rows):,})", is_name=True),
+        TableColumn("WHY"),
     )
+    return table_section(f"{len(rows):,} pods not back", columns, cells, 3)
 
 
 def _names(rows: Sequence[LostPod]) -> str:
-    shown = ", ".join(one.pod for one in rows[:NAMES_MAX])
-    rest = len(rows) - NAMES_MAX
-    return f"{shown} and {rest:,} more" if rest > 0 else shown
+    rest = len(rows) - 1
+    return f"{rows[0].pod} and {rest:,} more" if rest else rows[0].pod
 
 
-def _print_misconceptions(console: Console, found: OutageOutcome) -> None:
-    if not found.beliefs:
-        return
+def _print_misconceptions(console: Console, beliefs: Sequence[Misconception]) -> None:
     console.print()
     print_line(console, "common beliefs, and what really happens", "bold")
-    for one in found.beliefs:
+    for one in beliefs:
         print_line(console, f"“{one.belief}”", "italic")
         print_line(console, f"   {one.fact}")
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rich.console import Console
-
-from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
-from fairlead.cli.output.console.terminal import print_line
+from fairlead.cli.output.console.fitted_table import TableColumn
+from fairlead.cli.output.console.screen import Section, table_section
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.start_time import StartTimes
@@ -15,8 +13,8 @@ from fairlead.whatif.outcome.start_time import StartTimes
 ROWS_MAX: Final = 10
 
 
-def print_start_times(console: Console, found: StartTimes) -> None:
-    """Print the percentiles; gangs and workloads come first."""
+def start_time_section(found: StartTimes) -> Section:
+    """The percentiles; gangs and workloads come first."""
     columns = (
         TableColumn(f"START TIMES ({len(found.rows):,})", is_name=True),
         TableColumn("PODS", rank=2, is_number=True),
@@ -41,7 +39,4 @@ def print_start_times(console: Console, found: StartTimes) -> None:
         )
         for one in found.rows
     ]
-    shown = rows if len(rows) <= ROWS_MAX + 1 else rows[:ROWS_MAX]
-    FittedTable(columns, shown).print(console)
-    if rest := len(rows) - len(shown):
-        print_line(console, f"... and {rest:,} more (all in the report and with -o json)", "dim")
+    return table_section(f"{len(rows):,} start times", columns, rows, 2, most=ROWS_MAX)

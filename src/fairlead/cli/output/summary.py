@@ -5,13 +5,16 @@ Names and reasons come from users' dumps and are printed as plain text, never as
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.cli.output.autoscaling_summary import print_autoscaling, print_pod_autoscalers
+from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
+from fairlead.cli.output.console.screen import Section
 from fairlead.cli.output.console.terminal import print_line, stdout_console
-from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
-from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
+from fairlead.cli.output.jobs_summary import queues, waiting_groups
+from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
 from fairlead.cli.output.summary_table import (
     print_allocation,
     print_breaches,
@@ -42,8 +45,9 @@ def print_simulation(
     if experiment.releases.words:
         print_line(console, experiment.releases.words)
     print_line(console, _counts_of_outcome(outcome, len(moved)), "bold")
-    print_outage(console, outcome)
-    print_rolling_drains(console, outcome.drains, start)
+    if outcome.outage is not None:
+        _print_sections(console, outage_sections(outcome, outcome.outage))
+    _print_sections(console, [rolling_drains(outcome.drains, start)])
     print_preempted(console, outcome.preempted, start)
     print_evicted(console, outcome.evicted, start)
     print_moved(console, moved)
@@ -53,14 +57,18 @@ def print_simulation(
     print_skipped(console, outcome.skipped, start)
     print_complaints(console, outcome.complaints)
     print_recurrences(console, outcome.recurrences, start)
-    print_waiting_groups(console, outcome.jobs, start)
-    print_queues(console, outcome.jobs)
-    print_pod_autoscalers(console, outcome)
-    print_autoscaling(console, outcome)
+    batch = (waiting_groups(outcome.jobs, start), queues(outcome.jobs))
+    _print_sections(console, (*batch, pod_autoscalers(outcome), autoscaling(outcome)))
     print_allocation(console, _rows_of(outcome))
     _print_notes(console, outcome)
     if experiment.duration is None:
         _print_unsettled(console, outcome)
+
+
+def _print_sections(console: Console, sections: Iterable[Section]) -> None:
+    for one in sections:
+        if one.rows:
+            one.show(console, min(one.rows, one.most))
 
 
 def _print_unsettled(console: Console, outcome: RunOutcome) -> None:

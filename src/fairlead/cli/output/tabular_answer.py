@@ -9,7 +9,8 @@ from typing import Any, Final, Literal
 import msgspec
 from rich.console import Console
 
-from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.fitted_table import TableColumn
+from fairlead.cli.output.console.screen import Section, print_screen, table_section
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.engine.core.instant import seconds
@@ -25,11 +26,14 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 
+_ROWS_MIN: Final = 4
 MARKDOWN_ROWS_MAX: Final = 100  # a comment has a limit of 65,536 characters
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
-def print_tabular(answer: TabularAnswer, output: Literal["text", "json", "markdown"]) -> None:
+def print_tabular(
+    answer: TabularAnswer, output: Literal["text", "details", "json", "markdown"]
+) -> None:
     """Print `answer` to standard output in the format `output`."""
     match output:
         case "json":
@@ -38,26 +42,32 @@ def print_tabular(answer: TabularAnswer, output: Literal["text", "json", "markdo
         case "markdown":
             print_bytes(("\n".join(_markdown(answer)) + "\n").encode())
         case _:
-            _print_text(answer, stdout_console())
+            sections = _sections(answer)
+            print_screen(stdout_console(), sections, has_details=output == "details")
 
 
-def _print_text(answer: TabularAnswer, console: Console) -> None:
-    console.print(one_line(answer.verdict, 2_000), style="bold")
-    for finding in answer.findings:
-        console.print(one_line(finding, 2_000))
-    for table in answer.tables:
-        _print_table(table, console)
-    if answer.notes:
+def _sections(answer: TabularAnswer) -> Iterator[Section]:
+    """Yield the head, the tables and the notes; tables get lines in their order."""
+
+    def show_head(console: Console, count: int) -> None:
+        del count
+        console.print(one_line(answer.verdict, 2_000), style="bold")
+        for finding in answer.findings:
+            console.print(one_line(finding, 2_000))
+
+    def show_notes(console: Console, count: int) -> None:
         console.print()
-    for note in answer.notes:
-        console.print(f"Note: {one_line(note, 1_000)}", style="dim")
+        for note in answer.notes[:count]:
+            console.print(f"Note: {one_line(note, 1_000)}", style="dim")
+
+    notes = len(answer.notes)
+    yield Section("", 1, show_head, 0)
+    for table in answer.tables:
+        yield _section(table)
+    yield Section("notes", notes, show_notes, 2, least=notes, most=notes)
 
 
-def _print_table(table: ResultTable, console: Console) -> None:
-    if not table.rows or not table.shown:
-        return
-    console.print()
-    print_line(console, f"{table.title[0].upper()}{table.title[1:]}:", "bold")
+def _section(table: ResultTable) -> Section:
     columns = [
         TableColumn(
             one.heading.upper(),
@@ -68,10 +78,17 @@ def _print_table(table: ResultTable, console: Console) -> None:
         for one in table.columns
     ]
     rows = [[_cell(row.get(one.key), one) for one in table.columns] for row in table.rows]
-    FittedTable(columns, rows[: table.shown]).print(console)
-    if len(rows) > table.shown:
-        more = f"... and {len(rows) - table.shown:,} more (-o json lists all)"
-        print_line(console, more, "dim")
+    what = f"{len(rows):,} rows of {table.title}"
+    inner = table_section(what, columns, rows, 1 if table.shown else 3)
+
+    def show(console: Console, count: int) -> None:
+        console.print()
+        print_line(console, f"{table.title[0].upper()}{table.title[1:]}:", "bold")
+        inner.show(console, count)
+
+    # A table that is not shown is printed with the details only.
+    least, most = (min(_ROWS_MIN, table.shown), table.shown) if table.shown else (0, 0)
+    return Section(what, len(rows), show, inner.rank, least, most)
 
 
 def _cell(value: Any, column: ResultColumn) -> str:

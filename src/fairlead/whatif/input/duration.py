@@ -29,9 +29,16 @@ def read_duration(value: str | float) -> DurationNs:
 
 
 def for_readers(duration: DurationNs) -> str:
-    """Return `duration` as text in at most two units: `1h02m`, `6m05s`, `2.5s`."""
-    if duration < 60 * NANOSECONDS_PER_SECOND:
-        return f"{round(duration / NANOSECONDS_PER_SECOND, 3):g}s"
-    minutes, rest = divmod(round(duration / NANOSECONDS_PER_SECOND), 60)
+    """Return `duration` as text in at most two units: `1h02m`, `6m05s`, `42s`, `2.5s`.
+
+    Durations under 10 seconds have one decimal place, under one second two significant digits.
+    """
+    amount = duration / NANOSECONDS_PER_SECOND
+    whole = round(amount)
+    if abs(amount) < 10:
+        return f"{amount:.2g}s" if abs(amount) < 1 else f"{round(amount, 1):g}s"
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{rest:02d}s"

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
-
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.text_cache import text_cache
@@ -23,8 +22,9 @@ from fairlead.engine.workloads.pod_control.controller_history import REVISION_LA
 from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
 
 POD: Final = "Pod"
+DAEMON_SET: Final = "DaemonSet"
 _SHORT: Final = {
-    "DaemonSet": "ds",
+    DAEMON_SET: "ds",
     "Deployment": "deploy",
     "ReplicaSet": "rs",
     "ReplicationController": "rc",

@@ -15,7 +15,7 @@ from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
+from fairlead.whatif.outcome.workload import DAEMON_SET, POD, WorkloadReadiness, WorkloadRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +64,15 @@ class WorkloadEffect:
 
     @property
     def severity(self) -> tuple[int, ...]:
-        """A sort key: workloads with the greatest loss come first."""
+        """A sort key: workloads with the greatest loss come first.
+
+        DaemonSets come after the other harmed workloads: their pods go with their nodes.
+        """
         return (
+            not self.is_harmed,
+            self.workload.kind == DAEMON_SET,
             -(self.pending + self.gone + self.not_created + self.undrained + self.down),
             -self._missing,
-            -self.is_harmed,
             -self.preempted,
             -self.evicted,
             -self.moved,
@@ -77,18 +81,33 @@ class WorkloadEffect:
     @property
     def words(self) -> str:
         """A one-line summary: `3 evicted (drain), 2 moved, 1 pending: Insufficient cpu`."""
-        why = f": {', '.join(self.reasons)}" if self.reasons else ""
+        return self._summary(is_short=False)
+
+    @property
+    def short_words(self) -> str:
+        """`words` for a narrow column: without reasons, and evictions that the rest implies.
+
+        Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 cannot be evicted, 7
+        pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
+        """
+        return self._summary(is_short=True)
+
+    def _summary(self, *, is_short: bool) -> str:
+        why = f": {', '.join(self.reasons)}" if self.reasons and not is_short else ""
         preemptors = ", ".join(name for name in self.by if "/" in name and " " not in name)
         causes = ", ".join(short_cause(name) for name in self.by if "/" not in name or " " in name)
+        cause = f" ({causes})" if causes else ""
+        lost = self.pending + self.gone + self.not_created + self.down
+        is_implied = is_short and self.preempted + self.evicted <= lost + self.moved
         parts = (
-            (self.undrained, "cannot be evicted"),
+            (self.undrained, "undrained" if is_short else "cannot be evicted"),
             (self.pending, f"pending{why}"),
             (self.gone, "gone for good"),
             (self.not_created, "not created again"),
             (self.down, f"down{why if not self.pending else ''}"),
             (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
-            (self.evicted, f"evicted ({causes})" if causes else "evicted"),
-            (self.moved, "moved"),
+            (0 if is_implied else self.evicted, f"evicted{cause}"),
+            (self.moved, f"moved{cause}" if is_implied and not lost else "moved"),
             (self.updated, "updated"),
             (self.placed, "new"),
             (self.removed, "removed"),

@@ -26,7 +26,16 @@ def test_anything_else_is_refused(value):
 
 @pytest.mark.parametrize(
     ("duration_s", "text"),
-    [(0, "0s"), (2.5, "2.5s"), (59.9996, "60s"), (365, "6m05s"), (3720, "1h02m")],
+    [
+        (0, "0s"),
+        (0.0125, "0.013s"),
+        (2.54, "2.5s"),
+        (9.96, "10s"),
+        (42.025, "42s"),
+        (59.9996, "1m00s"),
+        (365, "6m05s"),
+        (3720, "1h02m"),
+    ],
 )
 def test_readers_get_two_units(duration_s, text):
     assert for_readers(seconds(duration_s)) == text

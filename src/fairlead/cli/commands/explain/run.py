@@ -20,7 +20,7 @@ from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.console.terminal import print_line, print_table, stdout_console
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
 from fairlead.cli.output.result_file import print_bytes
-from fairlead.cli.output.start_time_summary import print_start_times
+from fairlead.cli.output.start_time_summary import start_time_section
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.engine.configuration.release import Release
 from fairlead.engine.core.status import Status
@@ -207,7 +207,8 @@ def _starts_option(request: ExplainRequest) -> str:
 
 def _print_starts(starts: StartTimes | None) -> None:
     if starts is not None and starts.rows:
-        print_start_times(stdout_console(), starts)
+        section = start_time_section(starts)
+        section.show(stdout_console(), section.most)
         print_line(stdout_console(), starts.words)
 
 

@@ -66,7 +66,7 @@ def print_comparison(
     change: ClusterChange,
     conditions: Conditions,
     options: ComparisonOptions,
-    output: Literal["text", "json", "markdown"],
+    output: AnswerFormat,
     progress: Progress,
 ) -> bool:
     """Answer every alternative and print the comparison; return whether any answer differs.

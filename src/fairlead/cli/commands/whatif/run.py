@@ -168,7 +168,7 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
         case _:
             from fairlead.cli.output.answer import print_answer
 
-            print_answer(answer, results, label)
+            print_answer(answer, results, label, has_details=form == "details")
 
 
 def _cluster_autoscaler(options: RunOptions) -> AutoscaleOptions:

@@ -1,7 +1,8 @@
 """FittedTable: a table that fits the terminal without breaking a name.
 
-If the rows are too wide, columns are dropped, least important first; then names are elided in the
-middle, where they differ least. The last column contains text and is wrapped between words.
+If the rows are too wide, columns are dropped, least important first; then headings are wrapped
+between words, and names are elided in the middle, where they differ least. The last column contains
+text and is wrapped between words.
 """
 
 from __future__ import annotations
@@ -65,8 +66,7 @@ class FittedTable:
         shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
         shown = self._fit_columns(shown, cells, width)
         widths = self._fit_names(shown, cells, width)
-        headings = [self.columns[n].heading for n in shown]
-        for text in self._row(shown, headings, widths):
+        for text in self._headings(shown, widths):
             yield (text, ""), True
         for number, row in enumerate(cells):
             style = self.styles[number] if number < len(self.styles) else ""
@@ -84,11 +84,19 @@ class FittedTable:
             worst = max(droppable, key=lambda n: self.columns[n].rank)
             shown = [n for n in shown if n != worst]
 
-    def _widths(self, shown: Sequence[int], cells: Sequence[Sequence[str]]) -> list[int]:
+    def _widths(
+        self,
+        shown: Sequence[int],
+        cells: Sequence[Sequence[str]],
+        *,
+        wraps_headings: bool = False,
+    ) -> list[int]:
         """Return the width that each column needs; text in the last column can be wrapped."""
+        headings = [self.columns[n].heading for n in shown]
+        words = [text.split() if wraps_headings else [text] for text in headings]
         widths = [
-            max(cell_len(self.columns[n].heading), *(cell_len(row[n]) for row in cells))
-            for n in shown
+            max(*map(cell_len, parts or [""]), *(cell_len(row[n]) for row in cells))
+            for n, parts in zip(shown, words, strict=True)
         ]
         if self._has_words(shown):
             widths[-1] = min(widths[-1], WORDS_MIN)
@@ -103,6 +111,10 @@ class FittedTable:
     ) -> list[int]:
         widths = self._widths(shown, cells)
         excess = sum(widths) + GAP * (len(shown) - 1) - width
+        for at, narrow in enumerate(self._widths(shown, cells, wraps_headings=True)):
+            saved = min(max(excess, 0), widths[at] - narrow)
+            widths[at] -= saved
+            excess -= saved
         while excess > 0:
             names = [
                 at for at, n in enumerate(shown)
@@ -116,6 +128,21 @@ class FittedTable:
         if excess < 0 and self._has_words(shown):
             widths[-1] -= excess
         return widths
+
+    def _headings(self, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
+        """Return the lines of the headings; a heading that is wrapped ends in the last line."""
+        wrapped = [
+            _wrapped(self.columns[n].heading, width)
+            for n, width in zip(shown, widths, strict=True)
+        ]
+        height = max(map(len, wrapped))
+        columns = [[""] * (height - len(lines)) + lines for lines in wrapped]
+        for line in zip(*columns, strict=True):
+            parts = [
+                text.rjust(width) if self.columns[n].is_number else text.ljust(width)
+                for n, width, text in zip(shown, widths, line, strict=True)
+            ]
+            yield (" " * GAP).join(parts)
 
     def _row(
         self, shown: Sequence[int], cells: Sequence[str], widths: Sequence[int]

@@ -177,7 +177,8 @@ def _down(effect: Effect) -> str | None:
     if not any(one.cause not in unfinished for one in lost):
         return None
     causes = Counter(one.cause.words for one in lost).most_common()
-    words = ", ".join(f"{count:,} {cause}" for cause, count in causes)
+    words = ", ".join(f"{cause} ({count:,})" for cause, count in causes)
+    words = causes[0][0] if len(causes) == 1 else words
     verb = "is" if len(lost) == 1 else "are"
     return f"{_pods(len(lost))} of failed nodes {verb} not back: {words}."
 

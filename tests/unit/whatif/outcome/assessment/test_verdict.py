@@ -114,7 +114,7 @@ ROWS = {
     ),
     OutcomeKind.DOWN: (
         outcome(HERE, outage=outage(lost=(lost(LossCause.TOLERATES),))),
-        "1 pod of failed nodes is not back: 1 tolerates indefinitely.",
+        "1 pod of failed nodes is not back: tolerates indefinitely.",
     ),
     OutcomeKind.UNFINISHED: (
         outcome(HERE, drains=(NOT_BACK,)),

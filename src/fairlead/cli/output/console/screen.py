@@ -1,0 +1,134 @@
+"""Screen: an answer as sections of text that share the lines of one screen.
+
+Each section prints as many of its rows as it is given. Lines are given by rank: first the fewest
+rows of each section that make sense, then more, so that the most important sections grow first.
+A section that gets no line is named in the last line of the screen, with the option that prints
+everything. Sections are printed in the order of the answer, whatever their rank.
+
+    head      rank 0   7 lines   7 printed
+    workloads rank 1  104 rows  14 printed, as all others have at least their fewest rows
+    pods      rank 5  976 rows   0 printed: "Not shown: 976 pods evicted or moved. ..."
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.terminal import print_line
+
+Row = TypeVar("Row")
+
+LINES_MAX: Final = 40  # of text that is not printed on a terminal
+_LINES_MIN: Final = 22  # on a terminal of 24 lines, the command and the next prompt take two
+_LAST_LINES: Final = 3  # those about what is not shown
+DETAILS: Final = "-o details"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an answer, of which `show` prints a number of `rows`.
+
+    `title` names it in the line about what is left out, such as `976 pods moved`. Sections of lower
+    `rank` get lines first: at least `least` rows, at most `most`. With rank 0 all rows are printed.
+    """
+
+    title: str
+    rows: int
+    show: Callable[[Console, int], None]
+    rank: int
+    least: int = 1
+    most: int = 6
+
+
+def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
+    """Print sections on one screen, or all rows of all sections if `has_details`.
+
+    A screen has LINES_MAX lines, on a terminal as many as the terminal (or LINES) has.
+    """
+    filled = [one for one in sections if one.rows]
+    if has_details:
+        for one in filled:
+            one.show(console, one.rows)
+        return
+    rows = _share(filled, console.width, _lines(console) - _LAST_LINES)
+    for one, shown in zip(filled, rows, strict=True):
+        if shown:
+            one.show(console, shown)
+    left_out = [one.title for one, shown in zip(filled, rows, strict=True) if not shown]
+    if left_out:
+        text = f"Not shown: {', '.join(left_out)}. {DETAILS} prints everything."
+        console.print(Text(text, style="dim"), soft_wrap=False)
+
+
+def table_section(
+    title: str,
+    columns: Sequence[TableColumn],
+    rows: Sequence[Sequence[str]],
+    rank: int,
+    *,
+    least: int = 1,
+    most: int = 6,
+) -> Section:
+    """Return a section that prints a table, and the number of rows that it leaves out."""
+
+    def show(console: Console, count: int) -> None:
+        shown = rows_of(rows, count)
+        FittedTable(columns, shown).print(console)
+        if rest := len(rows) - len(shown):
+            print_line(console, f"... and {rest:,} more ({DETAILS})", "dim")
+
+    return Section(title, len(rows), show, rank, least, most)
+
+
+def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:
+    """Return the first `count` rows, or all if only one more would be left out.
+
+    A row takes no more space than the line "1 more".
+    """
+    return rows if len(rows) <= count + 1 else rows[:count]
+
+
+def _lines(console: Console) -> int:
+    if console.is_terminal or os.environ.get("LINES"):
+        return max(console.height - 2, _LINES_MIN)
+    return LINES_MAX
+
+
+def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
+    """Return how many rows each section prints in `lines` lines."""
+    rows = [0] * len(sections)
+    heights = [0] * len(sections)
+
+    def grow(at: int, count: int) -> bool:
+        """Give section `at` `count` rows if that fits; those of rank 0 get them anyway."""
+        section = sections[at]
+        height = _height(section, count, width)
+        if section.rank and sum(heights) - heights[at] + height > lines:
+            return False
+        rows[at], heights[at] = count, height
+        return True
+
+    by_rank = sorted(range(len(sections)), key=lambda at: sections[at].rank)
+    for at in by_rank:
+        section = sections[at]
+        grow(at, min(section.least, section.rows) if section.rank else section.rows)
+    for at in by_rank:
+        section = sections[at]
+        most = min(section.most, section.rows)
+        while rows[at] < most and grow(at, max(rows[at] + 1, min(section.least, section.rows))):
+            pass
+    return rows
+
+
+def _height(section: Section, rows: int, width: int) -> int:
+    text = io.StringIO()
+    section.show(Console(file=text, width=width), rows)
+    return text.getvalue().count("\n")
