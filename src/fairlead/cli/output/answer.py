@@ -43,6 +43,7 @@ from fairlead.whatif.outcome.run_outcome import Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect, short_cause
 from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.node_pool import pool_label
 
 ROWS_MAX: Final = 6
@@ -232,9 +233,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
     ready = one.readiness
     lowest = f"{ready.lowest:,}"
     if ready.lowest < min(ready.before, ready.wanted):
-        lowest += (
-            " to end" if ready.lowest_for is None else f" for {for_readers(ready.lowest_for)}"
-        )
+        lowest += " to end" if ready.lowest_for is None else f" for {for_readers(ready.lowest_for)}"
     return (
         str(one.workload),
         f"{ready.wanted:,}",
@@ -367,7 +366,7 @@ def _undrained(rows: Sequence[Undrained]) -> Section:
     title = f"NOT DRAINED ({len(rows):,})"
     pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
     columns = (pods, names, TableColumn("WHY"))
-    return table_section(f"{len(rows):,} pods not drained", columns, cells, CAUSES)
+    return table_section(f"{counted(len(rows), 'pod')} not drained", columns, cells, CAUSES)
 
 
 def _pending(found: Difference) -> Section:
@@ -379,7 +378,7 @@ def _pending(found: Difference) -> Section:
         by_reason[why][str(pod.workload)] = None
         counts[why] += 1
     named = TableColumn(f"PENDING ({len(found.pending):,})", is_name=True)
-    what = f"{len(found.pending):,} pending pods"
+    what = counted(len(found.pending), "pending pod")
     if len(by_reason) == 1:
         names = [(pod.key,) for pod in found.pending]
         return table_section(what, (named,), names, MOVES, least=MOVES_MIN)
@@ -421,7 +420,7 @@ def _displaced(found: Difference, start: Instant) -> Section:
         TableColumn("AFTER", rank=1, is_number=True),
         TableColumn("WHY"),
     )
-    what = ", ".join(f"{count:,} pods {name}" for name, count in counts.items() if count)
+    what = ", ".join(f"{counted(count, 'pod')} {name}" for name, count in counts.items() if count)
     return table_section(what, columns, rows, MOVES, least=MOVES_MIN)
 
 
@@ -433,20 +432,24 @@ def _other_pods(found: Difference) -> Iterator[Section]:
         ("REMOVED", MOVES, [(one.key, one.node) for one in found.removed]),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
-        what = f"{len(rows):,} pods {title.lower()}"
+        what = f"{counted(len(rows), 'pod')} {title.lower()}"
         yield table_section(what, (named, node), rows, rank, least=MOVES_MIN)
     missing = [(one.pod.key, one.pod.node, one.waits_for or "-") for one in found.not_created]
     named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
     columns = (named, node, TableColumn("WAITS FOR", is_name=True))
-    yield table_section(f"{len(missing):,} pods not created again", columns, missing, CAUSES)
+    yield table_section(
+        f"{counted(len(missing), 'pod')} not created again", columns, missing, CAUSES
+    )
     updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
     columns = (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True))
-    yield table_section(f"{len(updated):,} pods updated", columns, updated, MOVES, least=MOVES_MIN)
+    yield table_section(
+        f"{counted(len(updated), 'pod')} updated", columns, updated, MOVES, least=MOVES_MIN
+    )
     breaches = [(one.pod, one.pdb, short_cause(one.by)) for one in found.pdb_breaches]
     named = TableColumn(f"BUDGET BREACHED FOR ({len(breaches):,})", is_name=True)
     columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
-    what = f"{len(breaches):,} pods displaced against a budget"
+    what = f"{counted(len(breaches), 'pod')} displaced against a budget"
     yield table_section(what, columns, breaches, MOVES, least=MOVES_MIN)
 
 
@@ -485,7 +488,7 @@ def _notes(answer: WhatIfAnswer) -> Section:
         if rest := len(lines) - len(shown):
             print_line(console, f"... and {rest:,} more notes ({DETAILS})", "dim")
 
-    return Section(f"{len(lines):,} notes", len(lines), show, ADVICE, most=len(lines))
+    return Section(counted(len(lines), "note"), len(lines), show, ADVICE, most=len(lines))
 
 
 def _first_name(names: Sequence[str]) -> str:

@@ -52,7 +52,7 @@ def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Secti
     yield Section("course of the outage", 1, show_events, 2)
     has_chart = outcome.ended_at > start
     yield Section(
-        "charts", has_chart, lambda console, _: _print_sparklines(console, outcome, found), 6
+        "charts", has_chart, lambda console, _: _print_sparklines(console, outcome, found), 5
     )
     yield _zones(found, start)
     yield _nodes(found.nodes, start)
@@ -235,7 +235,7 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
         TableColumn("PODS", is_number=True),
         TableColumn("EVICTED", is_number=True),
     )
-    return table_section(f"{len(rows):,} failed nodes", columns, cells, 6)
+    return table_section(_counted(len(rows), "failed node"), columns, cells, 6)
 
 
 def _lost(rows: Sequence[LostPod]) -> Section:
@@ -250,7 +250,7 @@ def _lost(rows: Sequence[LostPod]) -> Section:
         TableColumn(f"NOT BACK ({len(rows):,})", is_name=True),
         TableColumn("WHY"),
     )
-    return table_section(f"{len(rows):,} pods not back", columns, cells, 3)
+    return table_section(f"{_counted(len(rows), 'pod')} not back", columns, cells, 3)
 
 
 def _names(rows: Sequence[LostPod]) -> str:

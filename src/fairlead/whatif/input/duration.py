@@ -31,12 +31,12 @@ def read_duration(value: str | float) -> DurationNs:
 def for_readers(duration: DurationNs) -> str:
     """Return `duration` as text in at most two units: `1h02m`, `6m05s`, `42s`, `2.5s`.
 
-    Durations under 10 seconds have one decimal place, under one second two significant digits.
+    Durations under 10 seconds have one decimal place, those under one second two digits.
     """
     amount = duration / NANOSECONDS_PER_SECOND
     whole = round(amount)
     if abs(amount) < 10:
-        return f"{amount:.2g}s" if abs(amount) < 1 else f"{round(amount, 1):g}s"
+        return f"{round(amount, 3):.2g}s" if abs(amount) < 1 else f"{round(amount, 1):g}s"
     if whole < 60:
         return f"{whole}s"
     minutes, rest = divmod(whole, 60)

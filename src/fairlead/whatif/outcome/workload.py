@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
+
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.text_cache import text_cache

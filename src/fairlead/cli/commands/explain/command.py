@@ -132,4 +132,4 @@ def explain(
         seeds,
         runtimes,
     )
-    return explain_target(request, output=output, all_nodes=all_nodes)
+    return explain_target(request, output=output, all_nodes=all_nodes or output == "details")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from cyclopts import App, CycloptsError
 
 from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions, ComparisonOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
+from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.change.cluster_change import ClusterChange

@@ -132,8 +132,7 @@ class FittedTable:
     def _headings(self, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
         """Return the lines of the headings; a heading that is wrapped ends in the last line."""
         wrapped = [
-            _wrapped(self.columns[n].heading, width)
-            for n, width in zip(shown, widths, strict=True)
+            _wrapped(self.columns[n].heading, width) for n, width in zip(shown, widths, strict=True)
         ]
         height = max(map(len, wrapped))
         columns = [[""] * (height - len(lines)) + lines for lines in wrapped]

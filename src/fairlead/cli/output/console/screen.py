@@ -1,7 +1,8 @@
 """Screen: an answer as sections of text that share the lines of one screen.
 
 Each section prints as many of its rows as it is given. Lines are given by rank: first the fewest
-rows of each section that make sense, then more, so that the most important sections grow first.
+rows that make sense of each section up to rank ESSENTIAL, then more, so that the most important
+sections grow first and the others get what is left.
 A section that gets no line is named in the last line of the screen, with the option that prints
 everything. Sections are printed in the order of the answer, whatever their rank.
 
@@ -28,6 +29,7 @@ Row = TypeVar("Row")
 
 LINES_MAX: Final = 40  # of text that is not printed on a terminal
 _LINES_MIN: Final = 22  # on a terminal of 24 lines, the command and the next prompt take two
+ESSENTIAL: Final = 4
 _LAST_LINES: Final = 3  # those about what is not shown
 DETAILS: Final = "-o details"
 
@@ -119,7 +121,8 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
     by_rank = sorted(range(len(sections)), key=lambda at: sections[at].rank)
     for at in by_rank:
         section = sections[at]
-        grow(at, min(section.least, section.rows) if section.rank else section.rows)
+        if section.rank <= ESSENTIAL:
+            grow(at, min(section.least, section.rows) if section.rank else section.rows)
     for at in by_rank:
         section = sections[at]
         most = min(section.most, section.rows)

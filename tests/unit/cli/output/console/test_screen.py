@@ -1,0 +1,78 @@
+"""A screen: sections of an answer share its lines by rank."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.screen import LINES_MAX, Section, print_screen, table_section
+
+HEAD = Section("", 1, lambda console, _: console.print("the verdict"), 0)
+
+
+def section(title, rows, rank, **bounds):
+    cells = [(f"{title}-{at}",) for at in range(rows)]
+    return table_section(title, (TableColumn(title.upper(), is_name=True),), cells, rank, **bounds)
+
+
+def printed(*sections, has_details=False):
+    stream = io.StringIO()
+    print_screen(Console(file=stream, width=80), sections, has_details=has_details)
+    return stream.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_given(monkeypatch):
+    monkeypatch.delenv("LINES", raising=False)
+
+
+def test_what_fits_is_printed_in_the_order_of_the_answer():
+    text = printed(HEAD, section("late", 2, 5), section("early", 2, 1))
+    assert text.split() == ["the", "verdict", "LATE", "late-0", "late-1",
+                            "EARLY", "early-0", "early-1"]  # fmt: skip
+
+
+def test_sections_of_lower_rank_get_lines_first():
+    text = printed(HEAD, section("late", 60, 5, most=60), section("early", 60, 1, most=60))
+    assert "early-30" in text
+    assert "late-0" not in text
+    assert text.endswith("Not shown: late. -o details prints everything.\n")
+    assert text.count("\n") <= LINES_MAX
+
+
+def test_essential_sections_get_their_fewest_rows_before_others_grow():
+    text = printed(HEAD, section("many", 60, 1, most=60), section("cause", 9, 4, least=2))
+    assert "cause-1" in text
+    assert "... and 7 more (-o details)" in text
+    assert text.count("\n") <= LINES_MAX
+
+
+def test_one_more_row_is_printed_instead_of_the_line_about_it():
+    text = printed(HEAD, section("row", 7, 1, most=6))
+    assert "row-6" in text
+    assert "more" not in text
+
+
+def test_details_are_all_rows_of_all_sections():
+    text = printed(HEAD, section("late", 60, 5), section("early", 60, 1), has_details=True)
+    assert "late-59" in text
+    assert "early-59" in text
+    assert "-o details" not in text
+
+
+def test_the_lines_of_the_terminal_are_a_screen(monkeypatch):
+    monkeypatch.setenv("LINES", "60")
+    assert 50 < printed(HEAD, section("row", 200, 1, most=200)).count("\n") <= 60
+
+
+def test_a_heading_is_wrapped_rather_than_elided():
+    columns = (TableColumn("NOT BACK AFTER THE OUTAGE", is_name=True), TableColumn("WHY"))
+    stream = io.StringIO()
+    FittedTable(columns, [("team/app-0", "no room")]).print(Console(file=stream, width=40))
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    assert "…" not in "".join(lines)
+    assert lines[-1].split() == ["team/app-0", "no", "room"]
+    assert " ".join(lines[1:-1]).split() == ["NOT", "BACK", "AFTER", "THE", "OUTAGE", "WHY"]
