@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = (
     ROOT / "README.md",
     ROOT / "docs" / "consolidate.md",
+    ROOT / "docs" / "devices.md",
     ROOT / "docs" / "drain-plan.md",
     ROOT / "docs" / "explanation" / "gangs.md",
     ROOT / "docs" / "explanation" / "node-lifecycle.md",

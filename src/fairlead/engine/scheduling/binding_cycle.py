@@ -90,6 +90,11 @@ class BindingCycles:
         """Return whether `pod` is placed and not yet bound."""
         return pod.id in self._by_pod
 
+    def node_of(self, key: str) -> str:
+        """Return the node of the placed pod called `key` that is not bound yet, "" if none."""
+        found = (one.node for one in self._by_pod.values() if one.pod.key == key)
+        return next(found, "")
+
     def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
         """Assume the pod, run Reserve and Permit.
 

@@ -192,6 +192,10 @@ class Scheduler:
 
     # --- one pod's turn --------------------------------------------------------------------
 
+    def binding_node(self, key: str) -> str:
+        """Return the node to which the pod called `key` is being bound, "" if none."""
+        return self._bindings.node_of(key)
+
     def next_deadline(self) -> Instant | None:
         """Return when a pod can be tried, or when the next wait, backoff or flush ends."""
         waiting = self._bindings.next_deadline()

@@ -15,12 +15,20 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod, PodStatus
+from fairlead.api.objects import (
+    Pod,
+    PodResourceClaimStatus,
+    PodStatus,
+    ResourceClaimTemplate,
+)
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import kind_of
 from fairlead.engine.scheduling.cycle import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.resource_claims import made_for
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
 from fairlead.whatif.planner.new_pod import NewPods
@@ -39,6 +47,7 @@ from fairlead.whatif.snapshot.api_refusal import refusal_of
 
 PODS_MAX: Final = 1_000_000
 _PROGRESS_EVERY: Final = 64
+_TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 
 
 @dataclass(slots=True)
@@ -129,10 +138,11 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
         manifest = source.pod(number)
         for claim in source.claims(number):
             model.put(model.create(claim))
-        pod = _created_pod(model, manifest)
+        created = _created_pod(model, manifest)
+        pod = _with_resource_claims(model, created)
         yield _new(model, pod, source)
         number += 1
-        while not has_quota and not source.has_claims:
+        while not has_quota and not source.has_claims and pod is created:
             yield _new(model, _copy(pod, source.name_of(number)), source)
             number += 1
 
@@ -141,6 +151,25 @@ def _created_pod(model: ClusterModel, manifest: Json) -> Pod:
     pod = model.create(manifest)
     assert isinstance(pod, Pod)
     return pod
+
+
+def _with_resource_claims(model: ClusterModel, pod: Pod) -> Pod:
+    """Return `pod` with the claims of its templates, as the resource claim controller makes them.
+
+    The same object if it has no such templates.
+    """
+    statuses = []
+    for wanted in pod.spec.resource_claims:
+        name = wanted.resource_claim_template_name
+        template = model.store.find(_TEMPLATE, pod.metadata.namespace, name) if name else None
+        if template is None:
+            continue
+        claim = model.create(made_for(pod, wanted, decode_as(ResourceClaimTemplate, template)))
+        model.put(claim)
+        statuses.append(PodResourceClaimStatus(wanted.name, claim.metadata.name))
+    if not statuses:
+        return pod
+    return replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses)))
 
 
 def _copy(pod: Pod, name: str) -> Pod:

@@ -345,10 +345,13 @@ class ExperimentRun:
         """Return why a pod is pending although the scheduler has not tried it.
 
         The reason is the message of the PreEnqueue plugin that gates it, its condition
-        PodScheduled, or a missing queue of the batch scheduler.
+        PodScheduled, a missing queue of the batch scheduler, or a binding that waits.
         """
         queued = self._scheduler.queue.find(pod.key)
         if queued is None:
+            node = self._scheduler.binding_node(pod.key)
+            if node:
+                return f"placed on {node}, where its volumes or devices are not ready"
             if self._batch is not None and (queue := missing_queue(self._batch, pod)):
                 return f'queue "{queue}" does not exist'
             scheduled = condition(pod, "PodScheduled")

@@ -185,3 +185,35 @@ def test_a_gated_pod_is_refused_with_the_gate(fitted, make):
     web = make.workload(replicas=0, schedulingGates=[{"name": "later"}])
     with pytest.raises(InputError, match="kept out of the scheduling queue by SchedulingGates"):
         fitted("deploy/web", make.node(), web)
+
+
+def test_each_pod_gets_claims_of_its_templates(fitted, make):
+    """Two devices, so two pods fit; the controller that creates the claims does not run here."""
+    gpu = {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}
+    pool = {"name": "a", "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": "gpu-0"}, {"name": "gpu-1"}]
+    kinds = {
+        "DeviceClass": ({"name": "gpu"}, {}),
+        "ResourceSlice": (
+            {"name": "s"},
+            {"driver": "d.example.com", "nodeName": "a", "pool": pool, "devices": devices},
+        ),
+        "ResourceClaimTemplate": (
+            {"name": "t", "namespace": "default"},
+            {"spec": {"devices": gpu}},
+        ),
+    }
+    wanted = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
+    workload = make.workload(replicas=0)
+    workload["spec"]["template"]["spec"]["resourceClaims"] = wanted
+    found = fitted(
+        "deploy/web",
+        make.node("a"),
+        workload,
+        *(
+            {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": meta, "spec": spec}
+            for kind, (meta, spec) in kinds.items()
+        ),
+    )
+    assert (found.count, found.by_node) == (2, {"a": 2})
+    assert found.refused_by == "scheduling"
