@@ -146,6 +146,16 @@ class Page:
             self._mouse(kind, *self._at, button="left", clickCount=1)
         self.settle()
 
+    def follow(self, selector: str, number: int = 0) -> None:
+        """Click on a link, and wait until the page that it opens is painted."""
+        self.mouse_over(selector, number, dx=0.1)
+        self.loaded = False
+        for kind in ("mousePressed", "mouseReleased"):
+            self._mouse(kind, *self._at, button="left", clickCount=1)
+        while not self.loaded:
+            self._receive()
+        self.settle()
+
     def mouse_over(self, selector: str, number: int = 0, dx: float = 0.5, dy: float = 0.5) -> None:
         """Move the mouse to a point in an element, given as shares of its width and height."""
         found = f"document.querySelectorAll({json.dumps(selector)})[{number}]"

@@ -41,6 +41,7 @@ MODULES = (
     "queues.js",
     "changes.js",
     "pending.js",
+    "report.js",
     "main.js",
 )
 
@@ -48,7 +49,10 @@ IMPORT = re.compile(r"^import \{[^}]*\} from \"\./(?P<module>\w+\.js)\";\n", re.
 EXPORT = re.compile(r"^export (?=(?:async )?function |const |class )", re.MULTILINE)
 
 
-_REPORT_ONLY = ("verdict.js", "autoscaling.js", "queues.js", "main.js")
+# A page of several answers side by side, each with its report.
+COMPARISON_MODULES = (*(name for name in MODULES if name != "main.js"), "comparison.js")
+
+_REPORT_ONLY = ("verdict.js", "autoscaling.js", "queues.js", "report.js", "main.js")
 LIVE_MODULES = ("live_server.js", "live_controls.js", "dashboard.js")
 DASHBOARD_MODULES = (*(name for name in MODULES if name not in _REPORT_ONLY), *LIVE_MODULES)
 

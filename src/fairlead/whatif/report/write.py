@@ -11,6 +11,7 @@ import base64
 import hashlib
 import html
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -18,12 +19,18 @@ from string import Template
 from fairlead.api.json import Json
 from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.page_data import packed
-from fairlead.whatif.report.script import DASHBOARD_MODULES, joined_modules
+from fairlead.whatif.report.script import (
+    COMPARISON_MODULES,
+    DASHBOARD_MODULES,
+    MODULES,
+    joined_modules,
+)
 
 STYLES = ("vendor/uPlot.min.css", "base.css", "verdict.css", "summary.css", "timeline.css",
           "nodes.css", "tables.css", "outage.css", "autoscaling.css", "queues.css")  # fmt: skip
 
 
+COMPARISON_STYLES = (*STYLES, "comparison.css")
 LIVE_STYLES = (*STYLES, "live.css")
 
 
@@ -37,14 +44,28 @@ def write_report(path: Path, data: ReportData) -> None:
 
 def render_report(data: ReportData) -> str:
     """Return the report's HTML; the same data gives the same text."""
-    style, chart, script = page_style(), chart_library(), joined_modules(asset)
+    return _page(page_title(data), packed(data), STYLES, MODULES)
+
+
+def render_comparison(comparison: Json, reports: Sequence[ReportData]) -> str:
+    """Return the HTML of a comparison with the reports of its alternatives in their order.
+
+    `comparison` is what `comparison_data` returns.
+    """
+    title = page_title({"kind": "whatif", "title": "Comparison"})
+    page = {**comparison, "reports": [packed(one) for one in reports]}
+    return _page(title, page, COMPARISON_STYLES, COMPARISON_MODULES)
+
+
+def _page(title: str, data: Json, styles: tuple[str, ...], modules: tuple[str, ...]) -> str:
+    style, chart, script = page_style(styles), chart_library(), joined_modules(asset, modules)
     return Template(asset("template.html")).substitute(
         policy=content_security_policy(style, (chart, script)),
-        title=page_title(data),
+        title=title,
         style=style,
         chart_library=chart,
         script=script,
-        data=embedded_json(packed(data)),
+        data=embedded_json(data),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -104,12 +105,57 @@ def test_another_configuration_is_asked_the_same(ask, tmp_path):
     assert found["verdict"].startswith("The answers are alike: ")
 
 
+def reported(path):
+    """The data in the report at `path`."""
+    page = path.read_text()
+    return json.loads(re.search(r'type="application/json">(.*?)</script>', page)[1])
+
+
+def test_the_report_has_every_alternative_with_its_own_report(ask, tmp_path):
+    options = ("--change", "both:--drain a --drain b", "--change", "one </script>:--drain a")
+    _, found, error = ask(*options, "--report", "compared.html")
+    assert "report: compared.html" in error
+    page = reported(tmp_path / "compared.html")
+    assert page["verdict"] == found["verdict"]
+    assert [(row["alternative"], row["best"]) for row in page["alternatives"]] == [
+        ("both", False),
+        ("one </script>", True),
+    ]
+    shown = [{k: v for k, v in row.items() if k != "best"} for row in page["alternatives"]]
+    assert shown == found["alternatives"]
+    rows = [
+        (one["workload"], effect["what"]) for one in page["workloads"] for effect in one["effects"]
+    ]
+    assert rows == [(row["workload"], row["what"]) for row in found["workloads"]]
+    assert [one["title"] for one in page["reports"]] == [
+        "What if: --drain a --drain b",
+        "What if: --drain a",
+    ]
+
+
+def test_the_report_of_two_snapshots_names_none_as_best(ask, tmp_path):
+    ask("--drain", "a", "--against-snapshot", "full.json", "--report", "compared.html")
+    page = reported(tmp_path / "compared.html")
+    assert [(row["alternative"], row["best"]) for row in page["alternatives"]] == [
+        ("room.json", False),
+        ("full.json", False),
+    ]
+
+
+def test_text_output_comes_with_a_report_unless_it_is_off(ask, tmp_path):
+    question = ("--change", "one:--drain a", "--output", "text")
+    run(["whatif", "room.json", *question, "--no-report"])
+    assert not (tmp_path / "fairlead-whatif.html").exists()
+    run(["whatif", "room.json", *question])
+    assert len(reported(tmp_path / "fairlead-whatif.html")["reports"]) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--drain", "a", "--change", "b:--drain b"), "--drain: stands beside --change"),
         (("--change", "b:--drain b", "--fail-on", "loop"), "--fail-on: is about one answer"),
-        (("--change", "b:--drain b", "--report", "r.html"), "--report: is about one answer"),
+        (("--change", "b:--drain b", "--junit", "r.xml"), "--junit: is about one answer"),
     ],
 )
 def test_options_about_one_answer_are_refused(ask, options, said):

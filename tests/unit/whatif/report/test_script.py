@@ -10,6 +10,7 @@ import pytest
 
 from fairlead.whatif import report
 from fairlead.whatif.report.script import (
+    COMPARISON_MODULES,
     DASHBOARD_MODULES,
     IMPORT,
     LIVE_MODULES,
@@ -17,7 +18,7 @@ from fairlead.whatif.report.script import (
     inlined,
     joined_modules,
 )
-from fairlead.whatif.report.write import LIVE_STYLES, asset
+from fairlead.whatif.report.write import COMPARISON_STYLES, LIVE_STYLES, asset
 
 STATIC = Path(report.__file__).parent / "static"
 DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
@@ -27,7 +28,7 @@ MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function"
 )
 WAYS_OUT = re.compile(r"\bfetch\(|EventSource|XMLHttpRequest|WebSocket|sendBeacon|\bimport\(")
-ALL_MODULES = (*MODULES, *LIVE_MODULES)
+ALL_MODULES = (*MODULES, "comparison.js", *LIVE_MODULES)
 
 
 def test_every_file_is_used():
@@ -35,14 +36,15 @@ def test_every_file_is_used():
     scripts = {path.name for path in STATIC.glob("*.js")}
     styles = {path.name for path in STATIC.glob("*.css")}
     assert scripts == set(ALL_MODULES)
-    assert styles == {name for name in LIVE_STYLES if "/" not in name}
+    assert styles == {name for name in (*LIVE_STYLES, *COMPARISON_STYLES) if "/" not in name}
 
 
 @pytest.mark.parametrize("module", ALL_MODULES)
 def test_imports_what_an_earlier_module_exports(module):
     """Import lines, which only tools and readers follow, are true."""
     for names, source in IMPORTED.findall(asset(module)):
-        modules = DASHBOARD_MODULES if module in LIVE_MODULES else MODULES
+        pages = (MODULES, COMPARISON_MODULES, DASHBOARD_MODULES)
+        modules = next(page for page in pages if module in page)
         assert modules.index(source) < modules.index(module)
         for name in filter(None, (name.strip() for name in names.split(","))):
             pattern = rf"^export (?:async )?(?:function|const|class) {name}\b"
@@ -50,7 +52,7 @@ def test_imports_what_an_earlier_module_exports(module):
             assert re.search(rf"\b{name}\b", inlined(asset(module))), f"{name} is not used"
 
 
-@pytest.mark.parametrize("modules", [MODULES, DASHBOARD_MODULES])
+@pytest.mark.parametrize("modules", [MODULES, COMPARISON_MODULES, DASHBOARD_MODULES])
 def test_joined_script_has_no_module_syntax_left(modules):
     """Inlined, the modules are one script."""
     joined = joined_modules(asset, modules)
@@ -58,7 +60,7 @@ def test_joined_script_has_no_module_syntax_left(modules):
     assert not IMPORT.search(joined)
 
 
-@pytest.mark.parametrize("modules", [MODULES, DASHBOARD_MODULES])
+@pytest.mark.parametrize("modules", [MODULES, COMPARISON_MODULES, DASHBOARD_MODULES])
 def test_no_name_is_declared_twice(modules):
     """In one script, two declarations of a name are an error."""
     names = Counter(name for module in modules for name in DECLARED.findall(asset(module)))
@@ -74,10 +76,10 @@ def test_text_never_becomes_markup(module):
 def test_only_one_module_can_call_out():
     """A report cannot call out, and a dashboard only from its module for that."""
     assert [name for name in ALL_MODULES if WAYS_OUT.search(asset(name))] == ["live_server.js"]
-    assert "live_server.js" not in MODULES
+    assert "live_server.js" not in (*MODULES, *COMPARISON_MODULES)
 
 
-@pytest.mark.parametrize("modules", [MODULES, DASHBOARD_MODULES])
+@pytest.mark.parametrize("modules", [MODULES, COMPARISON_MODULES, DASHBOARD_MODULES])
 def test_a_script_has_every_module_that_it_imports(modules):
     """Nothing is left out of either script that another module needs."""
     for module in modules:
@@ -86,8 +88,9 @@ def test_a_script_has_every_module_that_it_imports(modules):
 
 def test_assets_cannot_end_their_element():
     """Nothing inlined holds what would end or confuse a script or style element."""
-    inlined_texts = [asset(name) for name in LIVE_STYLES]
-    inlined_texts += [joined_modules(asset), joined_modules(asset, DASHBOARD_MODULES)]
+    inlined_texts = [asset(name) for name in (*LIVE_STYLES, *COMPARISON_STYLES)]
+    pages = (MODULES, COMPARISON_MODULES, DASHBOARD_MODULES)
+    inlined_texts += [joined_modules(asset, modules) for modules in pages]
     inlined_texts += [asset("vendor/uPlot.iife.min.js"), asset("vendor/LICENSE.uPlot")]
     for text in inlined_texts:
         assert not re.search(r"</(script|style)|<!--", text, re.IGNORECASE)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from cyclopts import App, CycloptsError
@@ -13,6 +14,8 @@ from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions, Comp
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.atomic_file import write_atomically
+from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -62,29 +65,53 @@ def _change(name: str, words: str) -> ClusterChange:
     return found
 
 
-def print_comparison(
+def answer_alternatives(
     snapshot: Snapshot,
     change: ClusterChange,
     conditions: Conditions,
     options: ComparisonOptions,
-    output: AnswerFormat,
     progress: Progress,
-) -> bool:
-    """Answer every alternative and print the comparison; return whether any answer differs.
-
-    Raises InputError.
-    """
+) -> list[Alternative]:
+    """Answer every alternative, in the order in which they are given. Raises InputError."""
     changes = parse_alternatives(options.change)
     if changes and change.words:
         raise InputError(change.words[0].split()[0], f"stands beside {OPTION}; put it into each")
-    found = [
+    return [
         Alternative(" on ".join(part for part in (name, where) if part), answer)
         for where, cluster, present in _cases(snapshot, conditions, options)
         for name, one in (changes or {"": change}).items()
         for answer in [what_if(cluster, one, present, progress=progress)]
     ]
-    print_tabular(compare(found, is_choice=bool(changes)), output)
-    return any(not one.answer.difference.is_empty for one in found)
+
+
+def print_comparison(
+    found: Sequence[Alternative],
+    options: ComparisonOptions,
+    output: AnswerFormat,
+) -> None:
+    """Print the comparison of the answers `found`."""
+    print_tabular(compare(found, is_choice=bool(options.change)), output)
+
+
+def write_comparison(
+    path: Path, found: Sequence[Alternative], options: ComparisonOptions, label: str, took_s: float
+) -> None:
+    """Write the report of the comparison, with each answer's own report, to `path`.
+
+    `label` is the label by which nodes are grouped; `took_s` is how long the answers took.
+    """
+    from fairlead.whatif.report.comparison_data import comparison_data
+    from fairlead.whatif.report.data import Heading, whatif_report
+    from fairlead.whatif.report.write import render_comparison
+
+    reports = []
+    for one in found:
+        answer = one.answer
+        heading = Heading(answer.change.title, answer.source, answer.seed, took_s / len(found))
+        reports.append(whatif_report(heading, answer, [], label))
+    page = render_comparison(comparison_data(found, is_choice=bool(options.change)), reports)
+    write_atomically(path, page.encode())
+    say_written("report", path)
 
 
 def _cases(

@@ -67,7 +67,7 @@ def run_what_if(
     change, logging = request.change, request.log.logging
     conditions = _conditions(request, options)
     if comparison.is_given:
-        return _compare(request, conditions, outputs, comparison, bool(fail_on))
+        return _compare(request, options, conditions, outputs, comparison)
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
@@ -132,27 +132,36 @@ def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
 
 def _compare(
     request: WhatIfRequest,
+    options: RunOptions,
     conditions: Conditions,
     outputs: AnswerOutputOptions,
     comparison: ComparisonOptions,
-    has_fail_on: bool,
 ) -> int:
     """Print several answers side by side; the exit code tells whether any has a difference."""
+    started = perf_counter()
     for option, is_given in (
-        ("--fail-on", has_fail_on),
-        ("--report", outputs.report is not None),
+        ("--fail-on", bool(options.fail_on)),
         ("--commands", outputs.commands is not None),
         ("--junit", outputs.junit is not None),
     ):
         if is_given:
             raise InputError(option, "is about one answer; ask for each alternative alone")
-    from fairlead.cli.commands.whatif.alternatives import print_comparison
+    from fairlead.cli.commands.whatif.alternatives import (
+        answer_alternatives,
+        print_comparison,
+        write_comparison,
+    )
 
+    report = outputs.report_path(DEFAULT_REPORT)
+    require_writable("--report", report)
     snapshot = _read(request)
     with ProgressBar() as progress:
-        differs = print_comparison(
-            snapshot, request.change, conditions, comparison, outputs.output, progress
-        )
+        found = answer_alternatives(snapshot, request.change, conditions, comparison, progress)
+    print_comparison(found, comparison, outputs.output)
+    if report is not None:
+        took_s = perf_counter() - started
+        write_comparison(report, found, comparison, options.group_by, took_s)
+    differs = any(not one.answer.difference.is_empty for one in found)
     return exit_code.DIFFERENCE if differs else exit_code.SUCCESS
 
 

@@ -20,7 +20,10 @@ const LISTS = [
 ];
 
 export function loadReport(text) {
-  const page = JSON.parse(text);
+  return unpackReport(JSON.parse(text));
+}
+
+export function unpackReport(page) {
   const all = page.resources.length ? page.resources : resourcesOf(page.nodes);
   const resources = all.filter(({ allocatable, requested, before }) => allocatable !== 0 || requested || before);
   return {

@@ -1,0 +1,161 @@
+// Draws several answers side by side; `?alternative=2` in the address shows the second one's report.
+
+import { count, duration, isNumber, plural } from "./format.js";
+import { h, section } from "./dom.js";
+import { unpackReport } from "./data.js";
+import { drawPage, drawReport } from "./report.js";
+
+const FIGURES = [
+  { key: "pending", label: "Pending", isBad: true },
+  { key: "preempted", label: "Preempted" },
+  { key: "evicted", label: "Evicted" },
+  { key: "moved", label: "Moved" },
+  { key: "gone", label: "Gone", isBad: true },
+  { key: "breaches", label: "Budgets breached", isBad: true },
+];
+
+const page = JSON.parse(document.getElementById("report-data").textContent);
+const shown = Number(new URLSearchParams(window.location.search).get("alternative"));
+if (Number.isInteger(shown) && shown >= 1 && shown <= page.reports.length) {
+  drawAlternative(shown);
+} else {
+  drawComparison();
+}
+
+/** Draws the report of one alternative, with links to the comparison and to the others. */
+function drawAlternative(number) {
+  const others = page.alternatives.map(({ alternative }, at) =>
+    h(
+      "a",
+      at + 1 === number
+        ? { class: "alternative", href: addressOf(at), "aria-current": "page" }
+        : { class: "alternative", href: addressOf(at) },
+      alternative,
+    ),
+  );
+  const back = h("a", { class: "alternative", href: "?" }, "Comparison");
+  drawReport(unpackReport(page.reports[number - 1]));
+  document
+    .getElementById("report")
+    .prepend(h("nav", { class: "alternatives", "aria-label": "Alternatives" }, back, others));
+}
+
+function addressOf(at) {
+  return `?alternative=${at + 1}`;
+}
+
+function drawComparison() {
+  const parts = [titleOf(), sideBySide()];
+  if (page.workloads.length) parts.push(workloads());
+  if (page.notes.length) {
+    const notes = page.notes.map((note) => h("li", {}, note));
+    parts.push(section("notes", "Notes", null, h("ul", { class: "note" }, notes)));
+  }
+  drawPage([h("span", { class: "spacer" })], ...parts);
+}
+
+function titleOf() {
+  const amount = plural(page.alternatives.length, "answer");
+  return h(
+    "div",
+    { class: "title-block", id: "verdict" },
+    h("p", { class: "kind" }, "What-if"),
+    h("h1", {}, `${amount} side by side`),
+    h("p", { class: "subtitle" }, page.source),
+    h("p", { class: `verdict ${page.severity}` }, page.verdict),
+  );
+}
+
+function sideBySide() {
+  const heads = FIGURES.map(({ label }) => h("th", { class: "kind-count", scope: "col" }, label));
+  const head = h(
+    "tr",
+    {},
+    h("th", { scope: "col" }, "Alternative"),
+    heads,
+    h("th", { class: "kind-count", scope: "col" }, "Everything runs after"),
+  );
+  return section(
+    "alternatives",
+    "Alternatives",
+    "Each name opens its own report, in this file.",
+    h(
+      "div",
+      { class: "card scroll" },
+      h("table", { class: "data compared" }, h("thead", {}, head), h("tbody", {}, page.alternatives.map(rowOf))),
+    ),
+  );
+}
+
+function rowOf(row, at) {
+  const after = isNumber(row.recovered_s) ? duration(row.recovered_s) : "–";
+  return h(
+    "tr",
+    row.best ? { class: "best" } : {},
+    h(
+      "td",
+      {},
+      h("a", { class: "link name", href: addressOf(at) }, row.alternative),
+      row.best ? h("span", { class: "badge" }, "disturbs least") : null,
+      h("p", { class: `sentence ${row.severity}` }, row.sentence),
+      h("p", { class: "note" }, changesOf(row)),
+    ),
+    FIGURES.map(({ key, label, isBad }) =>
+      h(
+        "td",
+        { class: `kind-count ${row[key] === 0 ? "zero" : isBad ? "bad" : ""}`, "data-label": label },
+        count(row[key]),
+      ),
+    ),
+    h("td", { class: "kind-count", "data-label": "Everything runs after" }, after),
+  );
+}
+
+function changesOf(row) {
+  const words = row.changes.length ? row.changes.map((word) => h("code", {}, word)) : ["no change"];
+  return [...words, h("span", {}, row.scheduler)];
+}
+
+function workloads() {
+  const head = h(
+    "tr",
+    {},
+    h("th", { scope: "col" }, "Workload"),
+    page.alternatives.map(({ alternative }, at) =>
+      h("th", { scope: "col" }, h("a", { class: "link", href: addressOf(at) }, alternative)),
+    ),
+  );
+  const rows = page.workloads.map(({ workload, effects }) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, workload),
+      effects.map((effect, at) =>
+        h("td", { "data-label": page.alternatives[at].alternative }, effectOf(effect)),
+      ),
+    ),
+  );
+  return section(
+    "workloads",
+    "Workloads that differ",
+    null,
+    h(
+      "div",
+      { class: "card scroll" },
+      h("table", { class: "data compared" }, h("thead", {}, head), h("tbody", {}, rows)),
+    ),
+  );
+}
+
+function effectOf({ wanted, lowest, at_end, what }) {
+  if (!isNumber(wanted)) return h("span", { class: "zero" }, what);
+  const isShort = at_end < wanted;
+  return [
+    h("p", {}, what),
+    h(
+      "p",
+      { class: isShort ? "note bad" : "note" },
+      `lowest ready ${count(lowest)}, at the end ${count(at_end)} of ${count(wanted)}`,
+    ),
+  ];
+}

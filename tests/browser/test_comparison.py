@@ -1,0 +1,46 @@
+"""The report of several answers side by side, and the report of each, one click away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.main import run
+
+pytestmark = pytest.mark.needs("chromium")
+
+STORE = Path(__file__).parents[2] / "examples" / "store" / "store.yaml"
+ZONE = "topology.kubernetes.io/zone=west-1a"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("comparison") / "report.html"
+    changes = ["--change", f"at once:--drain {ZONE}",
+               "--change", f"<b>in turns</b>:--drain {ZONE} --max-unavailable 1"]  # fmt: skip
+    run(["whatif", str(STORE), *changes, "--report", str(path), "-o", "json"])
+    return path
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_it_draws_without_complaint_and_within_its_width(page, report, theme, width, height):
+    page.open(report, width=width, height=height, theme=theme)
+    assert page.problems == []
+    assert page.requests == [report.as_uri()]
+    assert page.texts(".compared .name") == ["at once", "<b>in turns</b>"]
+    assert page.text(".best .badge") == "disturbs least"
+    assert page.js("document.documentElement.scrollWidth") <= width
+
+
+def test_a_name_opens_its_report_and_the_report_leads_back(page, report):
+    page.open(report)
+    page.follow(".compared .name", 1)
+    assert page.text("h1") == f"What if: --drain {ZONE} --max-unavailable 1"
+    assert page.texts("nav.alternatives [aria-current]") == ["<b>in turns</b>"]
+    page.follow("nav.alternatives a", 1)
+    assert page.text("h1") == f"What if: --drain {ZONE}"
+    page.follow("nav.alternatives a", 0)
+    assert page.text("h1") == "2 answers side by side"
+    assert page.problems == []
