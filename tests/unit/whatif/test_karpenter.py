@@ -112,6 +112,25 @@ def test_an_empty_node_goes(tmp_path: Path) -> None:
     assert [one.reason for one in found.transitions] == ["Underutilized"]
 
 
+@pytest.mark.parametrize("provider_id", ["", "aws:///z-a/i-1"])
+def test_a_nodeclaim_without_a_node_gets_one(tmp_path: Path, provider_id: str) -> None:
+    """Whether it was launched before the dump or not."""
+    on_demand = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+    claim = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "mine", "labels": {"team": "shop"}},
+        "spec": {"requirements": [on_demand], "resources": {"requests": {"cpu": "4"}}},
+    }
+    if provider_id:
+        size = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+        claim["status"] = {"providerID": provider_id, "capacity": size, "allocatable": size}
+    objects = [pool(), node("n1"), web(2), claim]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
+    assert {one.name for one in answer.changed.nodes} == {"n1", "mine"}
+    assert len([one for one in answer.changed.pods.values() if one.is_placed]) == 8
+
+
 def test_limits_keep_nodes_away(tmp_path: Path) -> None:
     """The answer says why a pod triggers nothing, in upstream's words."""
     objects = [pool(limits={"cpu": "2"}), node("n1"), web(2)]

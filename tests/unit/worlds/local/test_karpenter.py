@@ -180,3 +180,50 @@ def test_an_invalid_nodepool_is_refused(elastic):
     )
     assert answer["code"] == 422
     assert "spec.disruption.consolidateAfter" in answer["message"]
+
+
+def own_claim(requirements, cpu="3"):
+    """A NodeClaim of a user, without a NodePool."""
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "mine", "labels": {"team": "shop"}},
+        "spec": {
+            "nodeClassRef": {"group": "fairlead.dev", "kind": "NodeClass", "name": "default"},
+            "requirements": requirements,
+            "resources": {"requests": {"cpu": cpu}},
+            "taints": [{"key": "mine", "effect": "NoSchedule"}],
+        },
+    }
+
+
+IN_ZONE_B = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-b"]}
+
+
+def test_a_nodeclaim_of_a_user_is_launched_without_a_nodepool(elastic):
+    size = {"key": "size", "operator": "In", "values": ["large"]}
+    elastic.ask("POST", CLAIMS, own_claim([IN_ZONE_B, size]))
+    elastic.pass_time(60)
+    [claim] = items(elastic, CLAIMS)
+    assert statuses(claim)["Ready"] == "True"
+    assert claim["metadata"]["finalizers"] == ["karpenter.sh/termination"]
+    labels = claim["metadata"]["labels"]
+    assert labels["node.kubernetes.io/instance-type"] == "compute-4"
+    assert (labels["topology.kubernetes.io/zone"], labels["size"]) == ("zone-b", "large")
+    [node] = [one for one in elastic.list("node", "") if one["metadata"]["name"] == "mine"]
+    assert node["metadata"]["labels"].items() >= labels.items()
+    assert [one["key"] for one in node["spec"]["taints"]] == ["mine"]
+    elastic.pass_time(600)
+    assert len(items(elastic, CLAIMS)) == 1  # consolidation needs a NodePool
+    elastic.ask("DELETE", f"{CLAIMS}/mine")
+    elastic.pass_time(60)
+    assert items(elastic, CLAIMS) == []
+    assert len(elastic.list("node", "")) == 2
+
+
+def test_a_nodeclaim_of_a_user_that_no_machine_fits_is_deleted(elastic):
+    elastic.ask("POST", CLAIMS, own_claim([IN_ZONE_B], cpu="500"))
+    elastic.pass_time(5)
+    assert items(elastic, CLAIMS) == []
+    reasons = {one["reason"] for one in items(elastic, "/apis/events.k8s.io/v1/events")}
+    assert "InsufficientCapacityError" in reasons

@@ -92,6 +92,7 @@ from fairlead.engine.core.stimulus import (
 _RETRIGGER_NS: Final[DurationNs] = seconds(10)
 _DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 _PROVISIONED: Final = "Provisioned"
+_STATED: Final = "Created by a user"
 _EXPIRED: Final = "Expired"
 _NO_CAPACITY: Final = (
     "insufficient capacity, all requested instance types were unavailable during launch"
@@ -127,6 +128,7 @@ class Karpenter:
         self._retry_at: Instant | None = None
         self._running: Generator[DurationNs, Instant, LoopResult] | None = None
         self._resume_at: Instant | None = None
+        self._configured = config.claims
         self._loop_at: Instant | None = start + LOOP_PERIOD_NS
         self._last_loop: Instant = start
         self._conditions_at: Instant | None = start
@@ -149,6 +151,7 @@ class Karpenter:
                 # NodePools and NodeClaims first, because Nodes are joined with them.
                 for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
                     self._see(one, now)
+                self._continue_launches(now)
             case ObjectChanged(changed):
                 self._see(changed, now)
             case ObjectDeleted(gone):
@@ -164,6 +167,18 @@ class Karpenter:
         if self._served is not None:
             self._out += self._served.commands()
         return self._out
+
+    def _continue_launches(self, now: Instant) -> None:
+        """Launch the configured NodeClaims that have not been, and start the others' machines."""
+        configured, self._configured = self._configured, ()
+        for claim in configured:
+            known = self.cluster.node_claims.get(claim.name)
+            if known is None or known.status.node_name or known.metadata.deletion_timestamp:
+                continue
+            if known.status.provider_id:
+                self._machines.resume(known, now)
+            else:
+                self._launch_stated(known, now)
 
     def _lose_machine(self, name: str, message: str, now: Instant) -> None:
         """Remove the machine whose Node was rejected."""
@@ -201,7 +216,7 @@ class Karpenter:
                 self._change(now)
 
     def _see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
-        """Adopt a NodeClaim of an earlier process; start the deletion that a user requested."""
+        """Adopt a NodeClaim of an earlier process, launch a user's, start a requested deletion."""
         if served.is_removed(claim.name):
             return
         served.stored(claim)
@@ -215,6 +230,25 @@ class Karpenter:
                 self._draining[claim.name] = now
             elif not claim.status.node_name:
                 self._machines.resume(claim, now)
+        elif not claim.metadata.deletion_timestamp:
+            self._launch_stated(claim, now)
+
+    def _launch_stated(self, claim: NodeClaim, now: Instant) -> None:
+        """Launch a NodeClaim that a user created; without capacity it is deleted."""
+        launched = self._machines.launch_stated(claim, now)
+        self._offerings.publish()
+        if launched is None:
+            self._report_no_capacity(claim.name)
+            self.cluster.remove(claim, now)
+        else:
+            self.cluster.put(launched[0], now)
+            self._note(*launched, _STATED, now)
+        self._change(now)
+
+    def _report_no_capacity(self, name: str) -> None:
+        note = f"NodeClaim {name} event: {_NO_CAPACITY}"
+        ref = ObjectRef("NodeClaim", "", name)
+        self._record_event(ref, "Warning", "InsufficientCapacityError", note)
 
     def _see_pod(self, pod: Pod, now: Instant) -> None:
         old = self.cluster.pods.get(pod.key)
@@ -395,9 +429,7 @@ class Karpenter:
         if isinstance(launched, str):
             failed = self.history.undelivered
             failed[request.pool.name] = failed.get(request.pool.name, 0) + 1
-            note = f"NodeClaim {launched} event: {_NO_CAPACITY}"
-            ref = ObjectRef("NodeClaim", "", launched)
-            self._record_event(ref, "Warning", "InsufficientCapacityError", note)
+            self._report_no_capacity(launched)
             self._change(now)
             return launched
         claim, instance_type, offering = launched
@@ -542,9 +574,9 @@ class Karpenter:
         """Return the hourly price of the NodeClaim's machine; 0 if its offering is unknown."""
         pool = self.cluster.node_pools.get(claim.node_pool)
         labels = claim.metadata.labels
-        table = self._types_of(pool) if pool is not None else None
-        index = table.index.get(labels.get(INSTANCE_TYPE, "")) if table is not None else None
-        if table is None or index is None:
+        table = self._types_of(pool) if pool is not None else self._offerings.table
+        index = table.index.get(labels.get(INSTANCE_TYPE, ""))
+        if index is None:
             return 0.0
         offerings = table.types[index].compatible_offerings(
             label_requirements(labels), table.well_known

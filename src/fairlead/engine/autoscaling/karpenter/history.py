@@ -11,7 +11,7 @@ from fairlead.engine.core.instant import Instant
 class KarpenterNodeChange:
     """A node that Karpenter requested (`added`) or removed; `price` is per hour.
 
-    `reason` is `Provisioned`, a disruption reason, or `Expired`.
+    `reason` is `Provisioned`, `Created by a user`, a disruption reason, or `Expired`.
     """
 
     at: Instant

@@ -9,7 +9,7 @@ The Node has no startup taints.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -41,6 +41,10 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     REGISTERED,
 )
 from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import with_condition
+from fairlead.engine.autoscaling.karpenter.nodeclaim.stated import (
+    stated_launches,
+    with_custom_labels,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.autoscaling.provision_time import provision_time
@@ -82,16 +86,32 @@ class Machines:
         name = self._name(request.pool.name)
         while name in taken:  # at most once for each existing NodeClaim
             name = self._name(request.pool.name)
+        return self._first_delivered(_claim_of(request, name, now), request.launches(), now) or name
+
+    def launch_stated(
+        self, claim: NodeClaim, now: Instant
+    ) -> tuple[NodeClaim, InstanceType, Offering] | None:
+        """Return a user's NodeClaim as launched, None if it failed for lack of capacity."""
+        self._count += 1
+        launches = stated_launches(claim, self._offerings.table)
+        return self._first_delivered(
+            with_custom_labels(claim, self._offerings.table), launches, now
+        )
+
+    def _first_delivered(
+        self, claim: NodeClaim, launches: Iterable[tuple[InstanceType, Offering]], now: Instant
+    ) -> tuple[NodeClaim, InstanceType, Offering] | None:
+        """Launch the first offering that no outage affects; those before become unavailable."""
         active = [one for one in self._config.outages if one.is_active(now - self._start)]
-        for instance_type, offering in request.launches():
-            claim = _launched(request, name, instance_type, offering, now)
-            pool = request.pool.name
-            if not any(one.affects(pool, claim.metadata.labels) for one in active):
+        pool = claim.node_pool
+        for instance_type, offering in launches:
+            launched = _launched(claim, instance_type, offering, now)
+            if not any(one.affects(pool, launched.metadata.labels) for one in active):
                 usual = self._config.provision_time_of(pool)
-                self._due[name] = now + provision_time(usual, self._seed, self._count)
-                return claim, instance_type, offering
+                self._due[claim.name] = now + provision_time(usual, self._seed, self._count)
+                return launched, instance_type, offering
             self._offerings.mark(instance_type, offering, now)
-        return name
+        return None
 
     def _name(self, pool: str) -> str:
         self._count += 1
@@ -163,28 +183,19 @@ def node_of(claim: NodeClaim, now: Instant) -> CreateObject:
     )
 
 
-def _launched(
-    request: NodeClaimRequest,
-    name: str,
-    instance_type: InstanceType,
-    offering: Offering,
-    now: Instant,
-) -> NodeClaim:
-    labels = request.labels
-    for one in (*instance_type.requirements, *offering.requirements):
-        if one.single is not None:
-            labels[one.key] = one.single
+def _claim_of(request: NodeClaimRequest, name: str, now: Instant) -> NodeClaim:
+    """Return the NodeClaim that a pass asks for, before its launch."""
     template = request.pool.spec.template.spec
     hashes = {
         key: value
         for key, value in request.pool.metadata.annotations.items()
         if key in (NODE_POOL_HASH, NODE_POOL_HASH_VERSION)
     }
-    claim = NodeClaim(
+    return NodeClaim(
         metadata=ObjectMeta(
             name=name,
             uid=name,
-            labels=labels,
+            labels=request.labels,
             annotations={**(request.annotations or {}), **hashes},
             creation_timestamp=format_timestamp(now),
         ),
@@ -196,13 +207,26 @@ def _launched(
             expire_after=template.expire_after,
             termination_grace_period=template.termination_grace_period,
         ),
+    )
+
+
+def _launched(
+    claim: NodeClaim, instance_type: InstanceType, offering: Offering, now: Instant
+) -> NodeClaim:
+    labels = dict(claim.metadata.labels)
+    for one in (*instance_type.requirements, *offering.requirements):
+        if one.single is not None:
+            labels[one.key] = one.single
+    launched = replace(
+        claim,
+        metadata=replace(claim.metadata, labels=labels),
         status=NodeClaimStatus(
             capacity=_quantities(instance_type.capacity),
             allocatable=_quantities(instance_type.allocatable),
-            provider_id=f"{_SCHEME}:///{name}",
+            provider_id=f"{_SCHEME}:///{claim.name}",
         ),
     )
-    return with_condition(claim, LAUNCHED, LAUNCHED, now)
+    return with_condition(launched, LAUNCHED, LAUNCHED, now)
 
 
 def _requirements(request: NodeClaimRequest) -> Iterator[FlexibleRequirement]:

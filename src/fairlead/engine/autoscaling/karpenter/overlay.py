@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import Final
 
 from fairlead.engine.autoscaling.karpenter.apis import NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
@@ -33,6 +35,7 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 
 SUCCEEDED = "True/ValidationSucceeded"
 CONFLICT = "False/Conflict"
+_TABLES_MAX: Final = 256
 
 Target = tuple[str, str, str]
 """A NodePool, an instance type, and an offering (zone and capacity type) or a resource."""
@@ -67,11 +70,11 @@ class OverlaidTypes:
         self._cluster = cluster
         self._types_of = types_of
         self._options = options
-        self._seen: object = None
+        self._seen: tuple[object, ...] | None = None
         self._prices = _Changes()
         self._capacity = _Changes()
         self._status: dict[str, str] = {}
-        self._tables: dict[tuple[str, int], InstanceTypeTable] = {}
+        self._tables: dict[tuple[str, InstanceTypeTable], InstanceTypeTable] = {}
 
     def validation(self) -> dict[str, str]:
         """Return, by overlay, status and reason of its condition ValidationSucceeded."""
@@ -84,20 +87,22 @@ class OverlaidTypes:
         if not self._options.node_overlay or not self._cluster.overlays:
             return plain
         self._evaluate()
-        key = (pool.name, id(plain))
+        key = pool.name, plain
         found = self._tables.get(key)
         if found is None:
+            if len(self._tables) >= _TABLES_MAX:
+                self._tables.clear()
             types = [self._overlaid(pool, one) for one in plain.types]
             found = self._tables[key] = InstanceTypeTable(types, plain.well_known)
         return found
 
     def _evaluate(self) -> None:
         pools = self._cluster.node_pools
-        seen = (tuple(self._cluster.overlays.values()), tuple(pools.values()))
-        seen_ids = tuple(id(one) for group in seen for one in group)
-        if self._seen is not None and self._seen == seen_ids:
+        seen = (*self._cluster.overlays.values(), *pools.values())
+        known = self._seen
+        if known is not None and len(known) == len(seen) and all(map(is_, known, seen)):
             return
-        self._seen = seen_ids
+        self._seen = seen
         self._prices, self._capacity = _Changes(), _Changes()
         self._status.clear()
         self._tables.clear()

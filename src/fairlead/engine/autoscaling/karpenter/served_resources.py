@@ -135,8 +135,8 @@ class ServedResources:
         if old is None:
             self._removed_names.discard(claim.name)
             yield CreateObject(self._manifest(claim))
-        elif old.metadata.labels != claim.metadata.labels:
-            yield PatchObject(ref, {"metadata": {"labels": dict(claim.metadata.labels)}})
+        elif changed := _changed_metadata(old, claim):
+            yield PatchObject(ref, {"metadata": changed})
         self._claims[claim.name] = claim
         if old is None or old.status != claim.status:
             yield PatchStatus(ref, _status(claim))
@@ -146,13 +146,14 @@ class ServedResources:
             yield DeleteObject(ref, why="karpenter")
 
     def _removed(self, name: str) -> Iterator[Command]:
-        """Delete a NodeClaim whose machine is gone, and remove its finalizer."""
-        del self._claims[name]
+        """Delete a NodeClaim whose machine is gone, and remove its finalizer if it has one."""
+        claim = self._claims.pop(name)
         self._removed_names.add(name)
         if name not in self._deleting:
             yield DeleteObject(_ref("NodeClaim", name), why="karpenter")
         self._deleting.discard(name)
-        yield PatchObject(_ref("NodeClaim", name), {"metadata": {"finalizers": None}})
+        if claim.status.provider_id:
+            yield PatchObject(_ref("NodeClaim", name), {"metadata": {"finalizers": None}})
 
     def _manifest(self, claim: NodeClaim) -> Json:
         metadata: Json = {
@@ -263,6 +264,17 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
         if waiting
         else max(known[kind].last_transition_time for kind in _OF_READINESS),
     )
+
+
+def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
+    """Return the labels if they differ; a user's NodeClaim gets the finalizer when launched."""
+    changed: Json = {}
+    if old.metadata.labels != claim.metadata.labels:
+        changed["labels"] = dict(claim.metadata.labels)
+    finalizers = old.metadata.finalizers
+    if not old.status.provider_id and claim.status.provider_id and FINALIZER not in finalizers:
+        changed["finalizers"] = [*finalizers, FINALIZER]
+    return changed
 
 
 def _transitions(ref: ObjectRef, old: NodeClaim | None, claim: NodeClaim) -> Iterator[Command]:

@@ -22,6 +22,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 UNAVAILABLE_NS: Final[DurationNs] = seconds(180)
+_TABLES_MAX: Final = 16
 
 OfferingKey = tuple[str, str, str]
 """Instance type, zone and capacity type."""
@@ -36,8 +37,13 @@ class UnavailableOfferings:
         self._well_known = well_known
         self._until: dict[OfferingKey, Instant] = {}
         self.table = InstanceTypeTable(types, well_known)
-        # Each table lives as long as this object: overlaid tables are kept by identity.
+        # The last sets of unavailable offerings, which often return; the most recent comes last.
         self._tables: dict[frozenset[OfferingKey], InstanceTypeTable] = {frozenset(): self.table}
+
+    @property
+    def tables_kept(self) -> int:
+        """How many sets of unavailable offerings have their table kept."""
+        return len(self._tables)
 
     def mark(self, instance_type: InstanceType, offering: Offering, now: Instant) -> None:
         """Make an offering unavailable for three minutes; `publish` shows it."""
@@ -59,11 +65,13 @@ class UnavailableOfferings:
     def publish(self) -> None:
         """Set `table` to the types with the offerings that are unavailable now."""
         unavailable = frozenset(self._until)
-        found = self._tables.get(unavailable)
+        found = self._tables.pop(unavailable, None)
         if found is None:
             types = [_without(one, unavailable) for one in self._types]
-            found = self._tables[unavailable] = InstanceTypeTable(types, self._well_known)
-        self.table = found
+            found = InstanceTypeTable(types, self._well_known)
+        self._tables[unavailable] = self.table = found
+        if len(self._tables) > _TABLES_MAX:
+            del self._tables[next(iter(self._tables))]
 
 
 def _key(instance_type: InstanceType, offering: Offering) -> OfferingKey:

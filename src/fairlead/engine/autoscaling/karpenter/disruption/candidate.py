@@ -90,7 +90,6 @@ class Candidates:
         self._types_of = types_of
         self._queued = queued
         self._well_known = well_known
-        self._prices: dict[str, tuple[StateNode, InstanceType, float | None]] = {}
         self._built: dict[str, DisruptionCandidate] = {}  # the last candidate of each node
         self._last: dict[DisruptionClass, tuple[_Inputs, _Found]] = {}
 
@@ -187,16 +186,11 @@ class Candidates:
         return next((text for applies, text in checks if applies), None)
 
     def _price(self, node: StateNode, instance_type: InstanceType | None) -> float | None:
-        """Return the lowest price of the node's offerings, which is kept until either differs."""
+        """Return the lowest price of the node's offerings, None if it has none."""
         if instance_type is None:
             return None
-        known = self._prices.get(node.key)
-        if known is not None and known[0] is node and known[1] is instance_type:
-            return known[2]
         offerings = instance_type.compatible_offerings(node.label_requirements, self._well_known)
-        price = min((one.price for one in offerings), default=None)
-        self._prices[node.key] = node, instance_type, price
-        return price
+        return min((one.price for one in offerings), default=None)
 
     def _blocking_pod(self, on_node: PodsOnNode, budgets: PodBudgets, now: Instant) -> str | None:
         for pod in on_node.annotated:

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
+from typing import Final
 
 from fairlead.api.objects import Pod, PodSpec
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
@@ -63,6 +64,8 @@ from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 from fairlead.engine.core.instant import Instant
+
+_SEQUENCES_MAX: Final = 1 << 14
 
 Sequenced = tuple[tuple[int, int], ...]
 """Runs of equal specs: the identity of their facts, and how many pods follow each other."""
@@ -103,7 +106,7 @@ class RejectionMemory:
     ) -> None:
         """Forget what depends on pools, types or DaemonSets if those differ."""
         is_same = _are_same(self.pools, pools) and _are_same(self.tables, tables)
-        if not is_same or self.daemons != daemons:
+        if not is_same or self.daemons != daemons or len(self.requests) > _SEQUENCES_MAX:
             self.requests.clear()
             self.compared.clear()
             self.rows.clear()

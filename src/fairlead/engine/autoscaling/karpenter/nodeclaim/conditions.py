@@ -47,6 +47,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 DRIFT_PERIOD_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 _TYPE_CHECK_AGE_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND
+_TYPE_CHECKS_MAX: Final = 1 << 14
 _TYPE_CHECK_CACHED_NS: Final[DurationNs] = 1_800 * NANOSECONDS_PER_SECOND
 
 TypesOfPool = Callable[[NodePool], InstanceTypeTable]
@@ -129,6 +130,8 @@ class ClaimConditions:
         index = table.index.get(claim.metadata.labels.get(INSTANCE_TYPE, ""))
         if index is None or not _is_offered(table.types[index], labels, table.well_known):
             return True
+        if len(self._found_until) >= _TYPE_CHECKS_MAX:
+            self._found_until = {one: end for one, end in self._found_until.items() if end > now}
         self._found_until[uid] = now + _TYPE_CHECK_CACHED_NS
         return False
 

@@ -88,11 +88,8 @@ class NodeClaimRequest:
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)
-        for one in self.requirements:
-            if one.key not in found and is_custom(one.key, self.well_known):
-                value = _any_value(one)
-                if value is not None:
-                    found[one.key] = value
+        for key, value in custom_labels(self.requirements, self.well_known).items():
+            found.setdefault(key, value)
         return found
 
     def launch(self) -> tuple[InstanceType, Offering] | None:
@@ -104,14 +101,34 @@ class NodeClaimRequest:
 
         The cheapest comes first; among equals, the first type's.
         """
-        requirements = self.stored_requirements
-        found = [
-            (one, offering)
-            for one in sorted(self.instance_types, key=lambda one: one.name)
-            for offering in one.compatible_offerings(requirements, self.well_known)
-            if offering.available
-        ]
-        return sorted(found, key=lambda entry: entry[1].price)
+        return cheapest_first(self.instance_types, self.stored_requirements, self.well_known)
+
+
+def cheapest_first(
+    types: Iterable[InstanceType], requirements: Requirements, well_known: frozenset[str]
+) -> list[tuple[InstanceType, Offering]]:
+    """Return the available offerings that `requirements` allow, cheapest first.
+
+    Among equals, the first type's come first.
+    """
+    found = [
+        (one, offering)
+        for one in sorted(types, key=lambda one: one.name)
+        for offering in one.compatible_offerings(requirements, well_known)
+        if offering.available
+    ]
+    return sorted(found, key=lambda entry: entry[1].price)
+
+
+def custom_labels(requirements: Requirements, well_known: frozenset[str]) -> dict[str, str]:
+    """Return a value for each requirement on a label that is neither well known nor restricted."""
+    found: dict[str, str] = {}
+    for one in requirements:
+        if is_custom(one.key, well_known):
+            value = _any_value(one)
+            if value is not None:
+                found[one.key] = value
+    return found
 
 
 def static_request(pool: NodePool, well_known: frozenset[str]) -> NodeClaimRequest:

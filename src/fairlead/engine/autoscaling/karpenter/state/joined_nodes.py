@@ -63,9 +63,7 @@ class JoinedNodes:
 
     def claim_removed(self, claim: NodeClaim) -> None:
         """Forget a NodeClaim, and that it was marked."""
-        key = claim.status.provider_id or claim.name
-        self.marked.discard(key)
-        self._known.pop(key, None)
+        self.marked.discard(claim.status.provider_id or claim.name)
         self._is_built = False
 
     def node_removed(self) -> None:
@@ -127,6 +125,7 @@ class JoinedNodes:
         names += [(None, name) for name in self._nodes if name not in claimed]
         self._names = names
         self._list = [self._joined(*one) for one in names]
+        self._known = {node.key: node for node in self._list}
         self._positions = {}
         for position, node in enumerate(self._list):
             self._positions.setdefault(node.key, []).append(position)

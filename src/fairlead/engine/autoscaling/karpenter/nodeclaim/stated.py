@@ -1,0 +1,59 @@
+"""How a NodeClaim that a user created is launched: by its own requirements, without a NodePool.
+
+    options   the instance types that match spec.requirements and have room for
+              spec.resources.requests, with an available offering
+    choice    the cheapest offering; among equals, the first type's
+    labels    those of the user; then one value for each requirement on a custom label
+
+upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:PopulateNodeClaimDetails;
+karpenter-provider-aws pkg/cloudprovider/cloudprovider.go:resolveInstanceTypes
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    InstanceType,
+    Offering,
+    fits,
+)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import (
+    cheapest_first,
+    custom_labels,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements, combined
+from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+
+
+def stated_launches(
+    claim: NodeClaim, table: InstanceTypeTable
+) -> list[tuple[InstanceType, Offering]]:
+    """Return the available offerings that the NodeClaim allows, cheapest first."""
+    requirements = _requirements(claim)
+    requests = amounts(claim.spec.resources.get("requests", {}))
+    types = [
+        one
+        for one in table.types
+        if requirements.compatible(one.requirements, table.well_known)
+        and fits(requests, one.allocatable)
+    ]
+    return cheapest_first(types, requirements, table.well_known)
+
+
+def with_custom_labels(claim: NodeClaim, table: InstanceTypeTable) -> NodeClaim:
+    """Return the NodeClaim with a label for each requirement on a custom label without one."""
+    added = custom_labels(_requirements(claim), table.well_known)
+    labels = {**added, **claim.metadata.labels}
+    return replace(claim, metadata=replace(claim.metadata, labels=labels))
+
+
+def _requirements(claim: NodeClaim) -> Requirements:
+    return combined(
+        requirement(one.key, one.operator, one.values) for one in claim.spec.requirements
+    )
