@@ -21,7 +21,7 @@ from fairlead.engine.core.reporter import (
 )
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.profile import V1_16
+from fairlead.engine.nodelifecycle.profile import V1_16, V1_36
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
 
 GRACE = seconds(40)
@@ -444,6 +444,27 @@ def test_1_16_marks_pods_without_an_event_and_late_ones_not_at_all(given):
     assert station.pod()["status"]["conditions"][0]["status"] == "False"
     assert station.pod("p2")["status"]["conditions"][0]["status"] == "True"
     assert [name for _, name, _ in station.events("NodeNotReady")] == ["a1"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "taints"), [(V1_36, ["unreachable"]), (V1_16, [])], ids=["1.36", "1.16"]
+)
+def test_a_taint_that_an_administrator_removes(given, profile, taints):
+    """1.36 taints the node again while it is unreachable; 1.16 has taken it off its queue."""
+    label = "failure-domain.beta.kubernetes.io/zone"
+    nodes = [given.node_json(name, labels={label: "a"}) for name in ("a1", "a2")]
+    leases = [given.lease_json(name, every="10s") for name in ("a1", "a2")]
+    station = given.Station([*nodes, *leases], profile=profile)
+    station.at(3, given.stop, "a1")
+
+    def untaint(store, *, now):
+        store.patch_as_is(NODE, "", "a1", {"spec": {"taints": None}}, now)
+
+    station.at(100, untaint)
+    station.run(99)
+    assert station.taints("a1") == ["unreachable"]
+    station.run(130)
+    assert station.taints("a1") == taints
 
 
 def test_without_the_taint_manager_pods_stay(cluster, given):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
+from msgspec import structs
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import OwnerReference
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import seconds
@@ -333,3 +337,54 @@ def test_scores_of_1_19(stage_of):
     for version, node in (("1.19", "n1"), ("1.36", "n2")):
         scene = stage_of(version, *nodes, pod)
         assert ("bind", "p", node) in scene.turn(), version
+
+
+# --- weights and plugins of the default profile ---------------------------------------------------
+
+
+def bound_to(scene):
+    """The node that the first scheduling cycle chooses."""
+    return next(command[2] for command in scene.turn() if command[0] == "bind")
+
+
+@pytest.mark.parametrize(("version", "node"), [("1.19", "tainted"), ("1.36", "busy")])
+def test_the_weight_of_taints(stage_of, version, node):
+    """PreferNoSchedule counts as much as free resources in 1.19, three times as much in 1.36."""
+    nodes = (make_node("tainted", taints=["a:PreferNoSchedule"]), make_node("busy"))
+    load = make_pod("load", node="busy", requests={"cpu": "3500m"})
+    scene = stage_of(version, *nodes, load, make_pod("p", requests={"cpu": "100m"}))
+    assert bound_to(scene) == node
+
+
+@pytest.mark.parametrize(("version", "node"), [("1.19", "busy"), ("1.36", "avoiding")])
+def test_nodes_that_ask_to_be_avoided(stage_of, version, node):
+    """The annotation preferAvoidPods outvotes everything in 1.19, and means nothing in 1.36."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs"}
+    wish = {"preferAvoidPods": [{"podSignature": {"podController": owner}}]}
+    key = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+    avoiding, busy = make_node("avoiding"), make_node("busy")
+    avoiding.metadata.annotations[key] = msgspec.json.encode(wish).decode()
+    load = make_pod("load", node="busy", requests={"cpu": "3", "memory": "12Gi"})
+    pod = make_pod("p", requests={"cpu": "100m"})
+    pod = structs.replace(
+        pod,
+        metadata=structs.replace(
+            pod.metadata,
+            owner_references=(decode_as(OwnerReference, {**owner, "controller": True}),),
+        ),
+    )
+    scene = stage_of(version, avoiding, busy, load, pod)
+    assert bound_to(scene) == node
+
+
+@pytest.mark.parametrize(("version", "order"), [("1.19", ["a", "b"]), ("1.36", ["b", "a"])])
+def test_the_order_of_victims(stage_of, version, order):
+    """1.19 deletes those first whose budget is violated, 1.36 the most important first."""
+    guarded = make_pod("a", node="n1", priority=1, requests={"cpu": "2"}, labels={"app": "guarded"})
+    other = make_pod("b", node="n1", priority=9, requests={"cpu": "2"})
+    budget = make_budget("budget", {"app": "guarded"}, allowed=0)
+    scene = stage_of(version, make_node("n1"), budget, guarded, other, preemptor())
+    commands = scene.turn()
+    while scene.sent:
+        commands += scene.done()
+    assert [command[1] for command in commands if command[0] == "delete"] == order

@@ -32,6 +32,7 @@ CONFIG = NodeLifecycleConfig()
         pytest.param({REGION: "r", BETA_ZONE: "b"}, V1_36, "r:\x00:b", id="mixed"),
         pytest.param({ZONE: "a"}, V1_16, "", id="1.16 knows beta only"),
         pytest.param({BETA_REGION: "r", BETA_ZONE: "b"}, V1_16, "r:\x00:b", id="1.16"),
+        pytest.param({REGION: "r", BETA_ZONE: "b"}, V1_16, ":\x00:b", id="1.16, mixed"),
     ],
 )
 def test_zone_key(labels, profile, key):

@@ -12,6 +12,7 @@ from fairlead.api.objects import StorageClass
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.framework.cluster_event import EventKind
 from fairlead.engine.scheduling.queue.move_request_queue import MoveRequestQueue
+from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
 from fairlead.testing.builders import make_node, make_pod
 
 NEAR_WEB = {
@@ -113,3 +114,69 @@ def test_an_update_of_a_pod_in_its_attempt_queues_it_again(old_waiting):
     old_waiting.queue.put_back(queued, seconds(2), ("NodeResourcesFit",))
     assert old_waiting.place("a") == "active"
     assert old_waiting.find("a").info.labels == {"v": "2"}
+
+
+# --- beside the queue of 1.36 -----------------------------------------------------------------
+
+QUEUES = pytest.mark.parametrize("kind", [MoveRequestQueue, SchedulingQueue], ids=["1.19", "1.36"])
+
+
+def is_old(kind):
+    return kind is MoveRequestQueue
+
+
+@QUEUES
+def test_a_node_that_cannot_help_during_an_attempt(new_waiting, kind):
+    """In 1.19 the pod backs off and is tried again; in 1.36 it waits for something better."""
+    waiting = new_waiting(kind=kind)
+    waiting.add("a")
+    queued = waiting.queue.pop(seconds(1))
+    waiting.wake(1.5, EventKind.NODE_LABEL, old=make_node("n1"), new=make_node("n1"))
+    waiting.queue.put_back(queued, seconds(2), ("NodeResourcesFit",))
+    assert waiting.place("a") == ("backoff" if is_old(kind) else "unschedulable")
+
+
+@QUEUES
+def test_a_class_that_binds_late_and_a_pod_that_lacks_cpu(new_waiting, kind):
+    """1.19 tries every pod again, 1.36 only those that VolumeBinding rejected."""
+    waiting = new_waiting(kind=kind)
+    waiting.add("a")
+    waiting.fail(0.5)
+    late = {"metadata": {"name": "s"}, "volumeBindingMode": "WaitForFirstConsumer"}
+    waiting.wake(IDLE, EventKind.STORAGE_CLASS_ADD, new=decode_as(StorageClass, late))
+    assert waiting.place("a") == ("active" if is_old(kind) else "unschedulable")
+
+
+@QUEUES
+def test_a_bound_pod_that_attracts_a_pod_that_lacks_cpu(new_waiting, kind):
+    """1.19 tries every pod again whose affinity selects it, whatever rejected it."""
+    waiting = new_waiting(kind=kind)
+    waiting.add("near", spec=NEAR_WEB)
+    waiting.fail(0.5)
+    web = waiting.info(make_pod("web", node="n", labels={"app": "web"}))
+    waiting.wake(IDLE, EventKind.ASSIGNED_POD_ADD, new=web)
+    assert waiting.place("near") == ("active" if is_old(kind) else "unschedulable")
+
+
+@QUEUES
+def test_an_update_during_an_attempt(new_waiting, kind):
+    """1.19 queues the pod a second time, 1.36 decides when the attempt has failed."""
+    waiting = new_waiting(kind=kind)
+    waiting.add("a")
+    waiting.queue.pop(seconds(1))
+    waiting.update("a", 1, labels={"v": "2"})
+    assert waiting.place("a") == ("active" if is_old(kind) else "in_flight")
+
+
+@QUEUES
+def test_an_error_after_two_rejections(new_waiting, kind):
+    """1.19 doubles the backoff with every attempt; 1.36 counts errors apart from rejections."""
+    waiting = new_waiting(kind=kind)
+    waiting.add("a")
+    for at in (1, 50):
+        waiting.fail(at)
+        waiting.wake(at + 30, EventKind.NODE_ADD, new=make_node("n1", cpu="8"))
+    waiting.fail(100, ())
+    waiting.wake(100, EventKind.NODE_ADD, new=make_node("n1", cpu="8"))
+    # The queue releases pods once in a second, just after the backoff of 4 s or 1 s.
+    assert waiting.due_s() == (105 if is_old(kind) else 102)
