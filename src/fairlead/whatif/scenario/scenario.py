@@ -28,13 +28,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
+from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import (
     DEFAULT_BATCH_OPTIONS,
@@ -73,6 +73,8 @@ from fairlead.whatif.snapshot.manifest import Manifest, manifests, refuse_duplic
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import start_of_time
+
+_FAILED: Final = {"phase": "Failed"}
 
 
 class ClusterSource(StrictForm, frozen=True, kw_only=True):
@@ -231,8 +233,9 @@ def _objects(
 
 
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
-    """Return the steps that create and delete the pods of `trace`, which join `inventory`.
+    """Return the steps that create and end the pods of `trace`, which join `inventory`.
 
+    A pod that never ran ends as a failed one, because its Job would replace a deleted one.
     `path` is the file in messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
@@ -243,11 +246,11 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
         for arrival, pod in zip(trace.arrivals, pods, strict=True)
     ]
     refs = {pod.ref.name: pod.ref for pod in pods}
-    deleted = [
-        ScriptedStep(after, (commands.delete(refs[name]),), path, f"Pod {refs[name].key}")
+    ended = [
+        ScriptedStep(after, (PatchStatus(refs[name], _FAILED),), path, f"Pod {refs[name].key}")
         for after, name in trace.departures
     ]
-    return [*created, *deleted]
+    return [*created, *ended]
 
 
 def _simkube(folder: Path, scenario: Scenario, inventory: Inventory) -> SimKubeTrace | None:

@@ -114,7 +114,7 @@ class RecordedTimes:
 
 @dataclass(frozen=True, slots=True)
 class TraceCluster:
-    """The initial objects of a trace, the arrivals, and deletions of pods that never ran.
+    """The initial objects of a trace, the arrivals, and the ends of pods that never ran.
 
     `recorded` are the recorded times of the pods, if they arrive at these.
     """

@@ -17,10 +17,11 @@ name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time
 prompt,3000,10,0,0,,LS,Running,100,200,103
 late,1000,10,0,0,,LS,Running,110,300,170
 waits,3000,10,0,0,,LS,Running,150,400,205
-soon,3000,10,0,0,,LS,Failed,160,500,161
+soon,3000,10,0,0,,LS,Failed,160,300,161
 never,9000,10,0,0,,LS,Pending,160,500,
 placed,1000,10,0,0,,LS,Pending,600,700,
 large,9000,10,0,0,,LS,Running,600,700,600
+after,4000,10,0,0,,LS,Running,710,800,711
 """
 
 
@@ -48,14 +49,15 @@ def test_each_pod_of_openb_is_compared_with_its_recorded_time(tables, capsys):
         "never": "pending",
         "placed": "not-recorded",
         "large": "not-placed",
+        "after": "same",  # placed has left
     }
     assert found["late"]["difference_s"] == -60
     assert found["large"]["reason"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert answer["verdict"] == (
-        "3 of 7 pods agree with the rules (42.9%): 2 placed within 10s of the recorded time, "
+        "4 of 8 pods agree with the rules (50.0%): 3 placed within 10s of the recorded time, "
         "1 never placed."
     )
-    assert answer["agreement_ratio"] == pytest.approx(0.4286)
+    assert answer["agreement_ratio"] == pytest.approx(0.5)
 
 
 def test_the_tolerance_decides_what_agrees(tables, capsys):
