@@ -301,6 +301,29 @@ def test_a_breached_budget_is_a_condition(crowded):
     assert result.evidence == ("store/web",)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            ClusterChange(set=("pdb/store/api:spec.minAvailable=2",)),
+            "Budget store/api allows 0 disruptions instead of 1, and nothing changes for any pod.",
+        ),
+        (
+            ClusterChange(delete=("pdb/store/api",)),
+            "Budget store/api is deleted, allowed 1 disruption, and nothing changes for any pod.",
+        ),
+    ],
+)
+def test_a_change_of_a_budget_says_what_it_allows(snapshot, nodes, change, words):
+    """No pod is displaced now, but the next drain waits for what the budget allows."""
+    answer = what_if(snapshot(*nodes, *rollout.at_rest(), budget("api", "api", 1)), change)
+    assert answer.verdict.first.sentence == words
+    [row] = whatif_result(answer)["budgets"]
+    assert words.startswith(f"Budget store/api {row['what']}")
+    assert row["allowed_without"] == 1
+    assert row["what"] in text_of(answer, width=120)
+
+
 def test_junit_has_a_case_for_each_condition(drained):
     results = [check(parse_fail_on(text), drained.effect) for text in ("undrained", "pending>0")]
     suite = ET.fromstring(junit_report(drained, results))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome
@@ -24,7 +24,8 @@ class BudgetOutcome:
 
     The counts are of covered pods: `displaced` were preempted or evicted, `delayed` were evicted
     after a refusal, `blocked` could not be evicted at all, `breaches` were displaced in violation
-    of the budget.
+    of the budget. `allowed_at_end` disruptions are allowed at the end, `allowed_without` without
+    the change; None if the budget does not exist then.
     """
 
     pdb: str
@@ -36,6 +37,9 @@ class BudgetOutcome:
     delayed: int
     blocked: int
     breaches: int
+    allowed_at_end: int | None
+    allowed_without: int | None
+    has_new_rule: bool = False
 
     @property
     def state(self) -> BudgetResult:
@@ -48,7 +52,24 @@ class BudgetOutcome:
 
     @property
     def words(self) -> str:
-        """The state with its number of pods: `blocks 3 pods`."""
+        """The state with its number of pods, and what a new rule allows: `blocks 3 pods`."""
+        if not self.has_new_rule:
+            return self._state_words
+        touched = self.displaced or self.blocked
+        return f"{self._state_words}, {self.new_rule}" if touched else self.new_rule
+
+    @property
+    def new_rule(self) -> str:
+        """How the disruptions allowed at the end differ: `allows 0 disruptions instead of 25`."""
+        now, before = self.allowed_at_end, self.allowed_without
+        if now is None:
+            return f"is deleted, allowed {_disruptions(before or 0)}"
+        if before is None:
+            return f"is new, allows {_disruptions(now)}"
+        return f"allows {_disruptions(now)} instead of {before:,}"
+
+    @property
+    def _state_words(self) -> str:
         match self.state:
             case BudgetResult.BREACHED:
                 return f"breached by {_pods(self.breaches)}"
@@ -60,6 +81,10 @@ class BudgetOutcome:
                 return "held"
 
 
+def _disruptions(count: int) -> str:
+    return "1 disruption" if count == 1 else f"{count:,} disruptions"
+
+
 def _pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count:,} pods"
 
@@ -67,22 +92,49 @@ def _pods(count: int) -> str:
 def budget_outcomes(
     without: RunOutcome, changed: RunOutcome, breaches: Collection[PdbBreach]
 ) -> list[BudgetOutcome]:
-    """Return the budgets whose pods the change displaced or could not evict, worst first.
+    """Return the budgets whose rule, displaced pods or refused evictions differ, worst first.
 
     `breaches` are the violations that only the change causes.
     """
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained}
     found = [
-        _outcome(history, undrained, sum(one.pdb == history.pdb for one in breaches))
+        _outcome(history, known.get(history.pdb), undrained, breaches)
         for history in changed.budgets
-        if history != known.get(history.pdb)
+        if _differs(history, known.get(history.pdb))
+    ]
+    present = {history.pdb for history in changed.budgets}
+    found += [
+        _outcome(replace(history, allowed_at_end=None), history, undrained, breaches)
+        for history in without.budgets
+        if history.pdb not in present and history.allowed_at_end is not None
     ]
     worst = list(BudgetResult)
-    return sorted(found, key=lambda one: (-worst.index(one.state), -one.breaches, one.pdb))
+    return sorted(
+        found,
+        key=lambda one: (-worst.index(one.state), -one.breaches, not one.has_new_rule, one.pdb),
+    )
 
 
-def _outcome(history: BudgetHistory, undrained: set[str], breaches: int) -> BudgetOutcome:
+def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
+    has_work = bool(history.displaced or history.refused)
+    return (has_work and history != known) or _has_new_rule(history, known)
+
+
+def _has_new_rule(history: BudgetHistory, known: BudgetHistory | None) -> bool:
+    """Return whether the change made or deleted the budget, or changed what it allows."""
+    if known is None:
+        return history.allowed_at_end is not None
+    is_deleted = history.allowed_at_end is None and known.allowed_at_end is not None
+    return is_deleted or history.rule != known.rule
+
+
+def _outcome(
+    history: BudgetHistory,
+    known: BudgetHistory | None,
+    undrained: set[str],
+    breaches: Collection[PdbBreach],
+) -> BudgetOutcome:
     refused, displaced = set(history.refused), set(history.displaced)
     return BudgetOutcome(
         pdb=history.pdb,
@@ -93,5 +145,8 @@ def _outcome(history: BudgetHistory, undrained: set[str], breaches: int) -> Budg
         displaced=len(displaced),
         delayed=len(refused & displaced),
         blocked=len(refused & undrained),
-        breaches=breaches,
+        breaches=sum(one.pdb == history.pdb for one in breaches),
+        allowed_at_end=history.allowed_at_end,
+        allowed_without=None if known is None else known.allowed_at_end,
+        has_new_rule=_has_new_rule(history, known),
     )

@@ -126,14 +126,15 @@ class PdbBreach:
 class BudgetHistory:
     """A budget during a run, with the keys of the pods that it covers.
 
-    `allowed` is the number of disruptions allowed at the start, `needed` the required number of
-    healthy pods, `lowest_healthy` the lowest number of healthy pods. `displaced` pods were
+    `allowed` is the number of disruptions allowed at the start, `allowed_at_end` that at the end,
+    None if the budget was deleted. `needed` is the required number of healthy pods, `lowest_healthy` the lowest number of healthy pods. `displaced` pods were
     preempted or evicted; evictions of `refused` pods were refused at least once.
     """
 
     pdb: str
     rule: str
     allowed: int
+    allowed_at_end: int | None
     needed: int
     lowest_healthy: int
     displaced: tuple[str, ...]
@@ -234,8 +235,7 @@ class RunOutcome:
 
     `started_at` is the instant of the change, from which everything is counted. `outage` is None if
     no node failed; `drains` are the rolling drains. `workloads` are those whose pods changed, of
-    `workloads_total`. `budgets` are those that cover displaced pods or pods whose eviction was
-    refused. `touched` has the keys of all pods that changed since the cluster was loaded; None if
+    `workloads_total`. `budgets` are all that exist at the end or cover displaced or refused pods. `touched` has the keys of all pods that changed since the cluster was loaded; None if
     unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a
     node, oldest first. `cluster_history` is None if there was too much of it to keep. `notes` are
     sentences about rules that did not apply and defaults that were filled in.

@@ -178,6 +178,8 @@ def _budget(one: BudgetOutcome) -> Json:
         "delayed": one.delayed,
         "blocked": one.blocked,
         "breaches": one.breaches,
+        "allowed_at_end": one.allowed_at_end,
+        "allowed_without": one.allowed_without,
         "state": one.state.value,
         "what": one.words,
     }

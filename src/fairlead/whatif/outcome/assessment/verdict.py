@@ -43,6 +43,7 @@ class OutcomeKind(StrEnum):
     UPDATED = "updated"
     STARTED = "started"
     REMOVED = "removed"
+    BUDGET_CHANGED = "budget_changed"
     RESIZED = "resized"
     INTERRUPTED = "interrupted"
     UNCHANGED = "unchanged"
@@ -273,6 +274,16 @@ def _removed(effect: Effect) -> str | None:
     return f"{_pods_of(pods)} {verb} removed."
 
 
+def _budget_changed(effect: Effect) -> str | None:
+    budgets = [one for one in effect.budgets if one.has_new_rule]
+    if not budgets:
+        return None
+    first = f"{budgets[0].pdb} {budgets[0].new_rule}"
+    rest = f"; {len(budgets) - 1:,} more {_plural(len(budgets) - 1, 'budget')} differ"
+    quiet = ", and nothing changes for any pod" if effect.difference.is_empty else ""
+    return f"Budget {first}{rest if len(budgets) > 1 else ''}{quiet}."
+
+
 def _resized(effect: Effect) -> str | None:
     found = effect.difference
     known = (found.placed, found.removed, found.displaced, found.pending, found.updated)
@@ -314,6 +325,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.UPDATED, _updated),
     (OutcomeKind.STARTED, _started),
     (OutcomeKind.REMOVED, _removed),
+    (OutcomeKind.BUDGET_CHANGED, _budget_changed),
     (OutcomeKind.INTERRUPTED, _interrupted),
     (OutcomeKind.RESIZED, _resized),
 )

@@ -61,12 +61,16 @@ class BudgetRecorder:
             self._records[pdb.key].refused[key] = now
 
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
-        """Yield budgets with a displaced or refused pod at or after `since`, sorted by name."""
+        """Yield budgets, sorted by name: those that exist, or had work at or after `since`.
+
+        Work is a displaced pod, or a pod whose eviction was refused.
+        """
+        existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):
             record = self._records[key]
             displaced = tuple(dict.fromkeys(pod for at, pod in record.displaced if at >= since))
             refused = tuple(pod for pod, at in record.refused.items() if at >= since)
-            if not (displaced or refused):
+            if not (displaced or refused or key in existing):
                 continue
             before = [status for status in record.statuses if status[0] <= since]
             statuses = [*before[-1:], *(one for one in record.statuses if one[0] > since)]
@@ -74,6 +78,7 @@ class BudgetRecorder:
                 pdb=key,
                 rule=record.rule,
                 allowed=statuses[0][3],
+                allowed_at_end=statuses[-1][3] if key in existing else None,
                 needed=max(status[2] for status in statuses),
                 lowest_healthy=min(status[1] for status in statuses),
                 displaced=displaced,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fairlead.engine.core.instant import seconds
@@ -76,8 +78,8 @@ def requested(amount):
 
 HERE, THERE = pod("p", "a", 0), pod("p", "b", 3)
 HISTORY = BudgetHistory(
-    pdb="ns/web", rule="minAvailable 1", allowed=0, needed=1, lowest_healthy=0,
-    displaced=("ns/p",), refused=(),
+    pdb="ns/web", rule="minAvailable 1", allowed=0, allowed_at_end=None, needed=1,
+    lowest_healthy=0, displaced=("ns/p",), refused=(),
 )  # fmt: skip
 NOT_BACK = DrainProgress(node="a", begun_at=0, empty_at=None, back_at=None)
 BARE = ("cannot delete Pods that declare no controller (use --force to override)", ("ns/p",))
@@ -146,6 +148,10 @@ ROWS = {
         "1 more pod of deploy/ns/web runs after 4s, and none is displaced.",
     ),
     OutcomeKind.REMOVED: (outcome(), "1 pod of deploy/ns/web is removed."),
+    OutcomeKind.BUDGET_CHANGED: (
+        outcome(HERE, budgets=(replace(HISTORY, displaced=(), allowed_at_end=0),)),
+        "Budget ns/web is new, allows 0 disruptions, and nothing changes for any pod.",
+    ),
     OutcomeKind.INTERRUPTED: (
         outcome(HERE, outage=outage(back_with_node=1)),
         "1 pod comes back with its node.",
