@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -12,6 +12,8 @@ from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plan import SnapshotSource
 from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+
+EFFORT: Final = 3
 
 
 def size(
@@ -39,11 +41,12 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="How long to search: scheduling cycles, as a multiple of the number of pods.",
+            help="How long to search for cheaper nodes: scheduling cycles, as a multiple of the "
+            "number of pods. More never gives a worse answer.",
             metavar="N",
             converter=integer,
         ),
-    ] = 10,
+    ] = EFFORT,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,

@@ -127,8 +127,9 @@ class BudgetHistory:
     """A budget during a run, with the keys of the pods that it covers.
 
     `allowed` is the number of disruptions allowed at the start, `allowed_at_end` that at the end,
-    None if the budget was deleted. `needed` is the required number of healthy pods, `lowest_healthy` the lowest number of healthy pods. `displaced` pods were
-    preempted or evicted; evictions of `refused` pods were refused at least once.
+    None if the budget was deleted. `needed` is the required number of healthy pods,
+    `lowest_healthy` the lowest number of healthy pods. `displaced` pods were preempted or evicted;
+    evictions of `refused` pods were refused at least once.
     """
 
     pdb: str
@@ -233,12 +234,13 @@ class PodCountSample:
 class RunOutcome:
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
-    `started_at` is the instant of the change, from which everything is counted. `outage` is None if
-    no node failed; `drains` are the rolling drains. `workloads` are those whose pods changed, of
-    `workloads_total`. `budgets` are all that exist at the end or cover displaced or refused pods. `touched` has the keys of all pods that changed since the cluster was loaded; None if
-    unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a
-    node, oldest first. `cluster_history` is None if there was too much of it to keep. `notes` are
-    sentences about rules that did not apply and defaults that were filled in.
+    `started_at` is the instant of the change, from which everything is counted. `outage` is
+    None if no node failed; `drains` are the rolling drains. `workloads` are those whose pods
+    changed, of `workloads_total`. `budgets` are all that exist at the end or cover displaced or
+    refused pods. `touched` has the keys of all pods that changed since the cluster was loaded;
+    None if unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods'
+    waits for a node, oldest first. `cluster_history` is None if there was too much of it to
+    keep. `notes` are sentences about rules that did not apply and defaults that were filled in.
     """
 
     started_at: Instant

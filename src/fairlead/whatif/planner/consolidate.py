@@ -15,7 +15,7 @@ necessarily the largest possible number of nodes; `most` is a proven upper limit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +25,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
 from fairlead.whatif.planner.node.node_bound import NodeBound, fewest_nodes
-from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
@@ -245,8 +245,18 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     sentences.append(
         f"{others}, {blocked:,} are blocked and {len(found.needed):,} are needed for the pods."
     )
+    sentences += _rules_to_ignore(found)
     sentences.append(_limit(found))
     return sentences
+
+
+def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
+    """Yield which rules can be left out, and how many nodes each of them alone keeps."""
+    for row in _cause_rows(found):
+        rule = RULE_OF.get(BlockCause(row["cause"]))
+        if rule is not None and row["alone"]:
+            keeps = f"Only this keeps {counted(row['alone'], 'node')}: {row['cause']}."
+            yield f"{keeps} --ignore {rule.value} plans without the rule."
 
 
 def _limit(found: ConsolidationPlan) -> str:
@@ -258,13 +268,13 @@ def _limit(found: ConsolidationPlan) -> str:
     return f"At most {most} could go: the pods of {binds} exclude each other on a node."
 
 
-def _causes(found: ConsolidationPlan) -> ResultTable:
+def _cause_rows(found: ConsolidationPlan) -> list[Json]:
     by_cause: dict[BlockCause, set[str]] = {}
     only: dict[str, set[BlockCause]] = {}
     for one in found.blockers:
         by_cause.setdefault(one.cause, set()).add(one.node)
         only.setdefault(one.node, set()).add(one.cause)
-    rows = [
+    return [
         {
             "cause": cause.value,
             "nodes": len(nodes),
@@ -272,12 +282,15 @@ def _causes(found: ConsolidationPlan) -> ResultTable:
         }
         for cause, nodes in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
+
+
+def _causes(found: ConsolidationPlan) -> ResultTable:
     columns = (
         ResultColumn("nodes", "nodes", NUMBER),
         ResultColumn("alone", "by it alone", NUMBER),
         ResultColumn("cause", "cause"),
     )
-    return ResultTable("causes", "what keeps nodes", columns, rows)
+    return ResultTable("causes", "what keeps nodes", columns, _cause_rows(found))
 
 
 def _going(found: ConsolidationPlan, model: ClusterModel) -> ResultTable:

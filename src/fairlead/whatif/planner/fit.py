@@ -17,12 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import (
-    Pod,
-    PodResourceClaimStatus,
-    PodStatus,
-    ResourceClaimTemplate,
-)
+from fairlead.api.objects import Pod, PodResourceClaimStatus, PodStatus, ResourceClaimTemplate
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
@@ -206,6 +201,7 @@ def fit_answer(
         "pod": source.title,
         "namespace": source.namespace,
         "count": result.count,
+        "replicas_today": source.replicas,
         "stop": {"by": result.refused_by, "message": result.stop},
         "waiting_placed_first": result.waiting,
         "waiting_without_node": result.stuck,
@@ -224,12 +220,14 @@ def fit_answer(
 def _verdict(result: FitResult, source: NewPods) -> str:
     what = f"of {source.title}"
     if result.refused_by == "limit":
-        return f"At least {counted(result.count, 'more pod')} {what} fit (--max-limit)."
+        more = counted(result.count, "more pod")
+        return f"At least {more} {what} fit (--max-limit){source.in_all(result.count)}."
     if not result.count:
         return f"No further pod {what} fits."
     verb = "fits" if result.count == 1 else "fit"
     nodes = counted(len(result.by_node), "node")
-    return f"{counted(result.count, 'more pod')} {what} {verb}, on {nodes}."
+    more = counted(result.count, "more pod")
+    return f"{more} {what} {verb}, on {nodes}{source.in_all(result.count)}."
 
 
 def _waiting(result: FitResult) -> str:

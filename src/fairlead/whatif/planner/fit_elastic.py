@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.planner.new_pod import NewPods
@@ -160,6 +161,7 @@ def elastic_fit_answer(
         "pod": source.title,
         "namespace": source.namespace,
         "count": result.count,
+        "replicas_today": source.replicas,
         "stop": {"by": result.refused_by, "message": result.stop or _limit(result)},
         "autoscaler": found.autoscaler,
         "nodes_added": found.added,
@@ -185,12 +187,14 @@ def _limit(result: ElasticFit) -> str:
 def _verdict(result: ElasticFit, source: NewPods) -> str:
     what = f"of {source.title}"
     if not result.stop:
-        return f"At least {counted(result.count, 'more pod')} {what} fit (--max-limit)."
+        more = counted(result.count, "more pod")
+        return f"At least {more} {what} fit (--max-limit){source.in_all(result.count)}."
     if not result.count:
         return f"No further pod {what} fits, whatever the autoscaler adds."
     added = counted(result.autoscaling.added, "added node")
     verb = "fits" if result.count == 1 else "fit"
-    return f"{counted(result.count, 'more pod')} {what} {verb}, with {added}."
+    more = counted(result.count, "more pod")
+    return f"{more} {what} {verb}, with {added}{source.in_all(result.count)}."
 
 
 def _findings(result: ElasticFit) -> Iterator[str]:
@@ -201,7 +205,8 @@ def _findings(result: ElasticFit) -> Iterator[str]:
         month = cost * HOURS_PER_MONTH
         yield f"Then all nodes cost {cost:,.2f} per hour, {month:,.0f} per month."
     if result.count:
-        yield f"The last one of them has a node after {_ready_after_s(result):,.0f} s."
+        after = for_readers(seconds(_ready_after_s(result)))
+        yield f"The last one of them has a node after {after}."
 
 
 def _ready_after_s(result: ElasticFit) -> float:

@@ -7,7 +7,7 @@ StatefulSet get the next ordinals, and claims of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.api.codec import DecodeError, decode_as
@@ -33,6 +33,7 @@ from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 LIKE: Final = "--like"
 POD_FILE: Final = "--pod"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
+_SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _COPIED: Final = ("labels", "annotations")
@@ -43,7 +44,8 @@ class NewPods:
     """A template for pods in `namespace`; `title` names it in answers.
 
     `source` is the file or the option that names it. `owner` is the owner reference of the pods.
-    `stateful_set` gives them names and claims, from `first` on.
+    `stateful_set` gives them names and claims, from `first` on. `replicas` are those that the
+    workload of `--like` wants already, None for others.
     """
 
     source: str
@@ -54,6 +56,13 @@ class NewPods:
     owner: Json | None = None
     stateful_set: StatefulSet | None = None
     first: int = 0
+    replicas: int | None = None
+
+    def in_all(self, more: int) -> str:
+        """Return the sum with `more` pods, as the end of a sentence about them."""
+        if not self.replicas or not more:
+            return ""
+        return f": {self.replicas + more:,} replicas in all, {self.replicas:,} today"
 
     @property
     def has_claims(self) -> bool:
@@ -114,7 +123,7 @@ def pod_source(
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
     if like is not None:
         found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
-        return new_pods_of(LIKE, found, inventory)
+        return replace(new_pods_of(LIKE, found, inventory), replicas=_replicas(found))
     assert pod_file is not None
     found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
@@ -148,6 +157,14 @@ def new_pods_of(source: str, found: Manifest, inventory: Inventory) -> NewPods:
         raise InputError.of_decode(found.source, cause) from None
     first = view.spec.ordinals.start + view.spec.replicas
     return NewPods(source, title, ref.namespace, ref.name, template, _reference(found), view, first)
+
+
+def _replicas(found: Manifest) -> int | None:
+    """Return the replicas of a scalable workload, 1 if it does not say; None for others."""
+    if found.kind not in _SCALABLE:
+        return None
+    wanted = (found.value.get("spec") or {}).get("replicas", 1)
+    return wanted if isinstance(wanted, int) else 1
 
 
 def _template(found: Manifest) -> Mapping[str, Any]:

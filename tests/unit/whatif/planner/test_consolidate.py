@@ -79,6 +79,25 @@ def test_a_system_pod_needs_a_budget(planner, make):
     ]
 
 
+def test_the_answer_names_the_rule_to_ignore_and_one_edit_for_all(planner, make):
+    """Local storage alone keeps both nodes; the pods of both owners need the same annotation."""
+    scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
+    objects = [*map(make.node, NODES[:2])]
+    objects += [make.pod(name, node_name=name, owner=f"rs-{name}", **scratch) for name in "ab"]
+    made = planner(*objects)
+    answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
+    assert (
+        "Only this keeps 2 nodes: the pod has local storage. --ignore local-storage plans without "
+        "the rule."
+    ) in answer["findings"]
+    [edit] = answer["edits"]
+    assert edit["edit"] == (
+        "annotate the pods of rs/default/rs-a, rs/default/rs-b with "
+        "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes=tmp"
+    )
+    assert len({row["edit"] for row in answer["blockers"]}) == 2
+
+
 def test_an_annotation_keeps_a_node(planner, make):
     node = make.node("a")
     node["metadata"]["annotations"] = {

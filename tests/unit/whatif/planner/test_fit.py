@@ -154,6 +154,15 @@ def test_a_simulation_places_as_many_and_no_more(snapshot, make, cores):
         assert len(what_if(read, change).changed.pending()) == more
 
 
+def test_the_answer_has_the_replicas_in_all(snapshot, make):
+    read = snapshot(make.node(), make.workload(replicas=1))
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["verdict"].endswith("fit, on 1 node: 5 replicas in all, 1 today.")
+    assert found["replicas_today"] == 1
+
+
 def test_the_answer_names_number_reason_and_places(snapshot, make):
     read = snapshot(make.node(), make.workload(replicas=0))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))

@@ -190,8 +190,9 @@ def _unfinished(effect: Effect) -> str | None:
     if not effect.changed.undrained and any(one.back_at is None for one in drains):
         back = sum(one.back_at is not None for one in drains)
         return (
-            f"The rolling drain is not finished after {after}: {back:,} of "
-            f"{_counted(len(drains), 'node')} {'is' if back == 1 else 'are'} back."
+            f"The rolling drain is not finished after {after}, when the simulation ends "
+            f"(--horizon): {back:,} of {_counted(len(drains), 'node')} "
+            f"{'is' if back == 1 else 'are'} back."
         )
     starting = [one for one in effect.lost if one.cause in (LossCause.STARTING, LossCause.NOT_YET)]
     waiting = len(starting) or _not_running(effect)

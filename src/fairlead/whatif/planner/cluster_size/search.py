@@ -11,8 +11,9 @@ All nodes but those to keep are taken away with their pods. Then
                  still runs, also after each failure, for less money
 
 Every placement is a decision of the scheduler, and a failure is tried for every node and zone. Step
-3 ends when its `effort` is used up: the number of scheduling cycles as a multiple of the number of
-pods. The seed makes it repeatable; more effort never gives a worse answer.
+3 ends when its `effort` is used up, the number of scheduling cycles as a multiple of the number of
+pods, or when the cost reaches the proven lower limit. The seed makes it repeatable; more effort
+never gives a worse answer.
 """
 
 from __future__ import annotations
@@ -86,6 +87,12 @@ class SizeResult:
     def cost(self) -> float:
         """The price of all nodes per hour."""
         return sum(offer.price for offer in self.nodes.values())
+
+    @property
+    def is_cheapest(self) -> bool:
+        """Whether no set can be cheaper: everything runs at the proven lower limit."""
+        runs_all = not self.unplaceable and not self.pinned
+        return runs_all and self.cost <= self.bound.cost + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +409,7 @@ class SizeSearch:
     def _is_over(self) -> bool:
         used = self.result.cycles - self._spent
         self._progress.reach(min(used, self._limit), 0)
-        return used >= self._limit
+        return used >= self._limit or self.result.is_cheapest
 
     def _improve(self) -> None:
         """Remove and exchange nodes until that ends; then rebuild a few, and start again."""

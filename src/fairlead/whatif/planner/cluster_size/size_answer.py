@@ -101,7 +101,11 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield "Nodes are compared by cores and memory; --instance-types FILE has prices."
     if found.cost and found.bound.cost:
         above = 100 * (1 - found.bound.cost / found.cost)
-        yield f"No set of these types is more than {above:.1f}% cheaper (proven)."
+        limit = f"No set of these types is more than {above:.1f}% cheaper (proven)"
+        more = f"; --effort {question.effort * 10} searches longer"
+        yield (
+            "No set of these types is cheaper (proven)." if found.is_cheapest else f"{limit}{more}."
+        )
     if question.survival.nodes > 1:
         yield (
             f"Of the sets of {question.survival.nodes} nodes, only {found.tried} were tried: the "

@@ -43,7 +43,7 @@ class IgnoredRule(StrEnum):
     SYSTEM_PODS = "system-pods"
 
 
-_RULE_OF: Final = {
+RULE_OF: Final = {
     BlockCause.ANNOTATION: IgnoredRule.ANNOTATIONS,
     BlockCause.LOCAL_STORAGE: IgnoredRule.LOCAL_STORAGE,
     BlockCause.NOT_REPLICATED: IgnoredRule.UNMANAGED,
@@ -84,7 +84,7 @@ class AutoscalerRules:
     def pod_blocker(self, node: str, pod: Pod) -> Blocker | None:
         """Return the rule by which `pod` keeps `node` from being removed, None if there is none."""
         found = self._blocker(node, pod)
-        if found is None or _RULE_OF.get(found.cause) in self._ignored:
+        if found is None or RULE_OF.get(found.cause) in self._ignored:
             return None
         return found
 

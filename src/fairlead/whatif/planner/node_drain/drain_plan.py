@@ -13,7 +13,7 @@ with fewer pods, then by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -41,6 +41,7 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 
+_OWNER: Final = "\0"
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
@@ -248,11 +249,29 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
         ResultColumn("owner", "blocked by", NAME),
         ResultColumn("why", "why"),
     )
-    edits = [{"edit": edit} for edit in dict.fromkeys(str(row["edit"]) for row in rows) if edit]
+    edits = [
+        {"edit": edit} for edit in _merged((str(row["edit"]), str(row["owner"])) for row in rows)
+    ]
     return (
         ResultTable("blockers", "what blocks", columns, rows),
         ResultTable("edits", "what would unblock", (ResultColumn("edit", "change"),), edits, 4),
     )
+
+
+def _merged(edits: Iterable[tuple[str, str]]) -> list[str]:
+    """Return each of the edits once; those in words that differ in the object to change are one.
+
+    Example: `annotate the pods of deploy/a/b with x=1`, and the same for 9 others, becomes
+    `annotate the pods of deploy/a/b, deploy/a/c and 8 more with x=1`.
+    """
+    owners: dict[str, list[str]] = {}
+    for edit, owner in edits:
+        if edit:
+            is_one = edit.startswith("kubectl ") or not owner
+            names = owners.setdefault(edit if is_one else edit.replace(owner, _OWNER, 1), [])
+            if owner not in names:
+                names.append(owner)
+    return [edit.replace(_OWNER, listed(names, 2)) for edit, names in owners.items()]
 
 
 def _nodes(blockers: Sequence[Blocker]) -> int:

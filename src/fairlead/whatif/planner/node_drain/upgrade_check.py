@@ -141,6 +141,7 @@ def upgrade_answer(
         "drainable": len(plan.drains),
         "blocked": plan.blocked,
         "surge": surge,
+        "at_once": None if run is None else run.pace.at_once,
         "takes_s": None if run is None else pace_seconds(run.took),
         "kubectl_flags": {one.flag: list(one.pods) for one in plan.flags},
     }
@@ -154,7 +155,7 @@ def upgrade_answer(
     return TabularAnswer(
         "UpgradeCheck",
         source,
-        _verdict(plan, run),
+        _verdict(plan, run, surge),
         tuple(_findings(plan, run, never)),
         tables,
         facts,
@@ -162,15 +163,25 @@ def upgrade_answer(
     )
 
 
-def _verdict(plan: DrainPlan, run: DrainRun | None) -> str:
+def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
     blocked, total = len(plan.blocked), counted(len(plan.nodes), "node")
+    how = _surge_words(surge) if run is None else f"{_pace_words(run)}, {_surge_words(surge)}"
     if blocked:
-        return f"An upgrade of {total} stops: {counted(blocked, 'node')} cannot be drained."
+        stops = f"stops: {counted(blocked, 'node')} cannot be drained"
+        return f"An upgrade of {total} {how}, {stops}."
     if run is None or run.took is None:
         because = "" if run is None else f": {unsafe_because(run)}"
-        return f"An upgrade of {total} does not finish{because}."
+        return f"An upgrade of {total} {how}, does not finish{because}."
     words = "" if run.is_safe else f", but {unsafe_because(run)}"
-    return f"An upgrade of {total} passes in {for_readers(run.took)}{words}."
+    return f"An upgrade of {total} {how}, passes in {for_readers(run.took)}{words}."
+
+
+def _pace_words(run: DrainRun) -> str:
+    return "one at a time" if run.pace.at_once == 1 else f"{run.pace.at_once} at a time"
+
+
+def _surge_words(surge: int) -> str:
+    return f"with {counted(surge, 'surge node')} in each pool" if surge else "without surge nodes"
 
 
 def _findings(plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit]) -> Iterable[str]:

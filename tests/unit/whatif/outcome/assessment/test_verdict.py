@@ -120,7 +120,10 @@ ROWS = {
     ),
     OutcomeKind.UNFINISHED: (
         outcome(HERE, drains=(NOT_BACK,)),
-        "The rolling drain is not finished after 1m00s: 0 of 1 node are back.",
+        (
+            "The rolling drain is not finished after 1m00s, when the simulation ends (--horizon): "
+            "0 of 1 node are back."
+        ),
     ),
     OutcomeKind.BREACHED: (
         outcome(

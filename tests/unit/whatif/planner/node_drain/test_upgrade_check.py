@@ -72,7 +72,10 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
         at_once=1, away=seconds(300),
     )  # fmt: skip
     found = upgrade_answer(plan, made.budgets.limits(), 1, "dump.yaml", ()).to_json()
-    assert found["verdict"] == "An upgrade of 2 nodes stops: 1 node cannot be drained."
+    assert found["verdict"] == (
+        "An upgrade of 2 nodes one at a time, with 1 surge node in each pool, stops: 1 node cannot "
+        "be drained."
+    )
     assert found["findings"] == [
         "1 budget can never be met by an eviction: default/strict.",
         "Draining the other 1 takes 5m30s.",
