@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import OwnerReference
+from fairlead.api.objects import OwnerReference, Service
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import seconds
@@ -304,6 +304,61 @@ def test_an_idle_scheduler_waits_for_backoffs_in_1_19(stage_of, version, waits):
         assert scene.is_due()
 
 
+NEAR_WEB = {
+    "podAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "labelSelector": {"matchLabels": {"app": "web"}},
+                "topologyKey": "kubernetes.io/hostname",
+            }
+        ]
+    }
+}
+
+
+@pytest.mark.parametrize(("version", "place"), [("1.19", "active"), ("1.36", "unschedulable")])
+def test_any_change_of_a_pod_that_attracts_others(stage_of, version, place):
+    """An annotation is reason enough in 1.19; 1.36 looks at labels and requests."""
+    node = make_node("n1", labels={"kubernetes.io/hostname": "n1"})
+    web = make_pod("web", node="n1", requests={"cpu": "2"}, labels={"app": "web"})
+    near = make_pod("p", requests=BIG, spec={"affinity": NEAR_WEB})
+    scene = stage_of(version, node, web, near)
+    scene.turn()
+    scene.all_done()
+    scene.now += 5 * 10**9
+    noted = structs.replace(web.metadata, annotations={"a": "b"})
+    scene.put(structs.replace(web, metadata=noted))
+    assert scene.place("p") == place
+
+
+@pytest.mark.parametrize(("version", "place"), [("1.19", "unschedulable"), ("1.36", "active")])
+def test_the_end_of_a_nomination(stage_of, version, place):
+    """A nominated pod is deleted: 1.36 tries the pods again for which it kept the node."""
+    nominated = preemptor("high", nominated="n1")
+    low = preemptor("low", priority=50)
+    scene = stage_of(version, make_node("n1"), victim("v", terminating=True), nominated, low)
+    while scene.is_due():
+        scene.turn()
+        scene.all_done()
+    scene.now += 5 * 10**9
+    scene.gone(nominated)
+    assert scene.place("low") == place
+
+
+@pytest.mark.parametrize(("version", "place"), [("1.19", "unschedulable"), ("1.36", "backoff")])
+def test_a_binding_that_is_refused(stage_of, version, place):
+    """The other pod may have the node: 1.36 tries it again."""
+    scene = stage_of(version, make_node("n1"), preemptor("a"), preemptor("b"))
+    scene.turn()
+    bind = scene.sent.pop()
+    scene.turn()
+    scene.all_done()
+    assert scene.place("b") == "unschedulable"
+    scene.sent = [bind]
+    scene.refused()
+    assert scene.place("b") == place
+
+
 NAMED = (
     "1 node(s) didn't match node selector, "
     "1 node(s) had taint {a: x}, that the pod didn't tolerate, "
@@ -388,3 +443,72 @@ def test_the_order_of_victims(stage_of, version, order):
     while scene.sent:
         commands += scene.done()
     assert [command[1] for command in commands if command[0] == "delete"] == order
+
+
+WEB = {"app": "web"}
+HOSTNAME = "kubernetes.io/hostname"
+FULL = make_pod("load", node="busy", requests={"cpu": "3800m"})
+LABELLED = tuple(
+    make_node(name, labels={HOSTNAME: name, "name": name}) for name in ("busy", "free")
+)
+PREFERS_NODE = {
+    "nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 1,
+                "preference": {
+                    "matchExpressions": [{"key": "name", "operator": "In", "values": ["busy"]}]
+                },
+            }
+        ]
+    }
+}
+PREFERS_POD = {
+    "podAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 1,
+                "podAffinityTerm": {
+                    "labelSelector": {"matchLabels": WEB},
+                    "topologyKey": HOSTNAME,
+                },
+            }
+        ]
+    }
+}
+
+
+def service():
+    """A service of the pods labelled WEB."""
+    meta = {"name": "web", "namespace": "default"}
+    return decode_as(Service, {"metadata": meta, "spec": {"selector": WEB}})
+
+
+@pytest.mark.parametrize("affinity", [PREFERS_NODE, PREFERS_POD], ids=["of nodes", "of pods"])
+@pytest.mark.parametrize(("version", "node"), [("1.19", "free"), ("1.36", "busy")])
+def test_the_weight_of_affinity(stage_of, version, node, affinity):
+    """A preference counts as much as free resources in 1.19, twice as much in 1.36."""
+    friend = make_pod("friend", node="busy", requests={"cpu": "10m"}, labels=WEB)
+    waiting = make_pod("p", requests={"cpu": "50m"}, spec={"affinity": affinity})
+    assert bound_to(stage_of(version, *LABELLED, FULL, friend, waiting)) == node
+
+
+@pytest.mark.parametrize(("version", "node"), [("1.19", "free"), ("1.36", "busy")])
+def test_the_weight_of_default_spreading(stage_of, version, node):
+    """SelectorSpread counts once in 1.19, the default topology constraints of 1.36 count twice.
+
+    The only other pod of the service is on the free node.
+    """
+    web = make_pod("web-0", node="free", requests={"cpu": "10m"}, labels=WEB)
+    waiting = make_pod("p", requests={"cpu": "50m"}, labels=WEB)
+    assert bound_to(stage_of(version, *LABELLED, service(), FULL, web, waiting)) == node
+
+
+@pytest.mark.parametrize(("version", "node"), [("1.19", "busy"), ("1.36", "free")])
+def test_spreading_over_nodes_without_a_hostname_label(stage_of, version, node):
+    """SelectorSpread counts the pods of a service by node, whatever its labels."""
+    nodes = (make_node("busy"), make_node("free"))
+    load = make_pod("load", node="busy", requests={"cpu": "1"})
+    web = make_pod("web-0", node="free", requests={"cpu": "10m"}, labels=WEB)
+    waiting = make_pod("p", requests={"cpu": "50m"}, labels=WEB)
+    assert bound_to(stage_of(version, *nodes, service(), load, web, waiting)) == node
