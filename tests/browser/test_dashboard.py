@@ -67,7 +67,10 @@ def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
     until(page, "!document.querySelector('#nodes .time-words').innerText.endsWith('0:00:00')")
     press_button(page, ".node-actions", "Stop")
     until(page, "document.querySelector('.node-actions').innerText.includes('has stopped')")
+    assert page.text("#status .verdict").startswith("Every pod has a node")
     press_button(page, ".clock-buttons", "5 min")
+    until(page, "document.querySelector('#status .verdict').innerText.includes('out of service')")
+    assert page.text("#status .verdict") == "1 node is out of service: worker-01."
     press_button(page, ".clock-buttons", "5 min")
     until(page, "!document.querySelector('#tile-evicted .tile-value').innerText.startsWith('0')")
     page.mouse_over("h1")
@@ -83,7 +86,8 @@ def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
 
 def test_a_what_if_is_asked_and_its_report_opens(dashboard):
     page = dashboard
-    page.type(".ask-field", "--drain worker-02")
+    page.click(".suggestion")
+    assert page.js("document.querySelector('.ask-field').value") == "--drain worker-00"
     press_button(page, "#ask", "Ask")
     until(page, "document.querySelector('.ask-answer a') !== null")
     assert page.texts(".ask-answer li") != []

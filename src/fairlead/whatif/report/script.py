@@ -53,7 +53,7 @@ EXPORT = re.compile(r"^export (?=(?:async )?function |const |class )", re.MULTIL
 COMPARISON_MODULES = (*(name for name in MODULES if name != "main.js"), "comparison.js")
 
 _REPORT_ONLY = ("verdict.js", "autoscaling.js", "queues.js", "report.js", "main.js")
-LIVE_MODULES = ("live_server.js", "live_controls.js", "dashboard.js")
+LIVE_MODULES = ("live_server.js", "live_controls.js", "live_status.js", "dashboard.js")
 DASHBOARD_MODULES = (*(name for name in MODULES if name not in _REPORT_ONLY), *LIVE_MODULES)
 
 

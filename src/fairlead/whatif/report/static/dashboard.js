@@ -17,6 +17,7 @@ import { outageSection } from "./outage.js";
 import { changesSection, displacedPods } from "./changes.js";
 import { pendingSection } from "./pending.js";
 import { followState } from "./live_server.js";
+import { statusPart } from "./live_status.js";
 import { askSection, clockControls, liveActions } from "./live_controls.js";
 
 const { title, has_controls: hasControls } = JSON.parse(document.getElementById("report-data").textContent);
@@ -46,6 +47,7 @@ function drawDashboard(report) {
   page = { report, states, time, priorities, parts: [] };
   content.querySelectorAll("section, section-holder, dialog, .nothing").forEach((old) => old.remove());
   const parts = [
+    statusPart(report),
     part(() => summarySection(report), ({ summary, resources }) => [summary, resources]),
     { element: nodesSection(report, priorities, states, time), update: () => {} },
     { element: askSection(), update: () => {} },
@@ -102,7 +104,7 @@ function changesKey({ preemptions, evictions, moved, pdb_breaches: breaches, rec
 
 function liveNavigation(report) {
   const links = [
-    ["summary", "Now", null],
+    ["status", "Now", null],
     ["nodes", "Nodes", report.nodes.length],
     ["ask", "What if?", null],
     ["timeline", "Time line", null],

@@ -46,30 +46,31 @@ function saying() {
 export function clockControls(hasControls) {
   const said = saying();
   const now = h("output", { class: "clock-now" });
-  const line = h("span", { class: "badge", hidden: true }, "no connection");
+  const line = h("span", { class: "badge", role: "status" });
   const speed = h("span", { class: "note" });
   const steer = (body) => async () => (await post("/clock", body)).message;
   const pause = actionButton("Pause", said, () => steer({ paused: !state.paused })());
-  const state = { paused: false, base: 0, since: 0, speed: 0 };
+  const state = { paused: false, base: 0, since: 0, speed: 0, isConnected: true };
   const tick = () => {
     const passed = state.paused ? 0 : (performance.now() - state.since) * state.speed;
     now.textContent = new Date(state.base + passed).toISOString().replace("T", " ").slice(0, 19);
   };
-  setInterval(() => state.since && tick(), 500);
+  setInterval(() => state.since && state.isConnected && tick(), 500);
+  const buttons = h(
+    "div",
+    { class: "clock-buttons", role: "group", "aria-label": "Clock" },
+    h("span", { class: "note" }, "Advance"),
+    ADVANCES.map(([advance, text]) => actionButton(text, said, steer({ advance }))),
+    h("span", { class: "note" }, "Speed"),
+    SPEEDS.map((value) => actionButton(`${value}×`, said, steer({ speed: value }))),
+    pause,
+    said,
+  );
   const element = h(
     "div",
     { class: "card clock-card" },
     h("div", {}, h("span", { class: "tile-name" }, "Cluster time (UTC)"), now, speed, line),
-    hasControls && h(
-      "div",
-      { class: "clock-buttons", role: "group", "aria-label": "Clock" },
-      h("span", { class: "note" }, "Advance"),
-      ADVANCES.map(([advance, text]) => actionButton(text, said, steer({ advance }))),
-      h("span", { class: "note" }, "Speed"),
-      SPEEDS.map((value) => actionButton(`${value}×`, said, steer({ speed: value }))),
-      pause,
-      said,
-    ),
+    hasControls ? buttons : null,
   );
   const show = ({ now: text, speed: value, paused }) => {
     Object.assign(state, { paused, base: Date.parse(text), since: performance.now(), speed: value });
@@ -77,7 +78,11 @@ export function clockControls(hasControls) {
     pause.textContent = paused ? "Resume" : "Pause";
     tick();
   };
-  return { element, show, connect: (isOpen) => (line.hidden = isOpen) };
+  const connect = (problem) => {
+    line.textContent = problem;
+    state.isConnected = problem === "";
+  };
+  return { element, show, connect };
 }
 
 /** The form for what-ifs, with their answers below. */
@@ -105,6 +110,14 @@ export function askSection() {
   });
   const lead = "On the present state, in a process of its own; the cluster does not change.";
   return section("ask", "What if?", lead, h("div", { class: "card" }, form, answers));
+}
+
+/** Puts options into the form, ready to be asked or changed. */
+export function suggestChange(options) {
+  const field = document.querySelector(".ask-field");
+  field.value = options;
+  field.scrollIntoView({ block: "center" });
+  field.focus();
 }
 
 function askAnswer(change, { findings, report }) {

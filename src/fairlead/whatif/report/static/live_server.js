@@ -1,11 +1,31 @@
 // The server behind a dashboard: the state as server-sent events, and requests that change or ask.
 
-/** Calls `onState({ clock, page })` for every state, and `onConnection(isOpen)` when that changes. */
+const RETRY_MS = 3000;
+const NO_SESSION = 401;
+
+/**
+ * Calls `onState({ clock, page })` for every state, and `onConnection(problem)` when the connection is
+ * lost, or with "" when it is there again.
+ */
 export function followState(onState, onConnection) {
   const source = new EventSource("/live");
-  source.addEventListener("open", () => onConnection(true));
-  source.addEventListener("error", () => onConnection(false));
+  source.addEventListener("open", () => onConnection(""));
   source.addEventListener("message", ({ data }) => onState(JSON.parse(data)));
+  source.addEventListener("error", async () => {
+    onConnection("no connection");
+    // The browser connects again by itself, unless the server has refused it.
+    if (source.readyState !== EventSource.CLOSED) return;
+    if (await isLoggedOut()) onConnection("this session has ended; open a new link");
+    else setTimeout(() => followState(onState, onConnection), RETRY_MS);
+  });
+}
+
+async function isLoggedOut() {
+  try {
+    return (await fetch("/", { method: "HEAD" })).status === NO_SESSION;
+  } catch {
+    return false;
+  }
 }
 
 /** The server's answer to a POST; throws an Error with its reason for a refusal. */

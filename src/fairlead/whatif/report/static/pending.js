@@ -40,7 +40,7 @@ export function pendingSection(report, priorities) {
 }
 
 /** [{ title, detail, rows }], the largest first. */
-function groupsByReason({ length, columns: { reason } }) {
+export function groupsByReason({ length, columns: { reason } }) {
   const groups = new Map();
   for (let row = 0; row < length; row += 1) {
     const causes = causesOf(reason[row] ?? "");
