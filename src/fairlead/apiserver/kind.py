@@ -235,8 +235,8 @@ def _gated_rows(table: str) -> Iterator[Kind]:
 
 KINDS: Final = (
     *_rows(kind_table.STORED),
-    *_gated_rows(kind_table.GATED),
     *_rows(kind_table.CUSTOM),
+    *_gated_rows(kind_table.GATED),
 )
 POSTED_KINDS: Final = tuple(_rows(kind_table.POSTED, POSTED_VERBS))
 # A metrics server publishes no singular names.
@@ -295,6 +295,8 @@ INGRESS: Final = _BY_NAME["ingress"]
 INGRESS_CLASS: Final = _BY_NAME["ingressclass"]
 RESOURCE_SLICE: Final = _BY_NAME["resourceslice"]
 DEVICE_TAINT_RULE: Final = _BY_NAME["devicetaintrule"]
+POD_GROUP: Final = _BY_NAME["podgroups.scheduling.k8s.io"]
+WORKLOAD: Final = _BY_NAME["workloads.scheduling.k8s.io"]
 CSI_NODE: Final = _BY_NAME["csinode"]
 VOLUME_ATTACHMENT: Final = _BY_NAME["volumeattachment"]
 VOLUME_ATTRIBUTES_CLASS: Final = _BY_NAME["volumeattributesclass"]

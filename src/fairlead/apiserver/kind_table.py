@@ -80,6 +80,8 @@ flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigur
 # Built-in kinds that are served only if a feature gate is on; its name precedes the row.
 GATED: Final = """
 DRADeviceTaintRules resource.k8s.io/v1beta2 DeviceTaintRule devicetaintrules - gs - -
+GenericWorkload scheduling.k8s.io/v1alpha2 PodGroup podgroups - ngs - -
+GenericWorkload scheduling.k8s.io/v1alpha2 Workload workloads - ng - -
 """
 
 # Kinds that batch schedulers and Karpenter read, and the NodeClass of the simulated provider.
@@ -88,8 +90,6 @@ scheduling.volcano.sh/v1beta1 PodGroup podgroups pg ngsc - -
 scheduling.incubator.k8s.io/v1alpha1 PodGroup podgroups pg ngsc - -
 scheduling.sigs.dev/v1alpha2 PodGroup podgroups pg ngsc - -
 scheduling.x-k8s.io/v1alpha1 PodGroup podgroups pg ngsc - -
-scheduling.k8s.io/v1alpha2 PodGroup podgroups - ngsc - -
-scheduling.k8s.io/v1alpha2 Workload workloads - ngc - -
 scheduling.volcano.sh/v1beta1 Queue queues q gsc - -
 scheduling.incubator.k8s.io/v1alpha1 Queue queues q gsc - -
 scheduling.sigs.dev/v1alpha2 Queue queues q gsc - -
@@ -147,4 +147,5 @@ flowcontrol.apiserver.k8s.io/v1   16100 21
 # Those of GATED; the feature gate precedes the row.
 GATED_GROUP_VERSIONS: Final = """
 DRADeviceTaintRules resource.k8s.io/v1beta2 15900 15
+GenericWorkload scheduling.k8s.io/v1alpha2 16600 9
 """

@@ -164,6 +164,8 @@ def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> l
     # Imported only where it runs.
     from fairlead.engine.batch.controller import Batch  # noqa: PLC0415
 
+    if config.scheduler.version.pod_groups:
+        batch = replace(batch, ownership=replace(batch.ownership, own_groups_only=True))
     return [scheduler, Batch(batch, cluster, reporter, TieBreak(seed))]
 
 

@@ -5,7 +5,7 @@ upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from fairlead.apiserver.admission.attributes import AdmissionPlugin
 from fairlead.apiserver.admission.plugins.certificate_signing_request import (
@@ -13,6 +13,10 @@ from fairlead.apiserver.admission.plugins.certificate_signing_request import (
 )
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from fairlead.apiserver.admission.plugins.disabled_fields import (
+    WORKLOAD_AWARE_PREEMPTION,
+    DisabledFields,
+)
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.plugins.node_declared_feature_validator import (
@@ -22,6 +26,7 @@ from fairlead.apiserver.admission.plugins.node_restriction import NodeRestrictio
 from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
+from fairlead.apiserver.admission.plugins.pod_group_workload_exists import PodGroupWorkloadExists
 from fairlead.apiserver.admission.plugins.pod_resize_validator import PodResizeValidator
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
@@ -50,13 +55,15 @@ def served_admission(
     limited: Sequence[LimitedResource] = (),
     authorities: Sequence[tuple[str, str]] = (),
     preemption_policies: bool = True,
+    gates: Collection[str] = (),
 ) -> tuple[AdmissionPlugin, ...]:
     """Return the plugins of a server that clients write to.
 
     `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
     resources; `authorities` are further CA ConfigMaps that ServiceAccount mounts;
-    `preemption_policies` is an option of Priority.
+    `preemption_policies` is an option of Priority. `gates` are the feature gates that are on.
     """
+    group_priorities = WORKLOAD_AWARE_PREEMPTION in gates
     return (
         NamespaceLifecycle(),  # first: without its namespace nothing else can be checked
         LimitRanger(),
@@ -64,7 +71,7 @@ def served_admission(
         NodeRestriction(),
         TaintNodesByCondition(),
         PodSecurity(),
-        Priority(preemption_policies=preemption_policies),
+        Priority(preemption_policies=preemption_policies, group_priorities=group_priorities),
         DefaultTolerationSeconds(),
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
@@ -78,6 +85,8 @@ def served_admission(
         PodResizeValidator(),
         MutatingAdmissionPolicy(),
         MutatingAdmissionWebhook(),
+        DisabledFields(gates),
+        PodGroupWorkloadExists(),
         RbacEscalation(),
         PolicyAuthorization(),
         ValidatingAdmissionPolicy(),

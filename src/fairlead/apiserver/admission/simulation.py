@@ -65,11 +65,12 @@ class SimulatedAdmission:
         completed: Completed,
         *,
         preemption_policies: bool = True,
+        group_priorities: bool = False,
     ) -> None:
         """`suffix` returns five characters for generated names.
 
         `completed` decodes an object by its type and sets all defaults, for CEL policies.
-        `preemption_policies` is an option of Priority.
+        `preemption_policies` and `group_priorities` are options of Priority.
         """
         self.unchecked = Unchecked()
         namespaces = NamespaceLifecycle(requires_namespace=False)
@@ -82,7 +83,7 @@ class SimulatedAdmission:
                 TaintNodesByCondition(),
             ),
             Priority(
-                preemption_policies=preemption_policies
+                preemption_policies=preemption_policies, group_priorities=group_priorities
             ),  # both also admit hand-written pods of a snapshot
             DefaultTolerationSeconds(),
             _OfRequests(

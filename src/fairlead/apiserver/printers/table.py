@@ -56,6 +56,7 @@ PRINTERS: Final[Mapping[str, Printer]] = {
     "PersistentVolumeClaim": storage.PERSISTENT_VOLUME_CLAIM,
     "Pod": POD,
     "PodDisruptionBudget": core.POD_DISRUPTION_BUDGET,
+    "PodGroup": core.NAMED,
     "PodMetrics": POD_METRICS,
     "PodTemplate": workload.POD_TEMPLATE,
     "PriorityClass": core.PRIORITY_CLASS,
@@ -80,6 +81,7 @@ PRINTERS: Final[Mapping[str, Printer]] = {
     "ValidatingWebhookConfiguration": api_machinery.WEBHOOKS,
     "VolumeAttachment": storage.VOLUME_ATTACHMENT,
     "VolumeAttributesClass": storage.VOLUME_ATTRIBUTES_CLASS,
+    "Workload": core.NAMED,
 }
 # Kinds without a printer show their creation time.
 DEFAULT: Final = core.DATED

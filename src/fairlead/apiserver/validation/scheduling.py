@@ -23,7 +23,7 @@ SYSTEM_PREFIX: Final = "system-"
 # The groups in which batch schedulers have defined Queues and PodGroups.
 BATCH_GROUPS: Final = (
     "scheduling.volcano.sh", "scheduling.incubator.k8s.io", "scheduling.sigs.dev",
-    "scheduling.x-k8s.io", "scheduling.k8s.io",
+    "scheduling.x-k8s.io",
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def check_queue(queue: Queue) -> Causes:
 
 
 def check_pod_group(group: PodGroup) -> Causes:
-    """Yield the errors of a PodGroup of a batch scheduler or of upstream."""
+    """Yield the errors of a PodGroup of a batch scheduler."""
     yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
 
 

@@ -89,6 +89,17 @@ class Release:
             device_taint_rules=self._switched_on(DEVICE_TAINT_RULES),
         )
 
+    @property
+    def switched_on(self) -> tuple[str, ...]:
+        """The feature gates that are on, of those that are off by default."""
+        gates = FEATURE_GATES[self.version].items()
+        return tuple(name for name, gate in gates if not gate.default and self.is_on(name))
+
+    @property
+    def group_priorities(self) -> bool:
+        """Whether priority admission gives PodGroups of scheduling.k8s.io a priority."""
+        return self._switched_on(WORKLOAD_AWARE_PREEMPTION)
+
     def _switched_on(self, gate: str) -> bool:
         """Return the value of `gate`; False for gates that the version does not have."""
         return gate in FEATURE_GATES[self.version] and self.is_on(gate)

@@ -223,6 +223,7 @@ class ExperimentRun:
             events_max=0,
             command_log=command_log,
             preemption_policies=experiment.releases.general.preemption_policies,
+            group_priorities=experiment.releases.general.group_priorities,
         )
         self._done = 0
         self._skipped: list[Skipped] = []

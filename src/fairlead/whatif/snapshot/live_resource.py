@@ -57,6 +57,7 @@ queues.scheduling.incubator.k8s.io: the queues of kube-batch are unknown
 podgroups.scheduling.sigs.dev: gangs of kube-batch are scheduled pod by pod
 queues.scheduling.sigs.dev: the queues of kube-batch are unknown
 podgroups.scheduling.x-k8s.io: gangs are scheduled pod by pod
+podgroups.scheduling.k8s.io: gangs are scheduled pod by pod
 nodepools.karpenter.sh: Karpenter's nodes are not added or removed
 nodeclaims.karpenter.sh: Karpenter's nodes are not added or removed
 nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted

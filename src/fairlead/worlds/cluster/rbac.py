@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.apiserver.kind import POD_GROUP
 from fairlead.worlds.cluster.resource import (
     BATCH,
     CONTROLLERS,
@@ -67,10 +68,13 @@ def rbac_manifest(
     lease: str,
     *,
     only_reads: bool = False,
-    device_taint_rules: bool = False,
+    gated: Collection[str] = (),
 ) -> str:
-    """Return the roles as YAML documents; `lease` is the Lease of the election in `namespace`."""
-    rules = cluster_rules(controllers, only_reads=only_reads, device_taint_rules=device_taint_rules)
+    """Return the roles as YAML documents; `lease` is the Lease of the election in `namespace`.
+
+    `gated` are the resources that the scheduler reads because feature gates are on.
+    """
+    rules = cluster_rules(controllers, only_reads=only_reads, gated=gated)
     roles: list[tuple[str, str, list[Rule]]] = [("ClusterRole", "", rules)]
     if not only_reads:
         roles.append(("Role", namespace, election_rules(lease)))
@@ -88,19 +92,19 @@ def _role(kind: str, namespace: str, rules: list[Rule]) -> str:
 
 
 def cluster_rules(
-    controllers: Collection[str], *, only_reads: bool = False, device_taint_rules: bool = False
+    controllers: Collection[str], *, only_reads: bool = False, gated: Collection[str] = ()
 ) -> list[Rule]:
     """Return the rules of the ClusterRole; with `only_reads`, those of a shadow.
 
-    The scheduler reads DeviceTaintRules only if `device_taint_rules`.
+    `gated` are the resources that the scheduler reads because feature gates are on.
     """
     verbs: dict[tuple[str, str], dict[str, None]] = {}
-    for resource in watched_resources(controllers, device_taint_rules=device_taint_rules):
+    for resource in watched_resources(controllers, gated):
         if not resource.only_namespace:
             group = resource.api_version.rpartition("/")[0]
             verbs.setdefault((group, resource.plural), {}).update(list=None, watch=None)
     own = _OWN[2:] if only_reads else _OWN
-    written = () if only_reads else _written(controllers)
+    written = () if only_reads else _written(controllers, gated)
     for group, name, more in (*written, *own):
         verbs.setdefault((group, name), {}).update(dict.fromkeys(more))
     return [
@@ -109,10 +113,15 @@ def cluster_rules(
     ]
 
 
-def _written(controllers: Collection[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def _written(
+    controllers: Collection[str], gated: Collection[str]
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for one in CONTROLLERS:
         if one in controllers:
             yield from _WRITTEN[one]
+    if SCHEDULER in controllers and POD_GROUP.resource in gated:
+        yield POD_GROUP.group, "podgroups", ("get",)
+        yield POD_GROUP.group, "podgroups/status", ("patch",)
 
 
 def election_rules(lease: str) -> list[Rule]:

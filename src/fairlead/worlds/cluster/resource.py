@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from fairlead.apiserver.kind import DEVICE_TAINT_RULE, KINDS, Kind, find_kind
+from fairlead.apiserver.kind import DEVICE_TAINT_RULE, KINDS, POD_GROUP, Kind, find_kind
 from fairlead.client.api_resource import ApiResource
+from fairlead.engine.scheduling.version import SchedulerVersion
 
 SCHEDULER: Final = "scheduler"
 BATCH: Final = "batch"
@@ -60,16 +61,24 @@ _READ: Final = {
 }
 
 
+def gated_resources(version: SchedulerVersion) -> tuple[str, ...]:
+    """Return the resources that the scheduler reads because feature gates are on."""
+    return (
+        *((DEVICE_TAINT_RULE.resource,) if version.device_taint_rules else ()),
+        *((POD_GROUP.resource,) if version.pod_groups else ()),
+    )
+
+
 def watched_resources(
-    controllers: Collection[str], *, device_taint_rules: bool = False
+    controllers: Collection[str], gated: Collection[str] = ()
 ) -> tuple[ApiResource, ...]:
     """Return the resources that `controllers` read, each once.
 
-    The scheduler reads DeviceTaintRules only if `device_taint_rules`.
+    The scheduler also reads those of `gated`.
     """
     names = dict.fromkeys(name for one in CONTROLLERS if one in controllers for name in _READ[one])
-    if device_taint_rules and SCHEDULER in controllers:
-        names[DEVICE_TAINT_RULE.resource] = None
+    if SCHEDULER in controllers:
+        names |= dict.fromkeys(gated)
     by_name = {kind.resource: kind for kind in reversed(KINDS)}
     return tuple(_resource(by_name[name]) for name in names)
 

@@ -244,6 +244,7 @@ def _store(options: LocalOptions, ids: RandomIds) -> Store:
         ids.new_suffix,
         limited=options.limited,
         preemption_policies=options.release.preemption_policies,
+        gates=options.release.switched_on,
     )
     return Store(
         ids,

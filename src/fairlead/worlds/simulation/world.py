@@ -94,16 +94,21 @@ class SimulatedWorld:
         events_max: int | None = None,
         command_log: Callable[[str], None] | None = None,
         preemption_policies: bool = True,
+        group_priorities: bool = False,
     ) -> None:
         """Create an empty world at `start`.
 
         `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
         `command_log` receives the line of each command when it is issued. If `preemption_policies`
-        is False, new pods get no preemptionPolicy.
+        is False, new pods get no preemptionPolicy. With `group_priorities`, PodGroups get the
+        priority of their class.
         """
         ids = SeededIds(seed)
         self.admission = SimulatedAdmission(
-            ids.new_suffix, _completed, preemption_policies=preemption_policies
+            ids.new_suffix,
+            _completed,
+            preemption_policies=preemption_policies,
+            group_priorities=group_priorities,
         )
         # No containers run, and dumps may lack images.
         self.store = Store(ids, admission=self.admission.plugins, storage=DeferredStorage())

@@ -16,7 +16,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.error import forbidden
-from fairlead.apiserver.kind import POD, PRIORITY_CLASS
+from fairlead.apiserver.kind import POD, POD_GROUP, PRIORITY_CLASS, Kind
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.scheduling import PREEMPT_LOWER_PRIORITY, SYSTEM_CLASSES
 
@@ -29,9 +29,14 @@ RESOLVED: Final = ("priority", "preemptionPolicy")
 class Priority:
     """The admission plugin `Priority`."""
 
-    def __init__(self, *, preemption_policies: bool = True) -> None:
-        """If `preemption_policies` is False, new pods get none (default until 1.23)."""
+    def __init__(self, *, preemption_policies: bool = True, group_priorities: bool = False) -> None:
+        """If `preemption_policies` is False, new pods get none (default until 1.23).
+
+        With `group_priorities`, PodGroups of scheduling.k8s.io get the priority of their class
+        (gate WorkloadAwarePreemption).
+        """
         self._preemption_policies = preemption_policies
+        self._group_priorities = group_priorities
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Resolves pods; refuses a second default class and deleting system classes."""
@@ -43,6 +48,8 @@ class Priority:
                 pod = _without_preemption_policy(obj)
                 return _without_preemption_policy({**pod, "spec": _resolved(pod, storage)})
             return _with_priority(attributes.operation, obj, storage, attributes.old or {})
+        if kind is POD_GROUP and self._group_priorities:
+            return _with_group_priority(attributes.operation, obj, storage)
         if kind is PRIORITY_CLASS:
             _validate_class(attributes.operation, obj, storage)
         return obj
@@ -63,6 +70,28 @@ def _with_priority(operation: Operation, pod: Json, storage: Storage, old: Json)
             return pod
 
 
+def _with_group_priority(operation: Operation, group: Json, storage: Storage) -> Json:
+    """Return a new PodGroup with the priority of its class, other PodGroups unchanged."""
+    spec = group.get("spec") or {}
+    by_hand = spec.get("priorityClassName") and "priority" not in spec
+    if operation is not Operation.CREATE and not (operation is Operation.LOAD and by_hand):
+        return group
+    priority_class = _priority_class(POD_GROUP, group, spec, storage)
+    priority = priority_class.get("value", DEFAULT_PRIORITY)
+    if spec.get("priority", priority) != priority:
+        raise _refused(
+            POD_GROUP,
+            group,
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod group "
+            f"spec; priority admission controller computed {priority} from the given "
+            "PriorityClass name",
+        )
+    resolved = {**spec, "priority": priority}
+    if priority_class:
+        resolved["priorityClassName"] = priority_class["metadata"]["name"]
+    return {**group, "spec": resolved}
+
+
 def _without_preemption_policy(pod: Json) -> Json:
     """Return `pod` without spec.preemptionPolicy.
 
@@ -75,11 +104,12 @@ def _without_preemption_policy(pod: Json) -> Json:
 def _resolved(pod: Json, storage: Storage) -> Json:
     """Return the pod's spec with the priority and preemption policy of its class."""
     spec = pod.get("spec", {})
-    priority_class = _priority_class(pod, spec, storage)
+    priority_class = _priority_class(POD, pod, spec, storage)
     priority = priority_class.get("value", DEFAULT_PRIORITY)
     policy = priority_class.get("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
     if spec.get("priority", priority) != priority:
         raise _refused(
+            POD,
             pod,
             f"the integer value of priority ({spec['priority']}) must not be provided in pod "
             f"spec; priority admission controller computed {priority} from the given "
@@ -87,6 +117,7 @@ def _resolved(pod: Json, storage: Storage) -> Json:
         )
     if spec.get("preemptionPolicy", policy) != policy:
         raise _refused(
+            POD,
             pod,
             f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be "
             f"provided in pod spec; priority admission controller computed {policy} from the "
@@ -98,14 +129,14 @@ def _resolved(pod: Json, storage: Storage) -> Json:
     return resolved
 
 
-def _priority_class(pod: Json, spec: Json, storage: Storage) -> Json:
+def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json:
     """Return the class that `spec` names, else the default class, else an empty one."""
     name = spec.get("priorityClassName")
     if not name:
         return _default_class(storage)
     priority_class = storage.find(PRIORITY_CLASS, "", name) or SYSTEM_CLASSES.get(name)
     if priority_class is None:
-        raise _refused(pod, f"no PriorityClass with name {name} was found")
+        raise _refused(kind, obj, f"no PriorityClass with name {name} was found")
     return priority_class
 
 
@@ -131,6 +162,6 @@ def _validate_class(operation: Operation, obj: Json, storage: Storage) -> None:
         raise forbidden(PRIORITY_CLASS, "", name, reason)
 
 
-def _refused(pod: Json, reason: str) -> Exception:
-    meta = pod["metadata"]
-    return forbidden(POD, meta.get("namespace", ""), meta["name"], reason)
+def _refused(kind: Kind, obj: Json, reason: str) -> Exception:
+    meta = obj["metadata"]
+    return forbidden(kind, meta.get("namespace", ""), meta["name"], reason)

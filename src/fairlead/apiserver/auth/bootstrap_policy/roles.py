@@ -215,7 +215,13 @@ GATED_RULES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "READ resource.k8s.io devicetaintrules",
             "patch,update resource.k8s.io devicetaintrules/status",
         ),
-    }
+    },
+    "GenericWorkload": {
+        "system:kube-scheduler": (
+            "READ scheduling.k8s.io podgroups",
+            "patch,update scheduling.k8s.io podgroups/status",
+        ),
+    },
 }
 
 # Bindings of namespaced roles: role, then subjects.

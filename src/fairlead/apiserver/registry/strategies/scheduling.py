@@ -1,6 +1,6 @@
-"""The strategy of PriorityClasses.
+"""The strategies of PriorityClasses, PodGroups and Workloads.
 
-upstream: pkg/registry/scheduling/priorityclass/strategy.go
+upstream: pkg/registry/scheduling/{priorityclass,podgroup,workload}/strategy.go
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import PRIORITY_CLASS
+from fairlead.apiserver.kind import POD_GROUP, PRIORITY_CLASS, WORKLOAD
 from fairlead.apiserver.registry.strategy import CUSTOM, ResourceStrategy
-from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
-from fairlead.apiserver.validation.meta.kind_rules import KindRules, view_check
+from fairlead.apiserver.validation import pod_group
+from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check, view_check
 from fairlead.apiserver.validation.scheduling import (
     BATCH_GROUPS,
     check_pod_group,
@@ -42,6 +43,22 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
             metadata_validations=0,
             new=view_check(check_priority_class),
             update=check_priority_class_update,
+        ),
+    ),
+    POD_GROUP.resource: ResourceStrategy(
+        rules=KindRules(
+            name=dns_label_problems,
+            metadata_validations=0,
+            new=json_check(pod_group.check_pod_group),
+            subresources={"status": pod_group.check_pod_group_status},
+        ),
+        reset_fields={"status": (("metadata",),)},
+    ),
+    WORKLOAD.resource: ResourceStrategy(
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_validations=0,
+            new=json_check(pod_group.check_workload),
         ),
     ),
     **BATCH_STRATEGIES,

@@ -53,7 +53,13 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.cluster.http_server import HttpOptions, HttpServer, served, tls_context
 from fairlead.worlds.cluster.rbac import rbac_manifest
-from fairlead.worlds.cluster.resource import BATCH, CONTROLLERS, SCHEDULER, watched_resources
+from fairlead.worlds.cluster.resource import (
+    BATCH,
+    CONTROLLERS,
+    SCHEDULER,
+    gated_resources,
+    watched_resources,
+)
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, RunningEngine
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
@@ -132,8 +138,7 @@ def run_controllers(request: RunRequest) -> int:
         options = RunnerOptions(
             config=connection,
             resources=watched_resources(
-                controllers,
-                device_taint_rules=engine_config.scheduler.version.device_taint_rules,
+                controllers, gated_resources(engine_config.scheduler.version)
             ),
             build=build,
             election=settings.election if request.elects else None,
@@ -159,7 +164,7 @@ def print_roles(request: RunRequest) -> int:
         namespace,
         lease,
         only_reads=request.shadow.shadow,
-        device_taint_rules=read_release(request.release.choice).scheduler.device_taint_rules,
+        gated=gated_resources(read_release(request.release.choice).scheduler),
     )
     print(manifest, end="")
     return exit_code.SUCCESS
@@ -183,10 +188,7 @@ def run_shadow(request: RunRequest) -> int:
         metrics.registry.register(record)
         runner_options = RunnerOptions(
             config=connection,
-            resources=watched_resources(
-                (SCHEDULER,),
-                device_taint_rules=configs["present"].version.device_taint_rules,
-            ),
+            resources=watched_resources((SCHEDULER,), gated_resources(configs["present"].version)),
             build=lambda _now: Shadow(configs, record.record),
             limits=settings.limits,
             log=_log,

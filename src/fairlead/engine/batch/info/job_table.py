@@ -30,15 +30,21 @@ from fairlead.engine.batch.info.task import TaskInfo, TaskStatus, status_of
 from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster, PodChange
+from fairlead.engine.state.pod_groups import is_kept
 from fairlead.engine.state.pod_info import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The scheduler names whose pods this scheduler owns, and the queue of groups without one."""
+    """The scheduler names whose pods this scheduler owns, and the queue of groups without one.
+
+    If `own_groups_only`, PodGroups of scheduling.k8s.io are ignored: the default scheduler
+    schedules them (gate GenericWorkload).
+    """
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
     default_queue: str = DEFAULT_QUEUE
+    own_groups_only: bool = False
 
 
 class JobTable:
@@ -90,6 +96,8 @@ class JobTable:
             match found:
                 case Pod() if is_terminal(found):
                     self._finished(found)
+                case PodGroup() if self._is_foreign(found):
+                    pass
                 case PodGroup():
                     group = group_info(found)
                     self._groups.setdefault(found.key, {})[group.api_group] = group
@@ -119,6 +127,10 @@ class JobTable:
                 pass
 
     # --- groups ----------------------------------------------------------------------------
+
+    def _is_foreign(self, group: PodGroup) -> bool:
+        """Return whether the default scheduler schedules the group."""
+        return self._ownership.own_groups_only and is_kept(group)
 
     def _choose_group(self, key: str) -> None:
         """Choose among the groups called `key`, which may exist in several APIs."""

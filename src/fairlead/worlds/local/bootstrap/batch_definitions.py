@@ -11,8 +11,6 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind
 
-# Kubernetes does not serve its own alpha API groups by default.
-_ALPHA: Final = "scheduling.k8s.io"
 _SHORT: Final = "scheduling.volcano.sh"
 # upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go:GetAPIApprovalState
 _APPROVAL: Final = {"api-approved.kubernetes.io": "unapproved, of schedulers of whole jobs"}
@@ -36,7 +34,7 @@ DEFAULT_QUEUE: Final = {
 def job_kinds() -> tuple[Json, ...]:
     """Return the CustomResourceDefinitions of the batch schedulers' kinds."""
     served = (one for one in KINDS if one.is_custom and one.kind in _COLUMNS)
-    return tuple(_definition(kind) for kind in served if kind.group != _ALPHA)
+    return tuple(_definition(kind) for kind in served)
 
 
 def _definition(kind: Kind) -> Json:

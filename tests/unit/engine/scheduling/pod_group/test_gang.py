@@ -10,6 +10,7 @@ from fairlead.api.codec import decode
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.reporter import PodPreempting
+from fairlead.engine.core.status import unschedulable
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 GANGS = {"GenericWorkload": True, "GangScheduling": True}
@@ -158,6 +159,72 @@ def test_the_pods_of_a_group_need_one_scheduler(stage):
     )
 
 
+def test_a_pod_that_is_being_deleted_is_left_out(gang_stage):
+    leaving = member("c", terminating=True)
+    stage = gang_stage(make_node("n", cpu="3"), pod_group(minimum=2), *gang("a", "b"), leaving)
+    commands = run(stage)
+    assert sorted(binds(commands)) == [("a", "n"), ("b", "n")]
+    assert ("event", "c", "FailedScheduling", "skip schedule deleting pod: default/c") in commands
+
+
+def test_a_group_of_pods_that_are_being_deleted_is_not_tried(gang_stage):
+    stage = gang_stage(make_node("n", cpu="3"), pod_group(minimum=1), member("a", terminating=True))
+    assert [c[2] for c in run(stage)] == ["FailedScheduling"]
+
+
+def test_pods_of_higher_priority_are_tried_first(gang_stage):
+    low, high = member("low", priority=1), member("high", priority=2)
+    stage = gang_stage(make_node("n", cpu="1"), pod_group(minimum=1), low, high)
+    assert binds(run(stage)) == [("high", "n")]
+
+
+def test_a_pod_group_that_is_deleted_during_the_wait_is_an_error(gang_stage):
+    """Then the pods wait for it again."""
+    stage = gang_stage(make_node("n", cpu="2"), pod_group(minimum=2), *gang("a", "b"))
+    stage.gone(pod_group(minimum=2))
+    notes = {c[1]: c[3] for c in stage.turn() if c[0] == "event"}
+    missing = 'failed to get podGroup default/gang: podgroup.scheduling.k8s.io "gang" not found'
+    assert notes == {
+        "a": missing,
+        "b": f"failed to schedule other pod from a pod group: {missing}",
+    }
+    assert run(stage) == []
+
+
+class Refuses:
+    """A Reserve plugin that refuses one pod."""
+
+    name = "Refuses"
+
+    def __init__(self, pod, status):
+        self.pod, self.status = pod, status
+        self.undone = []
+
+    def reserve(self, _state, pod, _node):
+        return self.status if pod.pod.metadata.name == self.pod else None
+
+    def unreserve(self, _state, pod, _node):
+        self.undone.append(pod.pod.metadata.name)
+
+
+@pytest.mark.parametrize("minimum", [2, 3])
+def test_a_pod_that_reserve_refuses_counts_as_not_placed(stage, minimum):
+    plugin = Refuses("b", unschedulable("no"))
+    config = default_config(release_of("1.36", GANGS), {})
+    profile = replace(config.profiles[0], plugins=(*config.profiles[0].plugins, ("Refuses", 0)))
+    found = stage(
+        make_node("n", cpu="3"),
+        pod_group(minimum=minimum),
+        *gang("a", "b", "c"),
+        profiles=(profile,),
+        version=config.version,
+        out_of_tree={"Refuses": lambda _handle, _args: plugin},
+    )
+    bound = sorted(pod for pod, _ in binds(run(found)))
+    assert bound == (["a", "c"] if minimum == 2 else [])
+    assert set(plugin.undone) == {"a", "b", "c"}
+
+
 # --- preemption ----------------------------------------------------------------------------
 
 
@@ -247,6 +314,44 @@ def test_the_priority_of_a_gang_counts_not_that_of_its_pods(gang_stage):
     stage = gang_stage(*objects, gates=WHOLE)
     run(stage)
     assert whole_victims(stage) == []
+
+
+def test_a_gang_that_waits_for_its_victims_does_not_preempt_again(gang_stage):
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    leaving = make_pod(
+        "v", node="n", priority=1, requests={"cpu": "1"}, terminating=True,
+        status={"conditions": [condition]},
+    )  # fmt: skip
+    waiting = member("a", of="high", priority=10, nominated="n")
+    objects = [make_node("n", cpu="1"), leaving, pod_group("high", 1, priority=10), waiting]
+    stage = gang_stage(*objects, gates=WHOLE)
+    commands = run(stage)
+    assert whole_victims(stage) == []
+    condition = next(c for c in commands if c[0] == "patch" and c[1] == "high")[3]
+    assert condition[3].endswith("not eligible due to a terminating pod on the nominated node.")
+
+
+def test_larger_and_older_gangs_are_more_important(gang_stage):
+    """Of two gangs of equal priority the smaller one goes, of equal size the younger one."""
+    young, old = "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"
+
+    def victims_of(*gangs):
+        objects = [make_node(name, cpu="2") for name in ("n1", "n2")]
+        for number, (name, start, size) in enumerate(gangs, 1):
+            objects.append(pod_group(name, 1, disruptionMode="PodGroup", priority=1))
+            share = "2" if size == 1 else "1"
+            objects += [
+                member(f"{name}{i}", of=name, cpu=share, node=f"n{number}", priority=1,
+                       status={"startTime": start})
+                for i in range(size)
+            ]  # fmt: skip
+        high = [pod_group("high", 1, priority=10), member("a", of="high", cpu="2", priority=10)]
+        stage = gang_stage(*objects, *high, gates=WHOLE)
+        run(stage)
+        return whole_victims(stage)
+
+    assert victims_of(("large", young, 2), ("small", old, 1)) == [["small0"]]
+    assert victims_of(("old", old, 1), ("young", young, 1)) == [["young0"]]
 
 
 def test_a_gang_whose_pods_never_preempt_removes_nothing(gang_stage):

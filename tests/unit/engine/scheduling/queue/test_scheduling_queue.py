@@ -166,3 +166,23 @@ def test_a_pod_that_is_gated_meanwhile_is_not_activated(new_waiting):
     assert (waiting.place("a"), waiting.pop(300)) == ("unschedulable", None)
     assert waiting.place("b") == "unschedulable"
     assert waiting.queue.counts()["gated"] == 2
+
+
+def test_a_certain_pod_is_popped_from_any_queue_unless_it_is_gated(waiting):
+    """As a PodGroup's cycle does with all pods of the group."""
+    for name in ("active", "unschedulable", "error"):
+        waiting.add(name)
+    gates = {"schedulingGates": [{"name": "g"}]}
+    waiting.add("gated", spec=gates)
+    waiting.fail(0)
+    waiting.fail(0, plugins=("NodeResourcesFit",))
+    waiting.fail(0, plugins=())
+    waiting.add("new")
+    taken = [waiting.queue.pop_specific(f"default/{name}") for name in ("error", "new", "active")]
+    assert all(taken)
+    assert {one.place.value for one in taken} == {"in_flight"}
+    assert waiting.queue.pop_specific("default/new") is None
+    assert waiting.queue.pop_specific("default/gated") is None
+    assert waiting.queue.pop_specific("default/nobody") is None
+    assert waiting.pop(400) == "unschedulable"
+    assert waiting.pop(400) is None

@@ -1,0 +1,97 @@
+"""DisabledFields: drops fields whose feature gate is off from new objects and updates.
+
+A field that the stored object has stays. Upstream does this in the strategies, not in a plugin;
+here it is one, because only a served API drops fields: a simulation reads what its input says.
+
+upstream: pkg/api/pod/util.go: dropDisabledFields; pkg/registry/scheduling/podgroup/strategy.go:
+dropDisabledPodGroupFields; pkg/registry/scheduling/workload/strategy.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
+from fairlead.apiserver.storage.storage import Storage
+
+GENERIC_WORKLOAD: Final = "GenericWorkload"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
+_SCHEDULING_GROUP: Final = "schedulingGroup"
+_POD_SPECS: Final[dict[str, tuple[str, ...]]] = {
+    "Pod": ("spec",),
+    "PodTemplate": ("template", "spec"),
+    "ReplicationController": ("spec", "template", "spec"),
+    "Deployment": ("spec", "template", "spec"),
+    "ReplicaSet": ("spec", "template", "spec"),
+    "StatefulSet": ("spec", "template", "spec"),
+    "DaemonSet": ("spec", "template", "spec"),
+    "Job": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+# Their gates, TopologyAwareWorkloadScheduling and DRAWorkloadResourceClaims, are always off here.
+_UNSUPPORTED: Final = ("schedulingConstraints", "resourceClaims")
+_OF_PREEMPTION: Final = ("disruptionMode", "priorityClassName", "priority")
+
+
+class DisabledFields:
+    """Drops the fields of PodGroups and Workloads, and of pods that name a PodGroup."""
+
+    def __init__(self, gates: Collection[str]) -> None:
+        """`gates` are the feature gates that are on."""
+        self._keeps_groups = GENERIC_WORKLOAD in gates
+        with_preemption = WORKLOAD_AWARE_PREEMPTION in gates
+        self._dropped = _UNSUPPORTED if with_preemption else (*_UNSUPPORTED, *_OF_PREEMPTION)
+
+    def admit(self, attributes: AdmissionAttributes, _storage: Storage) -> Json:
+        """Return the object without fields that are disabled and that the old object lacks."""
+        obj = attributes.obj
+        if attributes.operation not in (Operation.CREATE, Operation.UPDATE):
+            return obj
+        if attributes.subresource:
+            return obj
+        old = attributes.old or {}
+        if attributes.kind is POD_GROUP:
+            return _without(obj, old, ("spec",), self._dropped)
+        if attributes.kind is WORKLOAD:
+            return self._workload(obj, old)
+        path = _POD_SPECS.get(attributes.kind.kind)
+        if path is None or self._keeps_groups or attributes.kind.is_custom:
+            return obj
+        return _without(obj, old, path, (_SCHEDULING_GROUP,))
+
+    def _workload(self, obj: Json, old: Json) -> Json:
+        """Return a Workload whose templates lack the disabled fields."""
+        spec = obj.get("spec") or {}
+        if old or not spec.get("podGroupTemplates"):
+            return obj  # the templates cannot change
+        templates = [
+            {key: value for key, value in one.items() if key not in self._dropped}
+            for one in spec["podGroupTemplates"]
+        ]
+        return {**obj, "spec": {**spec, "podGroupTemplates": templates}}
+
+
+def _without(obj: Json, old: Json, path: tuple[str, ...], names: Collection[str]) -> Json:
+    """Return `obj` without the fields `names` of the part at `path` that `old` does not have."""
+    part, before = _at(obj, path), _at(old, path)
+    dropped = [name for name in names if name in part and name not in before]
+    if not dropped:
+        return obj
+    kept = {key: value for key, value in part.items() if key not in dropped}
+    return _replaced(obj, path, kept)
+
+
+def _at(obj: Json, path: tuple[str, ...]) -> Json:
+    part: Any = obj
+    for name in path:
+        part = part.get(name) if isinstance(part, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def _replaced(obj: Json, path: tuple[str, ...], part: Json) -> Json:
+    first, *rest = path
+    inner = _replaced(obj[first], tuple(rest), part) if rest else part
+    return {**obj, first: inner}

@@ -1,0 +1,43 @@
+"""PodGroupWorkloadExists: a new PodGroup may only refer to a template of an existing Workload.
+
+upstream: plugin/pkg/admission/podgroup/admission.go
+"""
+
+from __future__ import annotations
+
+from fairlead.api.json import Json
+from fairlead.api.text.field_problem import quoted
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.error import ApiError, forbidden
+from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
+from fairlead.apiserver.storage.storage import Storage
+
+
+class PodGroupWorkloadExists:
+    """The admission plugin `PodGroupWorkloadExists`."""
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Return the object; refuses a new PodGroup whose template does not exist."""
+        obj = attributes.obj
+        if attributes.kind is not POD_GROUP or not attributes.is_new:
+            return obj
+        template = (obj.get("spec") or {}).get("podGroupTemplateRef") or {}
+        reference = template.get("workload")
+        if reference is None:
+            return obj
+        name = reference.get("workloadName") or ""
+        workload = storage.find(WORKLOAD, attributes.namespace, name)
+        if workload is None:
+            raise _refused(attributes, f"Workload {quoted(name)} not found")
+        if workload["metadata"].get("deletionTimestamp"):
+            raise _refused(attributes, f"Workload {quoted(name)} is being deleted")
+        wanted = reference.get("podGroupTemplateName") or ""
+        if all(one["name"] != wanted for one in workload["spec"]["podGroupTemplates"]):
+            problem = f"PodGroupTemplate {quoted(wanted)} not found in Workload {quoted(name)}"
+            raise _refused(attributes, problem)
+        return obj
+
+
+def _refused(attributes: AdmissionAttributes, problem: str) -> ApiError:
+    why = f"PodGroup rejected: {problem}"
+    return forbidden(POD_GROUP, attributes.namespace, attributes.name, why)
