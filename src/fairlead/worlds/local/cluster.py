@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -23,12 +23,10 @@ from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, find_kind, kind_of
+from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.table import STRATEGIES
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.storage import Storage, StoredChange
@@ -57,32 +55,6 @@ from fairlead.worlds.local.field_manager import registered
 from fairlead.worlds.local.random_ids import RandomIds
 from fairlead.worlds.local.resource_metrics import MEASUREMENTS, measured
 from fairlead.worlds.metrics import SchedulerMetrics
-
-# --- strategies ----------------------------------------------------------------------------------
-
-_AUTOSCALERS: Final = "horizontalpodautoscalers.autoscaling"
-
-
-def _registry(storage: Storage, without: Collection[str]) -> Registry:
-    """Return API_SERVER, with a warning that no controller handles HorizontalPodAutoscalers."""
-
-    def warnings(old: Json | None, _: Json) -> Iterator[str]:
-        if old is None and not _is_scaled(storage):
-            yield "HorizontalPodAutoscalers are stored, but nothing here acts on them"
-
-    if _CONTROLLERS in without:
-        return API_SERVER
-    autoscaling = replace(STRATEGIES[_AUTOSCALERS], warnings=warnings)
-    return replace(API_SERVER, strategies={**STRATEGIES, _AUTOSCALERS: autoscaling})
-
-
-def _is_scaled(storage: Storage) -> bool:
-    """Return whether some other controller has handled autoscalers in this cluster."""
-    lease = storage.find(LEASE, "kube-system", "kube-controller-manager")
-    kind = find_kind(_AUTOSCALERS)
-    stored = () if kind is None else storage.unsorted(kind)
-    return lease is not None or any((one.get("status") or {}).get("conditions") for one in stored)
-
 
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"

@@ -1,0 +1,58 @@
+"""An answer whose cluster did not settle within the horizon says so in its text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.cli import main
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "a"},
+    "status": {
+        "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+TAINT = {"key": "k", "effect": "NoExecute"}
+UNSETTLED = "The cluster had not settled when the run ended (--horizon); changes continue."
+
+
+@pytest.fixture
+def ask(tmp_path, capsys):
+    """The text of the answer if the node is tainted; its pod returns after each eviction."""
+
+    def asked(toleration_s):
+        limit = {} if toleration_s is None else {"tolerationSeconds": toleration_s}
+        toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", **limit}
+        labels = {"app": "web"}
+        spec = {"containers": [{"name": "c", "image": "i"}], "tolerations": [toleration]}
+        web = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": spec},
+            },
+        }
+        dump, change = tmp_path / "dump.json", tmp_path / "change.json"
+        dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, web]}))
+        change.write_text(json.dumps({**NODE, "spec": {"taints": [TAINT]}}))
+        options = ["--horizon", "20m", "--no-report"]
+        main.run(["whatif", str(dump), "--apply", str(change), *options])
+        return " ".join(capsys.readouterr().out.split())
+
+    return asked
+
+
+def test_pods_that_are_evicted_again_and_again(ask):
+    assert UNSETTLED in ask(10)
+
+
+def test_pods_that_stay(ask):
+    assert UNSETTLED not in ask(None)
