@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
+from typing import Final
 
 from fairlead.api.objects import PersistentVolumeClaim, Pod, Volume
 
@@ -37,9 +39,29 @@ def is_migratable(volume: Volume) -> bool:
     )
 
 
+# All fields that is_claimed, is_exclusive and is_migratable read; one look-up for all volumes.
+_placing_sources: Final = attrgetter(
+    "persistent_volume_claim",
+    "ephemeral",
+    "gce_persistent_disk",
+    "aws_elastic_block_store",
+    "rbd",
+    "iscsi",
+    "azure_disk",
+    "azure_file",
+    "cinder",
+    "portworx_volume",
+    "vsphere_volume",
+)
+_NO_SOURCES: Final = _placing_sources(Volume())
+
+
 def is_placed(volume: Volume) -> bool:
-    """Return True if the volume may restrict where the pod runs."""
-    return is_claimed(volume) or is_exclusive(volume) or is_migratable(volume)
+    """Return True if the volume may restrict where the pod runs.
+
+    That is if it is claimed, exclusive or migratable.
+    """
+    return _placing_sources(volume) != _NO_SOURCES
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:

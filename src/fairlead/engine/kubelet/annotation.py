@@ -17,6 +17,7 @@ from fairlead.engine.core.instant import DurationNs
 
 STOP_DURATION: Final = "fairlead.dev/stop-duration"
 READY_DELAY: Final = "fairlead.dev/ready-delay"
+_DURATIONS: Final = (RUN_DURATION, READY_DELAY, STOP_DURATION)
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:
@@ -31,11 +32,14 @@ def ready_delay(pod: Pod) -> DurationNs | None:
 
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
     """Return the problems of the pod's annotations; an invalid annotation counts as absent."""
+    annotations = pod.metadata.annotations
+    if annotations.keys().isdisjoint(_DURATIONS):
+        return ()
     return tuple(
         f"metadata.annotations[{key}]: {problem}"
-        for key in (RUN_DURATION, READY_DELAY, STOP_DURATION)
-        if (problem := _problem(pod.metadata.annotations.get(key)))
-        if (key, pod.metadata.annotations[key]) != (RUN_DURATION, FOREVER)
+        for key in _DURATIONS
+        if (problem := _problem(annotations.get(key)))
+        if (key, annotations[key]) != (RUN_DURATION, FOREVER)
     )
 
 

@@ -75,10 +75,17 @@ def next_act(
         return Due(Act.START, bound_at + start_delay_of(pod, config))
     if pod.status.phase != "Running":
         return None
-    dues = [end_due(pod, started_at, config), ready_due(pod, ready_at, config)]
+    due = _earlier(end_due(pod, started_at, config), ready_due(pod, ready_at, config))
     if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
-        dues.append(Due(Act.OBSERVE, started_at))
-    return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
+        return _earlier(due, Due(Act.OBSERVE, started_at))
+    return due
+
+
+def _earlier(first: Due | None, second: Due | None) -> Due | None:
+    """Return the one that is due earlier; `first` if both are due at one time."""
+    if first is None or second is None:
+        return first or second
+    return second if second.at < first.at else first
 
 
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
@@ -99,7 +106,7 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
     The deadline counts from status.startTime.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
-    ends = []
+    completed: Due | None = None
     duration = run_duration(pod)
     if duration is None and RUN_DURATION not in pod.metadata.annotations:
         duration = config.input_duration if reads_to_the_end(pod) else None
@@ -108,12 +115,12 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
         if duration is None and pod.spec.restart_policy != "Always":
             duration = config.job_duration
     if duration is not None:
-        ends.append(Due(Act.END, started_at + duration, "completed"))
-    if pod.spec.active_deadline_seconds is not None:
-        counted_from = start_time(pod) or started_at
-        deadline = counted_from + seconds(pod.spec.active_deadline_seconds)
-        ends.append(Due(Act.END, deadline, "deadline"))
-    return min(ends, key=lambda end: end.at, default=None)
+        completed = Due(Act.END, started_at + duration, "completed")
+    if pod.spec.active_deadline_seconds is None:
+        return completed
+    counted_from = start_time(pod) or started_at
+    deadline = counted_from + seconds(pod.spec.active_deadline_seconds)
+    return _earlier(completed, Due(Act.END, deadline, "deadline"))
 
 
 def reads_to_the_end(pod: Pod) -> bool:

@@ -62,6 +62,11 @@ class SupposedKeyedCounts:
         self._by_key: Mapping[str, DomainCounts | SupposedCounts]
         self._by_key = changed if source is None else source.by_key
 
+    @property
+    def keys(self) -> Iterable[str]:
+        """The topology keys with counts."""
+        return self._by_key.keys()
+
     def clone(self) -> SupposedKeyedCounts:
         """Return an independent copy, also of the original counts."""
         if self.source is not None:

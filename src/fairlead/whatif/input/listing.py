@@ -17,7 +17,7 @@ from fairlead.api.json import Json
 
 Bytes = bytes | mmap
 
-_BLOCK_BYTES: Final = 16 << 20
+_BLOCK_BYTES: Final = 1 << 20  # stays in the cache
 _START_BYTES: Final = 64
 
 

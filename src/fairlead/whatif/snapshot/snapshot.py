@@ -7,8 +7,10 @@ annotation of their List, because a simulation can end long after the last chang
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
@@ -60,8 +62,21 @@ def read_snapshot(
     `bytes_max` limits the size of a file; `on_read` is called with the amount read so far. Raises
     InputError.
     """
-    documents = read_listings(path, stdin, bytes_max, on_read)
-    return _snapshot(STDIN if path == "-" else path, documents, on_read)
+    with _without_collection():
+        documents = read_listings(path, stdin, bytes_max, on_read)
+        return _snapshot(STDIN if path == "-" else path, documents, on_read)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Collect no garbage within the `with` block: what is read has no cycles and is kept."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def parse_snapshot(source: str, data: bytes) -> Snapshot:

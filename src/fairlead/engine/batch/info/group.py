@@ -102,7 +102,10 @@ def group_name(pod: Pod) -> str:
         return named
     if pod.spec.scheduling_group is not None:
         return pod.spec.scheduling_group.pod_group_name
-    return next((meta.labels[label] for label in GROUP_LABELS if meta.labels.get(label)), "")
+    labels = meta.labels
+    if labels.keys().isdisjoint(GROUP_LABELS):
+        return ""
+    return next((labels[label] for label in GROUP_LABELS if labels.get(label)), "")
 
 
 def shadow_group(pod: Pod) -> GroupInfo:

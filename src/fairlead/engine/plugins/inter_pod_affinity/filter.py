@@ -116,6 +116,12 @@ class AffinityState:
             self.asker, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
         )
 
+    def reach(self) -> frozenset[str] | None:
+        """Return the topology keys in whose domains a verdict's pods are; see the plugin."""
+        if self.asker.own.attracted.by_key:
+            return None
+        return frozenset((*self.repelled.keys, *self.existing.keys))
+
     def sources(self) -> tuple[KeyedCounts, ...] | None:
         """Return the counts that this state was copied from.
 

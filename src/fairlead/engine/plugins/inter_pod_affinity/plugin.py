@@ -156,6 +156,14 @@ class InterPodAffinity:
         # Rows may come in any order. `wrap` avoids the bounds check: every row is below table.size.
         return Verdicts(self._cache.of(found, sources).take(rows, mode="wrap"), STATUSES)
 
+    def reach(self, state: CycleState) -> frozenset[str] | None:
+        """Return topology keys: verdicts depend only on pods in the node's domains of these keys.
+
+        None if they depend on the pods of all nodes: with required affinity, a pod may be the first
+        of its group, which every node accepts.
+        """
+        return state.read(AffinityState).reach()
+
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:

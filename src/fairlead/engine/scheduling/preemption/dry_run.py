@@ -4,9 +4,10 @@ The result for a node depends on the pod's shape and priority, the node and its 
 budgets, and pods nominated to the node. Results are cached per shape and priority, and only changed
 nodes are evaluated again. With topology spread or affinity between pods a result also depends on
 the pod's namespace and labels, on the pods of all nodes, and on related objects; such results are
-cached until any of these changes. The cache is not used if another Filter looks beyond the node, or
-if a plugin's victim eligibility depends on the preemptor. Configuration can limit the search to a
-sample.
+cached until any of these changes. If anti-affinity alone looks beyond the node, it depends only on
+the pods of the node's topology domains, so a changed pod concerns the nodes of its domains. The
+cache is not used if another Filter looks beyond the node, or if a plugin's victim eligibility
+depends on the preemptor. Configuration can limit the search to a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If only
 NodeResourcesFit depends on the pods of a node, victims are found by arithmetic
@@ -31,6 +32,7 @@ import numpy.typing as npt
 
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
+from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache, filters_beyond_the_node
@@ -45,6 +47,7 @@ from fairlead.engine.scheduling.preemption.victims import (
     select_victims_by_resources,
     select_victims_on_node,
 )
+from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -90,6 +93,7 @@ class _CachedAnswers:
         self.columns = CandidateColumns(capacity, rules)
         self.nodes = self.pods = self.nominations = 0
         self.budget_version = self.related_version = -1
+        self.reach: frozenset[str] | None = frozenset()
 
 
 class _LowestPriorities:
@@ -162,29 +166,47 @@ class DryRuns:
         self._kept[key] = kept
         while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // table.capacity, _KEPT_MIN):
             del self._kept[next(iter(self._kept))]
-        self._mark_changed(kept, table, is_local=not beyond)
+        self._mark_changed(kept, table, _reach(beyond, found.state), is_local=not beyond)
         return kept.columns
 
-    def _mark_changed(self, kept: _CachedAnswers, table: NodeTable, *, is_local: bool) -> None:
-        """Mark the rows in the logs as unknown; all rows if Filters look beyond the node."""
+    def _mark_changed(
+        self,
+        kept: _CachedAnswers,
+        table: NodeTable,
+        reach: frozenset[str] | None,
+        *,
+        is_local: bool,
+    ) -> None:
+        """Mark the rows in the logs as unknown, and the other rows that they concern.
+
+        A term of a placed pod may have had another topology key when the results were cached, so
+        the reach of that time counts too.
+        """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
         pods = table.pod_log.since(kept.pods)
         names = nominator.log.since(kept.nominations)
         budgets = cluster.related.budget_version
         related = 0 if is_local else cluster.related.version
+        keys = None if reach is None or kept.reach is None else reach | kept.reach
         if (
             nodes is None
             or pods is None
             or names is None
             or (kept.budget_version, kept.related_version) != (budgets, related)
-            or (not is_local and (nodes or pods or names))
+            or (not is_local and nodes)  # domains may have changed
+            or (keys is None and (pods or names))
         ):
             kept.columns.unknown[:] = True
         else:
             named = (table.find(name) for name in names)
             rows = [*nodes, *pods, *(node.row for node in named if node is not None)]
             kept.columns.unknown[rows] = True
+            for key in keys or () if rows else ():
+                ids = table.label_column(key).ids
+                changed = ids[rows]
+                kept.columns.unknown[np.isin(ids, changed[changed != ABSENT])] = True
+        kept.reach = reach
         kept.nodes, kept.pods = table.node_log.position, table.pod_log.position
         kept.nominations = nominator.log.position
         kept.budget_version, kept.related_version = budgets, related
@@ -237,6 +259,21 @@ class DryRuns:
                     framework, found.state, pod, node, budgets, self._policy
                 )
             columns.put(row, answer)
+
+
+def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None:
+    """Return the topology keys in whose domains the pods are that a result depends on.
+
+    No keys if it depends on the node's own pods, None if on those of all nodes. `beyond` are the
+    plugins that look beyond the node.
+    """
+    match beyond:
+        case []:
+            return frozenset()
+        case [InterPodAffinity() as plugin]:
+            return plugin.reach(state)
+        case _:
+            return None
 
 
 def only_fit(framework: Framework, found: Feasibility) -> NodeResourcesFit | None:

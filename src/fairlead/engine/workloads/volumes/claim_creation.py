@@ -131,6 +131,8 @@ def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
 
 def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
     """Yield the claims of the pod's ephemeral volumes, owned by the pod."""
+    if all(volume.ephemeral is None for volume in pod.spec.volumes):
+        return
     meta = pod.metadata
     owner = {
         "apiVersion": "v1",
