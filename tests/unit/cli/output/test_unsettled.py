@@ -25,7 +25,7 @@ UNSETTLED = "The cluster had not settled when the run ended (--horizon); changes
 def ask(tmp_path, capsys):
     """The text of the answer if the node is tainted; its pod returns after each eviction."""
 
-    def asked(toleration_s):
+    def asked(toleration_s, horizon):
         limit = {} if toleration_s is None else {"tolerationSeconds": toleration_s}
         toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", **limit}
         labels = {"app": "web"}
@@ -43,7 +43,7 @@ def ask(tmp_path, capsys):
         dump, change = tmp_path / "dump.json", tmp_path / "change.json"
         dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, web]}))
         change.write_text(json.dumps({**NODE, "spec": {"taints": [TAINT]}}))
-        options = ["--horizon", "20m", "--no-report"]
+        options = ["--horizon", horizon, "--no-report"]
         main.run(["whatif", str(dump), "--apply", str(change), *options])
         return " ".join(capsys.readouterr().out.split())
 
@@ -51,8 +51,8 @@ def ask(tmp_path, capsys):
 
 
 def test_pods_that_are_evicted_again_and_again(ask):
-    assert UNSETTLED in ask(10)
+    assert UNSETTLED in ask(10, "1m")
 
 
 def test_pods_that_stay(ask):
-    assert UNSETTLED not in ask(None)
+    assert UNSETTLED not in ask(None, "20m")
