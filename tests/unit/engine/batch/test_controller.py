@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.codec import decode
 from fairlead.engine.batch.configuration_file import BatchConfigurationError, read_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.info.job_table import Ownership
-from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef
+from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
@@ -123,6 +124,19 @@ def test_pods_choose_their_scheduler(worlds):
     world.put(make_node("n1"), make_group("g", 1), make_task("p", "g", scheduler="mine"))
     world.put(make_group("h", 1), make_task("q", "h")).live_until(10)
     assert world.running() == {"p": "n1"}
+
+
+def test_pod_groups_of_upstream_can_be_left_to_the_default_scheduler(worlds):
+    """An empty group would otherwise be reported as scheduled."""
+    meta = {"name": "g", "namespace": "default", "uid": "g"}
+    group = decode(
+        {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": meta}
+    )
+    for only_own, patches in ((False, 1), (True, 0)):
+        world = worlds(ownership=Ownership(own_groups_only=only_own))
+        world.put(make_node("n1"), group, make_gang("h", 1)).live_until(10)
+        assert sum(c.target.name == "g" for c in world.log if isinstance(c, PatchStatus)) == patches
+        assert world.running() == {"h-0": "n1"}
 
 
 def test_the_period_can_be_chosen(worlds):
