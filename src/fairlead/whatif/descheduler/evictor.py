@@ -6,7 +6,7 @@ upstream: pkg/framework/plugins/defaultevictor, pkg/descheduler/evictions/evicti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -109,6 +109,7 @@ class Evictor:
         self.limits = limits
         self.now = now
         self.evictions: list[Eviction] = []
+        self.remarks: list[str] = []  # why a strategy had nothing to do
         self._rules = rules
         self._budgets = budgets
         self._charged: Counter[str] = Counter()
@@ -127,20 +128,23 @@ class Evictor:
             return False
         if EVICT in meta.annotations:
             return True
-        return not self._is_protected(pod) and self._is_selected(pod)
+        return not self.protection(pod) and self._is_selected(pod)
 
-    def _is_protected(self, pod: Pod) -> bool:
+    def protection(self, pod: Pod) -> str:
+        """Return the name of the rule that protects `pod`, "" if none does."""
         on, owners = self._rules.protections, pod.metadata.owner_references
         may_be_bare = "FailedBarePods" not in on and pod.status.phase == "Failed"
-        return (
-            (not owners and not may_be_bare)
-            or ("DaemonSetPods" in on and is_daemon_pod(pod))
-            or ("SystemCriticalPods" in on and pod_priority(pod) >= self._rules.threshold)
-            or ("PodsWithLocalStorage" in on and _has_local_storage(pod))
-            or ("PodsWithPVC" in on and any(v.persistent_volume_claim for v in pod.spec.volumes))
-            or ("PodsWithResourceClaims" in on and bool(pod.spec.resource_claims))
-            or ("PodsWithoutPDB" in on and not self._budgets.of(pod))
+        if not owners and not may_be_bare:
+            return "no controller"
+        rules: tuple[tuple[str, Callable[[], bool]], ...] = (
+            ("DaemonSetPods", lambda: is_daemon_pod(pod)),
+            ("SystemCriticalPods", lambda: pod_priority(pod) >= self._rules.threshold),
+            ("PodsWithLocalStorage", lambda: _has_local_storage(pod)),
+            ("PodsWithPVC", lambda: any(v.persistent_volume_claim for v in pod.spec.volumes)),
+            ("PodsWithResourceClaims", lambda: bool(pod.spec.resource_claims)),
+            ("PodsWithoutPDB", lambda: not self._budgets.of(pod)),
         )
+        return next((name for name, applies in rules if name in on and applies()), "")
 
     def _is_selected(self, pod: Pod) -> bool:
         rules, meta = self._rules, pod.metadata

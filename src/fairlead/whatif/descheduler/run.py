@@ -99,10 +99,14 @@ _NODES_MIN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class DescheduleResult:
-    """The evictions in order, also those that a budget refused; `nodes` were considered."""
+    """The evictions in order, also those that a budget refused; `nodes` were considered.
+
+    `reasons` are sentences that say why no pod is evicted; empty if one is.
+    """
 
     evictions: Sequence[Eviction]
     nodes: int
+    reasons: Sequence[str] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -115,7 +119,7 @@ class DescheduleResult:
         total = made.total()
         pods = "1 pod" if total == 1 else f"{total:,} pods"
         by = f": {', '.join(found)}" if found else ""
-        notes = [f"The descheduler evicts {pods} in one run{by}."]
+        notes = [f"The descheduler evicts {pods} in one run{by}.", *self.reasons]
         notes += [
             f"The budget {name} keeps {count:,} of the descheduler's pods."
             for name, count in sorted(kept.items())
@@ -156,7 +160,22 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
         _STRATEGIES[name](evictor, arguments)
         evictions += evictor.evictions[before:]
     seen = min((len(evictor.view.nodes) for _, evictor in runs), default=0)
-    return DescheduleResult(evictions, seen)
+    made = any(not one.refused_by for one in evictions)
+    reasons = [] if made else _reasons([evictor for _, evictor in runs], pods)
+    return DescheduleResult(evictions, seen, reasons)
+
+
+def _reasons(evictors: Sequence[Evictor], pods: Sequence[Pod]) -> list[str]:
+    """Return why no pod is evicted: what protects pods, and what strategies lacked."""
+    reasons = []
+    for evictor in evictors:
+        protected = Counter(evictor.protection(pod) for pod in pods)
+        free = protected.pop("", 0)
+        parts = ", ".join(f"{name} ({count:,})" for name, count in protected.most_common())
+        if parts:
+            reasons.append(f"Protected from the descheduler: {parts}; {free:,} other pods.")
+        reasons += evictor.remarks
+    return list(dict.fromkeys(reasons))
 
 
 def _enabled(profile: DeschedulerProfile, point: str) -> list[str]:

@@ -60,6 +60,10 @@ def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
     under = {one.node.metadata.name for one in low}
     high = [one for one in usages if one.is_above and one.node.metadata.name not in under]
     if not _may_balance(low, high, usages, args):
+        evictor.remarks.append(
+            f"{LOW}: {len(low):,} of {len(usages):,} nodes are below its thresholds, and "
+            f"{len(high):,} above its target thresholds."
+        )
         return
     room = _room(low, names)
 
@@ -79,6 +83,10 @@ def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
     source = [one for one in usages if one.is_below]
     target = [one for one in usages if not one.is_below and not one.node.spec.unschedulable]
     if not _may_balance(source, target, usages, args):
+        evictor.remarks.append(
+            f"{HIGH}: {len(source):,} of {len(usages):,} nodes are below its thresholds, and "
+            f"{len(target):,} others could take pods."
+        )
         return
     room = _room(target, names)
 

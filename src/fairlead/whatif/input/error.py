@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from fairlead.api.codec import DecodeError
@@ -42,6 +43,22 @@ class InputError(ValueError):
         """Return the error for an object with a field of the wrong type."""
         object_name = f"{cause.kind} {cause.name}"
         return cls(source, cause.problem, object_name=object_name, field=cause.field)
+
+
+@contextmanager
+def named_by(source: str, field: str) -> Iterator[None]:
+    """Name `field` of the file `source` in errors in another file, which this field names.
+
+    Errors in `source` itself and in options stay as they are.
+
+    Example: `loads.csv: line 2: ...` becomes `day.yaml: load: loads.csv: line 2: ...`.
+    """
+    try:
+        yield
+    except InputError as cause:
+        if cause.source == source or cause.source.startswith("--"):
+            raise
+        raise InputError(source, str(cause), field=field) from None
 
 
 def one_line(text: str, characters_max: int = LINE_CHARACTERS_MAX) -> str:

@@ -49,7 +49,7 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
 from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.document import Document, read, read_bytes, read_one
-from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import InputError, named_by
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
@@ -133,29 +133,41 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     releases = releases_of(path, settings, release)
     seed = scenario.seed if seed is None else seed
     folder = Path(path).parent
-    files = [document for name in scenario.cluster.files for document in read(str(folder / name))]
-    from_files = manifests(files)
+    with named_by(path, "cluster.files"):
+        names = scenario.cluster.files
+        files = [document for name in names for document in read(str(folder / name))]
+        from_files = manifests(files)
     start = start_of_time(files, from_files)
-    made, trace = _objects(path, folder, scenario, seed, start)
+    with named_by(path, "cluster.trace"):
+        made, trace = _objects(path, folder, scenario, seed, start)
     initial = [*from_files, *made]
     refuse_duplicates(initial)
     refuse_excess(initial)
     inventory = Inventory(initial)
     refuse_absent_classes(made, inventory)
     arriving = [] if trace is None else trace_steps(path, trace, inventory)
-    simkube = _simkube(folder, scenario, inventory)
+    with named_by(path, "cluster.simkube"):
+        simkube = _simkube(folder, scenario, inventory)
     arriving += () if simkube is None else simkube.steps
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
-    loads = (
-        read_loads(str(folder / scenario.load), inventory, start)
-        if isinstance(scenario.load, str)
-        else loads_of(path, folder, scenario.load, inventory, start)
-    )
+    with named_by(path, "load"):
+        loads = (
+            read_loads(str(folder / scenario.load), inventory, start)
+            if isinstance(scenario.load, str)
+            else loads_of(path, folder, scenario.load, inventory, start)
+        )
     autoscaling = with_provider(autoscaling_of(path, folder, settings, initial), provider)
     steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
+    with named_by(path, "settings.scheduler"):
+        scheduler = read_scheduler_config(
+            _config_path(folder, scenario),
+            plugins,
+            releases.general,
+            allow_extenders=allow_extenders,
+        )
     experiment = Experiment(
         title=scenario.title or Path(path).stem,
         source=path,
@@ -165,12 +177,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         duration=duration,
         seed=seed,
         kubelet=_kubelet(path, settings, releases, initial, simkube, seed),
-        scheduler=read_scheduler_config(
-            _config_path(folder, scenario),
-            plugins,
-            releases.general,
-            allow_extenders=allow_extenders,
-        ),
+        scheduler=scheduler,
         node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
         releases=releases,
         autoscaler=autoscaling.config,
@@ -179,8 +186,11 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         runs_cron_jobs=settings.cron_jobs,
         notes=(*autoscaling.notes, *unread_loads(loads, inventory)),
     )
-    source = batch.source or _batch_source(folder, scenario)
-    return with_batch(experiment, replace(batch, source=source), steps)
+    if batch.source:
+        return with_batch(experiment, batch, steps)
+    with named_by(path, "settings.batch"):
+        stated = replace(batch, source=_batch_source(folder, scenario))
+        return with_batch(experiment, stated, steps)
 
 
 def _kubelet(

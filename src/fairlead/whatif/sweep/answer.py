@@ -16,7 +16,14 @@ from fairlead.whatif.result.tabular_answer import (
     counted,
 )
 from fairlead.whatif.sweep.case import Case, value_text
-from fairlead.whatif.sweep.measure import BY_NAME, MEASURES, Number, distribution, worst_case
+from fairlead.whatif.sweep.measure import (
+    BY_NAME,
+    MEASURES,
+    Measure,
+    Number,
+    distribution,
+    worst_case,
+)
 
 Measured = Mapping[str, Number | None]
 CASES_SHOWN: Final = 20
@@ -99,7 +106,7 @@ def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable
         ResultColumn("case", "case", NUMBER),
         *(ResultColumn(name, name, NAME) for name in cases[0].parameters),
         *(
-            ResultColumn(one.name, one.name, SECONDS if one.is_duration else NUMBER, rank)
+            ResultColumn(one.name, _heading(one), SECONDS if one.is_duration else NUMBER, rank)
             for rank, one in enumerate(shown)
         ),
     )
@@ -112,3 +119,9 @@ def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable
         for case, row in zip(cases, rows, strict=True)
     ]
     return ResultTable("cases", "Cases", columns, listed, CASES_SHOWN)
+
+
+def _heading(measure: Measure) -> str:
+    """Return the measure's name in words; a duration is printed with its units."""
+    name = measure.name.removesuffix("_s") if measure.is_duration else measure.name
+    return name.replace("_", " ")

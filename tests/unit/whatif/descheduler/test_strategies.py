@@ -311,3 +311,22 @@ def test_a_single_node_is_left_alone(run) -> None:
     result = run([node("one"), pod("a", "one")], *OLD)
     assert names(result) == []
     assert result.notes == ["The descheduler evicts nothing on 1 Ready nodes."]
+
+
+def test_why_nothing_is_evicted(run) -> None:
+    """Local storage protects one pod and no controller owns another; no node is too full."""
+    scratch = pod("b", "two", volumes=[{"name": "tmp", "emptyDir": {}}])
+    objects = [node("one"), node("two"), pod("a", "one"), scratch, pod("c", "two", owner="")]
+    args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}}
+    result = run(objects, "LowNodeUtilization", args, point="balance")
+    assert result.notes == [
+        "The descheduler evicts 0 pods in one run.",
+        (
+            "Protected from the descheduler: PodsWithLocalStorage (1), no controller (1); "
+            "1 other pods."
+        ),
+        (
+            "LowNodeUtilization: 1 of 2 nodes are below its thresholds, and 0 above its target "
+            "thresholds."
+        ),
+    ]

@@ -209,7 +209,8 @@ class RunOptions:
         str,
         Parameter(
             help="Virtual time after the last change at which a simulation that has not settled "
-            "stops."
+            "stops.",
+            metavar="DURATION",
         ),
     ] = "1h"
     fail_on: Annotated[Names, repeatable("CONDITION", CONDITIONS)] = ()

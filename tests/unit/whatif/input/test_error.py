@@ -1,0 +1,35 @@
+"""Errors name the file, and the field of the file that names it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.input.error import InputError, named_by
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+NODES = "cluster: {generated: {nodes: 1, allocatable: {cpu: 2}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ("load: loads.csv\n", "load: {folder}/loads.csv: "),
+        ("settings: {scheduler: broken.yaml}\n", "settings.scheduler: {folder}/broken.yaml: "),
+        ("settings: {batch: absent.conf}\n", "settings.batch: {folder}/absent.conf: "),
+    ],
+)
+def test_an_error_in_a_file_of_a_scenario_names_the_scenarios_field(tmp_path, fields, named):
+    path = tmp_path / "day.yaml"
+    path.write_text(NODES + fields)
+    (tmp_path / "loads.csv").write_text("workload,at\n")
+    (tmp_path / "broken.yaml").write_text("kind: KubeSchedulerConfiguration\nprofiles: 3\n")
+    with pytest.raises(InputError) as refused:
+        experiment_of(str(path), read_scenario(str(path)))
+    assert str(refused.value).startswith(f"{path}: {named.format(folder=tmp_path)}")
+
+
+@pytest.mark.parametrize("source", ["day.yaml", "--plugin"])
+def test_an_error_in_the_scenario_itself_or_an_option_stays_as_it_is(source):
+    with pytest.raises(InputError) as refused, named_by("day.yaml", "load"):
+        raise InputError(source, "is wrong")
+    assert str(refused.value) == f"{source}: is wrong"
