@@ -107,6 +107,19 @@ def test_a_budget_without_disruptions_refuses(store, now, running, refusal):
     )
 
 
+def test_a_budget_whose_status_nobody_has_written_refuses(store, now, running, refusal):
+    """Its counts are 0, which spares no unready pod either."""
+    running(ready=False)
+    unwritten = budget()
+    unwritten["status"] = {"currentHealthy": 1}
+    store.put_as_is(unwritten, now)
+    words = "The disruption budget b needs 0 healthy pods and has 1 currently"
+    assert refusal().causes == (Cause("DisruptionBudget", words),)
+    store.put_as_is({**unwritten, "status": {}}, now)
+    words = "The disruption budget b needs 0 healthy pods and has 0 currently"
+    assert refusal().causes == (Cause("DisruptionBudget", words),)
+
+
 def test_a_budget_with_an_outdated_status_returns_retry_after(store, now, running, refusal):
     running()
     fresh = budget(status={"observedGeneration": 1})

@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 from fairlead.api.codec import decode
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandSucceeded, FailureReason, ObjectDeleted
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+)
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.disruption.budget_status import full_conditions
 from fairlead.engine.workloads.disruption.controller import Disruption
 from fairlead.engine.workloads.event_sink import Events
+from fairlead.testing.builders import make_node
 
 OWNER = ("ReplicaSet", "web", "rs")
 
@@ -213,6 +220,31 @@ def test_unknown_controllers_count_by_their_pods(world, build):
     assert status(world) == (3, 2, 2, 0)
 
 
+def test_a_pod_that_is_replaced_does_not_raise_what_is_expected(world, build):
+    world.load(build.budget(maxUnavailable=1), *pods(build, 3))
+    world.delete("Pod", "web-0", grace=0)
+    world.create(build.pod("web-9", OWNER))
+    assert status(world) == (3, 3, 2, 1)
+
+
+def test_a_controller_that_is_deleted_asks_for_nothing_more(world, build):
+    """Its pods count as those of an unknown controller."""
+    world.load(build.budget(minAvailable="50%"), replica_set(build, 8), *pods(build, 2))
+    assert status(world) == (8, 2, 4, 0)
+    controller = world.controllers[0]
+    (patch,) = controller.handle(ObjectDeleted(decode(world.get("ReplicaSet", "web"))), world.now)
+    assert (patch.fields["expectedPods"], patch.fields["desiredHealthy"]) == (2, 1)
+
+
+def test_other_objects_are_none_of_its_business(world, build):
+    world.load(build.budget(minAvailable=2), *pods(build, 3))
+    before = len(world.log)
+    controller = world.controllers[0]
+    for change in (ObjectChanged, ObjectDeleted):
+        assert controller.handle(change(make_node("n1")), world.now) == []
+    assert len(world.log) == before
+
+
 def test_a_loaded_status_knows_better(world, build):
     """A dump taken while one of four was away."""
     loaded = {"expectedPods": 4, "currentHealthy": 3, "desiredHealthy": 3, "disruptionsAllowed": 0}
@@ -267,6 +299,19 @@ def test_a_refused_write_is_repeated(world, build):
     down[0] = False
     world.run(seconds(1))
     assert status(world) == (3, 3, 2, 1)
+
+
+def test_a_write_to_a_budget_that_is_gone_is_not_repeated(world, build):
+    """Whether the server says so, or the deletion comes first."""
+    controller = world.controllers[0]
+    world.refuse = lambda one: FailureReason.NOT_FOUND
+    world.load(build.budget(minAvailable=2), *pods(build, 3))
+    (refused,) = world.log
+    assert controller.next_deadline() is None
+    controller.handle(ObjectDeleted(decode(world.get("PodDisruptionBudget", "pdb"))), world.now)
+    failed = CommandFailed(refused, FailureReason.INTERNAL_ERROR, "")
+    assert controller.handle(failed, world.now) == []
+    assert controller.next_deadline() is None
 
 
 def test_what_happens_during_a_write_is_caught_up_with(new_world, build):
@@ -404,6 +449,7 @@ def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_wor
     ((kind, reason, note),) = notes(world)
     assert (kind, reason) == ("Warning", "UnmanagedPods")
     assert "were found to be unmanaged" in note
+    assert "(selector: {'matchLabels': {'app': 'web'}})" in note
 
 
 def test_a_failed_count_is_reported(new_world, build):
@@ -416,6 +462,21 @@ def test_a_failed_count_is_reported(new_world, build):
         "jobs.batch does not implement the scale subresource"
     )
     assert notes(world) == [("Warning", "CalculateExpectedPodCountFailed", note)]
+    world.create(build.pod("b", ("Job", "sum", "job")))
+    assert len(world.events) == 1
+
+
+def test_a_failed_count_is_written_once_at_a_time(new_world, build):
+    controller = Disruption()
+    allowing = build.budget(maxUnavailable=1, status={"disruptionsAllowed": 1})
+    world = new_world(controller)
+    commands = [
+        controller.handle(ObjectChanged(decode(one)), world.now)
+        for one in (allowing, *(build.pod(name, ("Job", "sum", "job")) for name in "abc"))
+    ]
+    assert [len(found) for found in commands] == [1, 0, 0, 0]
+    (written,) = controller.handle(CommandSucceeded(commands[0][0]), world.now)
+    assert written.fields["disruptionsAllowed"] == 0
 
 
 def test_a_simulation_tells_nothing(new_world, build):

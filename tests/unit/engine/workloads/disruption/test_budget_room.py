@@ -1,0 +1,133 @@
+"""BudgetRoom: what budgets allow now and at best, and which of them guard a pod."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
+
+OWNER = ("ReplicaSet", "web", "rs")
+NOW = 0
+
+
+def room_of(*manifests):
+    return BudgetRoom([decode(one) for one in manifests], NOW)
+
+
+def pods(build, ready, unready=0):
+    """So many pods of one ReplicaSet, the first of them ready."""
+    made = [build.pod(f"web-{place}", OWNER) for place in range(ready + unready)]
+    for one in made[ready:]:
+        one["status"]["conditions"] = []
+    return made
+
+
+def replica_set(build, replicas):
+    return build.owned("ReplicaSet", "web", replicas, uid="rs")
+
+
+@pytest.mark.parametrize(
+    ("spec", "replicas", "are_ready", "rule", "now", "at_best"),
+    [
+        ({"minAvailable": 2}, 2, (2, 0), "minAvailable 2", 0, 0),
+        ({"minAvailable": 2}, 3, (2, 1), "minAvailable 2", 0, 1),
+        ({"minAvailable": 1}, 3, (2, 0), "minAvailable 1", 1, 2),
+        ({"minAvailable": "100%"}, 3, (3, 0), "minAvailable 100%", 0, 0),
+        ({"maxUnavailable": 1}, 4, (3, 1), "maxUnavailable 1", 0, 1),
+        ({"maxUnavailable": 0}, 4, (4, 0), "maxUnavailable 0", 0, 0),
+        ({}, 2, (2, 0), "no limit", 0, 2),
+    ],
+)
+def test_now_and_at_best(build, *, spec, replicas, are_ready, rule, now, at_best):
+    """At best, all pods are ready that controllers want."""
+    room = room_of(build.budget(**spec), replica_set(build, replicas), *pods(build, *are_ready))
+    (limit,) = room.limits()
+    assert (limit.key, limit.rule, limit.now, limit.at_best) == ("ns/pdb", rule, now, at_best)
+    assert (limit.healthy, limit.wanted) == (are_ready[0], max(replicas, sum(are_ready)))
+    assert limit.is_permanent is (at_best == 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"maxUnavailable": 1}, "jobs.batch does not implement the scale subresource"),
+        ({"minAvailable": 1}, ""),
+        ({"maxUnavailable": "x"}, "invalid value"),
+    ],
+)
+def test_a_budget_that_cannot_be_counted_allows_nothing(build, spec, problem):
+    owner = OWNER if spec == {"maxUnavailable": "x"} else ("Job", "sum", "job")
+    (limit,) = room_of(build.budget(**spec), build.pod("a", owner)).limits()
+    assert problem in limit.problem
+    assert bool(limit.problem) is bool(problem)
+    assert (limit.now, limit.at_best) == (0, 0)
+    assert (limit.healthy, limit.desired, limit.wanted) == (1, 0 if problem else 1, 1)
+
+
+def test_without_controllers_the_status_knows_how_many_pods_are_wanted(build):
+    """A dump may lack them."""
+    written = build.budget(minAvailable="50%", status={"expectedPods": 8})
+    (limit,) = room_of(written, *pods(build, 3)).limits()
+    assert (limit.wanted, limit.at_best) == (8, 4)
+    (limit,) = room_of(build.budget(minAvailable="50%"), *pods(build, 3)).limits()
+    assert (limit.wanted, limit.at_best) == (3, 1)
+
+
+def test_limits_are_in_the_order_of_their_names(build):
+    room = room_of(*(build.budget(name, minAvailable=1) for name in ("c", "a", "b")))
+    assert [limit.key for limit in room.limits()] == ["ns/a", "ns/b", "ns/c"]
+    assert [limit.key for limit in room.of(decode(build.pod("a")))] == ["ns/a", "ns/b", "ns/c"]
+
+
+def test_finished_pods_and_those_of_other_namespaces_do_not_count(build):
+    elsewhere = build.pod("far", OWNER)
+    elsewhere["metadata"]["namespace"] = "elsewhere"
+    done = build.pod("done", OWNER, phase="Succeeded")
+    room = room_of(build.budget(minAvailable=1), *pods(build, 2), done, elsewhere)
+    (limit,) = room.limits()
+    assert (limit.healthy, limit.now) == (2, 1)
+    assert room.of(decode(elsewhere)) == room.guarding(decode(elsewhere)) == []
+    assert room.of(decode(build.pod("x", labels={"app": "other"}))) == []
+
+
+GONE = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+
+
+@pytest.mark.parametrize(
+    ("pod", "spec", "is_guarded"),
+    [
+        ({}, {"minAvailable": 2}, True),
+        ({"phase": "Pending"}, {"minAvailable": 2}, False),
+        ({"phase": "Failed"}, {"minAvailable": 2}, False),
+        ({"meta": GONE}, {"minAvailable": 2}, False),
+    ],
+)
+def test_a_pod_that_does_not_run_is_not_guarded(build, pod, spec, is_guarded):
+    one = build.pod("web-9", OWNER, **pod)
+    assert bool(room_of(build.budget(**spec), one).guarding(decode(one))) is is_guarded
+
+
+@pytest.mark.parametrize(
+    ("policy", "healthy", "is_guarded"),
+    [
+        ("IfHealthyBudget", 2, False),
+        ("IfHealthyBudget", 1, True),
+        ("AlwaysAllow", 1, False),
+        ("AlwaysAllow", 2, False),
+    ],
+)
+def test_an_unready_pod_is_spared_where_the_budget_says_so(build, policy, healthy, is_guarded):
+    """Or where enough others are healthy: two are desired."""
+    budget = build.budget(minAvailable=2, unhealthyPodEvictionPolicy=policy)
+    made = pods(build, healthy, unready=1)
+    room = room_of(budget, *made)
+    assert bool(room.guarding(decode(made[-1]))) is is_guarded
+    assert room.guarding(decode(made[0])) == room.limits()
+
+
+def test_two_budgets_guard_an_unready_pod_too(build):
+    """The eviction API refuses before it looks at readiness."""
+    made = pods(build, 2, unready=1)
+    room = room_of(build.budget("a", minAvailable=1), build.budget("b", minAvailable=1), *made)
+    assert len(room.guarding(decode(made[-1]))) == 2
