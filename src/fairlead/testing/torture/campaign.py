@@ -9,13 +9,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from fairlead.engine.core.instant import to_seconds
 from fairlead.testing.torture.law import Law
 from fairlead.testing.torture.run import Result, Violation, run
 from fairlead.testing.torture.scenario_generator import draw
 
 # One run in this many is repeated, to compare the commands.
 REPEAT_EVERY = 20
-_NS_PER_HOUR = 3_600 * 10**9
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class CampaignSummary:
     @property
     def cluster_hours(self) -> float:
         """The virtual time of all runs, in hours."""
-        return self.virtual_ns / _NS_PER_HOUR
+        return to_seconds(self.virtual_ns) / 3_600
 
     @property
     def faults(self) -> int:

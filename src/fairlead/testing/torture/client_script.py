@@ -12,7 +12,7 @@ from fairlead.apiserver.kind import POD, Kind, find_kind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.testing.torture.scenario import (
     Change,
     ClockJump,
@@ -24,7 +24,7 @@ from fairlead.testing.torture.scenario import (
     WatchCut,
 )
 
-NS_PER_MS: Final = 1_000_000
+NS_PER_MS: Final = seconds(0.001)
 
 
 class ProcessKilledError(Exception):

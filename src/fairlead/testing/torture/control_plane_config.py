@@ -16,6 +16,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.testing.torture.client_script import NS_PER_MS
 from fairlead.testing.torture.scenario import ControlPlaneOptions
 from fairlead.testing.torture.unreliable_plugin import NAME, UnreliablePlugin
 from fairlead.worlds.local.control_plane import OBSERVED
@@ -23,7 +24,6 @@ from fairlead.worlds.local.control_plane import OBSERVED
 CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 ZONES: Final = ("a", "b", "c")
 GROUP_SIZE_MAX: Final = 10
-_NS_PER_MS: Final = 1_000_000
 
 
 def engine_config(
@@ -35,8 +35,8 @@ def engine_config(
     """
     kubelet = replace(
         OBSERVED.kubelet,
-        start_delay=options.start_delay_ms * _NS_PER_MS,
-        ready_delay=options.ready_delay_ms * _NS_PER_MS,
+        start_delay=options.start_delay_ms * NS_PER_MS,
+        ready_delay=options.ready_delay_ms * NS_PER_MS,
     )
     return replace(
         OBSERVED,

@@ -30,7 +30,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.testing.torture.client_script import ClientScript, ProcessKilledError
+from fairlead.testing.torture.client_script import NS_PER_MS, ClientScript, ProcessKilledError
 from fairlead.testing.torture.fault_plan import FaultPlan, target_of
 from fairlead.testing.torture.scenario import Fault, FaultKind
 from fairlead.worlds.local.world import LocalWorld
@@ -38,7 +38,6 @@ from fairlead.worlds.local.world import LocalWorld
 HOLD_MAX: Final[DurationNs] = seconds(5)  # as in worlds/cluster/world.py
 COMMANDS_PER_INSTANT_MAX: Final = 20_000
 INJECTED: Final = "injected fault"
-_NS_PER_MS: Final = 1_000_000
 
 
 class EndlessInstantError(Exception):
@@ -150,7 +149,7 @@ class FaultyWorld:
         self._ready += stimuli
 
     def _later(self, fault: Fault, now: Instant, act: Callable[[Instant], None]) -> None:
-        self._late.add(now + fault.delay_ms * _NS_PER_MS, act)
+        self._late.add(now + fault.delay_ms * NS_PER_MS, act)
 
     def _answer_later(self, fault: Fault, issued: Issued, now: Instant) -> None:
         for one in self._do(issued, now):

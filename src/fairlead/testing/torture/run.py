@@ -23,7 +23,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.storage import StoredChange, encode, value_of
 from fairlead.engine.core.command import Issued
-from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.engine import Engine
 from fairlead.testing.torture.auditor import Auditor
@@ -203,7 +203,7 @@ class _Run:
         self._auditor.validate()
         if self._restless:
             most = ", ".join(f"{name} ({n} times)" for name, n in self._restless.most_common(5))
-            raise LawBrokenError(Law.SETTLES, f"in the last {REST // 10**9} s: {most}")
+            raise LawBrokenError(Law.SETTLES, f"in the last {to_seconds(REST):.0f} s: {most}")
         self.result.checked[Law.SETTLES.name] += 1
         final = FinalState(self._store, self.result.checked, self._now)
         final.check()

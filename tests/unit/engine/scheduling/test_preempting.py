@@ -8,6 +8,7 @@ from fairlead.engine.core.command import DeleteObject, PatchStatus
 from fairlead.engine.core.reporter import PodPreempting
 from fairlead.engine.core.stimulus import CommandSucceeded, FailureReason
 from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.plugin_scene import PluginScene
 
 FULL = {"requests": {"cpu": "1"}}
 BIG = {"requests": {"cpu": "4"}}
@@ -347,3 +348,39 @@ def test_nominations_of_other_schedulers_wake_nobody(stage):
     scene.all_done()
     scene.gone(foreign)
     assert (scene.place("x"), scene.nominated("f")) == ("unschedulable", "")
+
+
+# --- what is kept from one search for the next -------------------------------------------------
+
+
+def test_a_promise_to_one_pod_counts_for_its_twin():
+    """The pod's own promise does not count for itself; both share what is kept."""
+    big = {"cpu": "4"}
+    scene = PluginScene(nodes=[make_node("n1"), make_pod("v", node="n1", requests=big)])
+    first, second = (make_pod(name, priority=100, requests=big) for name in ("a", "b"))
+    scene.nominate(first, "n1")
+    assert scene.make_room(first).nominated_node == "n1"
+    assert scene.make_room(second) is None
+    assert scene.make_room(first).nominated_node == "n1"
+
+
+def test_pods_with_other_labels_do_not_share_what_depends_on_labels():
+    """Nodes have a strong pod each that does not want to be near one of the two."""
+    full, some = {"cpu": "3"}, {"cpu": "1"}
+    objects = []
+    for node, unwanted in (("n1", "x"), ("n2", "z")):
+        term = {
+            "labelSelector": {"matchLabels": {"app": unwanted}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        guard = make_pod(f"g-{node}", node=node, priority=1000, requests=some,
+                         spec={"affinity": apart})  # fmt: skip
+        host = make_node(node, labels={"kubernetes.io/hostname": node})
+        objects += [host, guard, make_pod(f"v-{node}", node=node, requests=full)]
+    scene = PluginScene(nodes=objects)
+    rooms = {
+        app: scene.make_room(make_pod(f"p-{app}", priority=100, requests=full, labels={"app": app}))
+        for app in ("x", "z")
+    }
+    assert {app: room.nominated_node for app, room in rooms.items()} == {"x": "n2", "z": "n1"}

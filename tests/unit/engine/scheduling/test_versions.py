@@ -182,6 +182,7 @@ def test_a_victim_that_waits_on_permit(stage_of, version, deleted):
     while scene.sent:
         commands += scene.done()
     assert (("delete", "w") in commands) is deleted
+    assert ("event", "w", "Preempted") in [one[:3] for one in commands]
 
 
 def test_a_second_cycle_waits_for_the_deletions_in_1_19(stage_of):
@@ -193,6 +194,19 @@ def test_a_second_cycle_waits_for_the_deletions_in_1_19(stage_of):
         if version == "1.36":
             scene.done("patch")
         assert scene.is_due() is is_due
+
+
+def test_a_cycle_waits_for_the_nominations_to_be_cleared_in_1_19(stage_of):
+    """Those of lesser pods on the node, after the deletions."""
+    lower = preemptor("low", priority=50, nominated="n1")
+    small = make_pod("q", requests={"cpu": "1"})
+    scene = stage_of("1.19", make_node("n1"), victim("v"), lower, preemptor(), small)
+    scene.turn()
+    while scene.sent[0].target.name != "low":
+        scene.done()
+        assert not scene.is_due()
+    scene.done("patch")
+    assert scene.is_due() or scene.sent
 
 
 # --- choosing a node --------------------------------------------------------------------------

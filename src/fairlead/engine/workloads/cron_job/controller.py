@@ -128,6 +128,8 @@ class CronJobs:
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
         for cron in self._creators_of(target):
+            if target.name not in cron.creating:
+                return []  # the Job was created, although the answer says otherwise
             del cron.creating[target.name]
             if reason is FailureReason.ALREADY_EXISTS:
                 return []

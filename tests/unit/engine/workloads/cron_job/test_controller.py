@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.core.command import CreateObject, PatchStatus
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.cron_job.controller import CronJobs
 from fairlead.engine.workloads.environment import served_environment
@@ -173,6 +173,19 @@ def test_a_refused_job_is_tried_again(world, build):
     down[0] = False
     world.run(seconds(10))
     assert len(jobs(world)) == 1
+
+
+def test_a_job_that_is_there_although_its_creation_failed_is_kept(world, build):
+    """The server performed the command, and its answer was lost; the Job is seen first."""
+    world.create(cron_job(build))
+    world.run(seconds(60))
+    made = jobs(world)
+    command = next(one for one in world.sent(CreateObject) if one.target.kind == "Job")
+    cron_jobs = world.controllers[2]
+    failed = CommandFailed(command, FailureReason.INTERNAL_ERROR, "connection lost")
+    assert cron_jobs.handle(failed, world.now) == []
+    assert cron_jobs.handle_deadline(world.now) == []
+    assert jobs(world) == made
 
 
 def test_with_its_cron_job_everything_goes(world, build):
