@@ -232,7 +232,8 @@ def tracked_lines() -> Iterator[tuple[str, str]]:
     for name in listed.stdout.splitlines():
         path = ROOT / name
         if path.suffix not in DATA_SUFFIXES and path.is_file():
-            for number, line in enumerate(path.read_text().splitlines(), start=1):
+            text = path.read_text(errors="replace")  # some inputs of fuzzers are not UTF-8
+            for number, line in enumerate(text.splitlines(), start=1):
                 yield f"{name}:{number}", line
 
 
