@@ -63,6 +63,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 NAMES_MAX = 10
 NODES_MAX = 20  # more nodes are grouped by reason
+BEST_MAX = 10  # of more feasible nodes than NODES_MAX
 _START_COLUMNS: Final = (
     ResultColumn("subject", "waiting", NAME),
     ResultColumn("pods", "pods", NUMBER),
@@ -326,6 +327,8 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
     headings = [f"{_spaced(plugin)} x{found.weights[plugin]}" for plugin in plugins]
     columns = ("node", "total", *headings, " ")
     title = f"feasible nodes ({len(rows):,}), scores 0..100 before weights"
+    if rows_max is not None and len(rows) > rows_max:
+        rows_max = BEST_MAX  # so that the answer fits one screen
     print_table(console, title, columns, rows, numbers=columns[1:-1], rows_max=rows_max)
     if rows and found.skipped_scores:
         print_line(
