@@ -180,6 +180,19 @@ def test_other_pods_are_explained_as_ever(dump, capsys):
     assert "feasible nodes" in "\n".join(lines(capsys))
 
 
+def test_a_group_of_the_default_scheduler_is_not_explained_as_a_job(dump, capsys):
+    """With the gate the batch scheduler ignores it; without, it is a group like others."""
+    meta = {"name": "g", "namespace": "default"}
+    spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    api = "scheduling.k8s.io/v1alpha2"
+    group = {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
+    command = ["explain", "podgroup/g", "--snapshot", dump(node("n1"), group)]
+    assert run(command) == 0
+    capsys.readouterr()
+    assert run([*command, "--feature-gates", "GenericWorkload=true"]) == 2
+    assert "podgroup/g is scheduled by the default scheduler" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("target", "problem"),
     [

@@ -6,12 +6,12 @@ of the batch scheduler, its group is explained; a pod without a group is its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import POD, POD_GROUP
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration_file import BatchConfig
@@ -67,11 +67,28 @@ def explain_group_of(
     `target` names the group, or a pod of it. Raises InputError if there is no such group.
     """
     config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
+    if scheduler.version.pod_groups:
+        _refuse_group_of_default_scheduler(snapshot, target)
+        config = replace(config, ownership=replace(config.ownership, own_groups_only=True))
     cluster, composition = _look(snapshot, config)
     job = _job_of(snapshot, target, composition)
     return ExplainedGroup(
         explain_group(composition, cluster, job, snapshot.taken_at), snapshot.taken_at
     )
+
+
+def _refuse_group_of_default_scheduler(snapshot: Snapshot, target: str) -> None:
+    """Raise InputError if `target` is a PodGroup that the batch scheduler ignores."""
+    kind, _, name = target.partition("/")
+    refs = (one.ref for one in snapshot.manifests if one.kind is POD_GROUP)
+    if kind.partition(".")[0].lower() not in GROUP_KINDS:
+        return
+    if any(name in (ref.key, ref.name) for ref in refs):
+        problem = (
+            f"{target} is scheduled by the default scheduler (feature gate GenericWorkload); "
+            "explain one of its pods"
+        )
+        raise InputError(SOURCE, problem)
 
 
 def _look(snapshot: Snapshot, config: BatchConfig) -> tuple[Cluster, Composition]:
