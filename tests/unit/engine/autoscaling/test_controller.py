@@ -123,6 +123,18 @@ def test_skipped_loops_would_have_changed_nothing(sizes):
     assert len(skipping.loops) < 250
 
 
+def test_changes_that_no_loop_reads_can_be_left_out_of_the_snapshot():
+    """Putting them there gives the same moves and reasons at the same instants."""
+    sizes = [(5, 20), (700, 9), (1500, 30), (2400, 1)]
+    putting, leaving_out = Run(sizes), Run(sizes)
+    autoscaler = putting.controller.autoscaler
+    autoscaler.put_unread = autoscaler.put
+    for end in (600, 1800, 2500, 7200):
+        assert leaving_out.until(end).moves == putting.until(end).moves
+        assert leaving_out.controller._last == putting.controller._last
+        assert leaving_out.loops == putting.loops
+
+
 def test_one_loop_runs_at_a_time_of_the_grid():
     """Even if pods come at that very time, before and after it."""
     run = Run([(10, 20), (20, 40), (1200, 3)]).until(3600)

@@ -107,9 +107,11 @@ class ClusterAutoscaler:
         known = self.autoscaler.context.listers.find(changed)
         if known is None and isinstance(changed, Node) and not is_loaded:
             self.history.node_added(changed, now)
-        self.autoscaler.put(changed)
         if known is None or is_visible_change(known, changed):
+            self.autoscaler.put(changed)
             self._wake(now)
+        else:
+            self.autoscaler.put_unread(changed)
 
     def _remove(self, gone: ApiObject, now: Instant) -> None:
         if not is_read(type(gone)):

@@ -127,6 +127,12 @@ class StaticAutoscaler:
         self.context.listers.put(changed)
         self.context.snapshot.put(changed)
 
+    def put_unread(self, changed: ApiObject) -> None:
+        """Store a change that no loop reads: a pod in the snapshot stays as it is."""
+        self.context.listers.put(changed)
+        if not isinstance(changed, Pod):
+            self.context.snapshot.put(changed)
+
     def remove(self, gone: ApiObject) -> None:
         """Remove a deleted object from the listers and the snapshot."""
         self.context.listers.remove(gone)

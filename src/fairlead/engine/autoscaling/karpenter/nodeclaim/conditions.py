@@ -65,6 +65,7 @@ class ClaimConditions:
         self._types_of = types_of
         self._cloud_drift = cloud_drift
         self._found_until: dict[str, Instant] = {}
+        self._requirements: dict[str, tuple[NodePool, Requirements]] = {}
 
     def updated(
         self, claim: NodeClaim, pool: NodePool | None, now: Instant
@@ -104,15 +105,22 @@ class ClaimConditions:
         if _has_other_hash(claim, pool):
             return "NodePoolDrifted"
         labels = label_requirements(claim.metadata.labels)
-        asked = combined(
-            requirement(one.key, one.operator, one.values)
-            for one in pool.spec.template.spec.requirements
-        )
-        if not labels.compatible(asked):
+        if not labels.compatible(self._asked(pool)):
             return "RequirementsDrifted"
         if self._is_type_gone(claim, pool, labels, now):
             return "InstanceTypeNotFound"
         return self._cloud_drift(claim)
+
+    def _asked(self, pool: NodePool) -> Requirements:
+        """Return the requirements of the pool's template, kept until the pool changes."""
+        known = self._requirements.get(pool.name)
+        if known is None or known[0] is not pool:
+            asked = combined(
+                requirement(one.key, one.operator, one.values)
+                for one in pool.spec.template.spec.requirements
+            )
+            known = self._requirements[pool.name] = pool, asked
+        return known[1]
 
     def _is_type_gone(
         self, claim: NodeClaim, pool: NodePool, labels: Requirements, now: Instant
