@@ -470,12 +470,13 @@ def test_a_failed_count_is_written_once_at_a_time(new_world, build):
     controller = Disruption()
     allowing = build.budget(maxUnavailable=1, status={"disruptionsAllowed": 1})
     world = new_world(controller)
+    members = [build.pod(name, ("Job", "sum", "job")) for name in "abc"]
     commands = [
         controller.handle(ObjectChanged(decode(one)), world.now)
-        for one in (allowing, *(build.pod(name, ("Job", "sum", "job")) for name in "abc"))
+        for one in (members[0], allowing, *members[1:])
     ]
-    assert [len(found) for found in commands] == [1, 0, 0, 0]
-    (written,) = controller.handle(CommandSucceeded(commands[0][0]), world.now)
+    assert [len(found) for found in commands] == [0, 1, 0, 0]
+    (written,) = controller.handle(CommandSucceeded(commands[1][0]), world.now)
     assert written.fields["disruptionsAllowed"] == 0
 
 
