@@ -403,6 +403,9 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     )
     templates = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
+    if change.reschedule and not script.steps:
+        # That pods start anew is the question, not activity that must come to rest first.
+        without = replace(without, steps_begin=0)
     changed = replace(without, steps=script.steps)
     if change.new_config or change.new_plugin:
         plugins = (*conditions.plugin, *change.new_plugin)

@@ -39,7 +39,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
-from fairlead.whatif.outcome.rest import Rest
+from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,
     PodCountSample,
@@ -367,10 +367,8 @@ class ExperimentRun:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
         recorder.explain_waiting(self._why_waiting)
         open_ended = self._experiment.duration is None and settled
-        rest = rest_of(
-            recorder.workloads.transitions, self._start, self._experiment.quiet, settled=settled
-        )
-        since = self._start + self._counted_from(rest)
+        rest = self._rest(settled=settled)
+        since = self._start + (self._experiment.steps_begin or rest.after or 0)
         until = max(world.last_change if open_ended else world.now, since)
         nodes = nodes_at_end(recorder.outage.nodes, recorder.all_pods())
         names = {node.name for node in nodes}
@@ -449,10 +447,12 @@ class ExperimentRun:
         assert self._karpenter is not None
         return karpenter_outcome(self._karpenter, since, until)
 
-    def _counted_from(self, rest: Rest) -> DurationNs:
-        """Return the delay after the start from which the outcome is counted."""
-        begin = self._experiment.steps_begin
-        return (rest.after or 0) if begin is None else begin
+    def _rest(self, *, settled: bool) -> Rest:
+        """Return when the cluster came to rest; with a given `steps_begin` that does not matter."""
+        if self._experiment.steps_begin is not None:
+            return AT_REST
+        transitions = self._recorder.workloads.transitions
+        return rest_of(transitions, self._start, self._experiment.quiet, settled=settled)
 
     def _readiness(
         self, undrained: set[WorkloadRef], since: Instant, until: Instant

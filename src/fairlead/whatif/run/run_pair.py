@@ -18,6 +18,7 @@ from io import BytesIO
 from signal import SIGKILL
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
@@ -39,7 +40,10 @@ def run_pair(
     command_log: CommandLog | None = None,
     logging: Logging | None = None,
 ) -> tuple[RunOutcome, RunOutcome]:
-    """Return the outcomes of `without` and `changed`; the steps of the latter begin at rest.
+    """Return the outcomes of `without` and `changed`.
+
+    The steps of `changed` begin when `without` has come to rest, or at the `steps_begin` of
+    `without` if that is set.
 
     `command_log` receives the commands of the run with the change, `logging` wraps its reporter in
     one that logs decisions. Raises InputError.
@@ -57,7 +61,7 @@ def run_pair(
         if before is None:
             return _run_apart(without, changed, progress, command_log, logging)
         progress.begin(WITH, 0)
-        run.set_steps(changed.steps, before.rest.after or 0)
+        run.set_steps(changed.steps, _begin(without, before))
         return before, run.finish(progress).outcome
 
 
@@ -90,8 +94,13 @@ def _run_apart(
     logging: Logging | None,
 ) -> tuple[RunOutcome, RunOutcome]:
     before = run_experiment(without, WITHOUT, progress).outcome
-    changed = replace(changed, steps_begin=before.rest.after or 0)
+    changed = replace(changed, steps_begin=_begin(without, before))
     return before, run_experiment(changed, WITH, progress, command_log, logging=logging).outcome
+
+
+def _begin(without: Experiment, before: RunOutcome) -> DurationNs:
+    given = without.steps_begin
+    return (before.rest.after or 0) if given is None else given
 
 
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:
@@ -100,7 +109,7 @@ def _is_shareable(without: Experiment, changed: Experiment) -> bool:
     A process with several threads is not forked: locks held by other threads would never be
     released. Runs with extenders are not shared either, because connections cannot be.
     """
-    is_same = replace(changed, steps=(), steps_begin=None) == without
+    is_same = replace(changed, steps=(), steps_begin=without.steps_begin) == without
     if without.scheduler.extenders:
         return False
     return is_same and hasattr(os, "fork") and threading.active_count() == 1

@@ -74,3 +74,30 @@ def test_what_selects_nothing_is_refused(ask, text, problem):
     with pytest.raises(InputError, match="--reschedule") as refused:
         ask(reschedule=text)
     assert problem in str(refused.value)
+
+
+def test_pods_that_start_anew_are_the_outcome_and_not_activity_before_it(make, snapshot, write):
+    """The workload wants its pod, which starts; the dump counts as being at rest."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["metadata"]["labels"] = {"app": "web"}
+    pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": pod["metadata"]["namespace"], "uid": "web"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": pod["spec"]["containers"]},
+            },
+        },
+    }
+    cluster = snapshot(make.node("a"), workload, pod)
+    config = write("config.yaml", MOST_ALLOCATED)
+    answer = what_if(cluster, ClusterChange(new_config=config, reschedule="all"))
+    assert not answer.without.rest.activities
+    (found,) = answer.changed.workloads.values()
+    assert (found.wanted, found.at_end) == (1, 1)
