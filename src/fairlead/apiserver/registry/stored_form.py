@@ -137,12 +137,12 @@ class StoredForm:
             return False
         if SIMULATION.rules(kind).name(meta.name):
             return False
-        has_home_of_like = (
+        shares_owners_of_like = (
             like is not None
             and meta.namespace is like.namespace
             and meta.owner_references is like.owner_references
         )
-        if not has_home_of_like and not _has_home(meta):
+        if not shares_owners_of_like and not _has_valid_owners(meta):
             return False
         if like is None or meta.labels is not like.labels:
             labels = _interned(self._labels, meta.labels, self._are_valid_labels)
@@ -191,7 +191,7 @@ class StoredForm:
         return True
 
 
-def _has_home(meta: ObjectMeta) -> bool:
+def _has_valid_owners(meta: ObjectMeta) -> bool:
     """Return whether the namespace is valid and all owners have a uid."""
     if meta.namespace and dns_label_problems(meta.namespace):
         return False

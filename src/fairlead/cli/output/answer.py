@@ -20,6 +20,7 @@ from fairlead.cli.output.console.amount import amount_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.screen import (
     DETAILS,
+    Rank,
     Section,
     print_screen,
     rows_of,
@@ -53,13 +54,6 @@ BUDGETS_MIN: Final = 4
 MOVES_MIN: Final = 3
 NAMES_MAX: Final = 2
 PODS: Final = "pods"
-# The order in which sections get lines of the screen.
-HEAD: Final = 0
-VERDICTS: Final = 1  # per workload, node pool and budget
-PROBLEMS: Final = 2
-CAUSES: Final = 3
-ADVICE: Final = 4
-MOVES: Final = 5
 _POOL_RESOURCES: Final = ("cpu", "memory")
 _STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
 _GOOD: Final = "bold green"
@@ -95,7 +89,7 @@ def _sections(
         _print_head(console, answer)
         _print_conditions(console, conditions)
 
-    yield Section("", 1, show_head, HEAD)
+    yield Section("", 1, show_head, Rank.HEAD)
     yield _certainty(answer)
     yield _workloads(effect.workloads, changed.workloads_total)
     yield _pools(answer, group_by)
@@ -188,7 +182,7 @@ def _certainty(answer: WhatIfAnswer) -> Section:
         amounts = (one.least, one.median, one.p90, one.most)
         shown = [_amount(one.what, amount) for amount in amounts]
         rows.append((one.subject, one.what, f"{one.seeds:,}/{one.total:,}", *shown, one.words))
-    return table_section("outcomes by seed", columns, rows, PROBLEMS, most=WORKLOADS_MAX)
+    return table_section("outcomes by seed", columns, rows, Rank.PROBLEMS, most=WORKLOADS_MAX)
 
 
 def _amount(what: str, amount: float | None) -> str:
@@ -226,7 +220,7 @@ def _workloads(rows: Sequence[WorkloadEffect], total: int) -> Section:
 
     harmed = sum(one.is_harmed for one in rows)
     least, most = min(max(harmed, 1), HARMED_MIN), max(WORKLOADS_MAX, harmed)
-    return Section("workloads", max(len(rows), 1), show, VERDICTS, least, most)
+    return Section("workloads", max(len(rows), 1), show, Rank.VERDICTS, least, most)
 
 
 def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
@@ -273,7 +267,7 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
             verb = "pool is" if same == 1 else "pools are"
             print_line(console, f"{same:,} other {verb} as before.", "dim")
 
-    return Section("node pools", len(rows), show, VERDICTS, most=ROWS_MAX)
+    return Section("node pools", len(rows), show, Rank.VERDICTS, most=ROWS_MAX)
 
 
 def _pool_cells(pool: NodePoolOutcome, resources: Iterable[str]) -> tuple[str, ...]:
@@ -332,7 +326,7 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
     bad = sum(one.state in _BAD_BUDGETS for one in rows)
     least = min(max(bad, 1), BUDGETS_MIN)
-    return Section("budgets", len(rows), show, VERDICTS, least, max(bad, ROWS_MAX))
+    return Section("budgets", len(rows), show, Rank.VERDICTS, least, max(bad, ROWS_MAX))
 
 
 # --- pods --------------------------------------------------------------------------------------
@@ -343,7 +337,7 @@ def _kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
     yield table_section(
-        "nodes refused by kubectl drain", (named, TableColumn("ERROR")), rows, PROBLEMS
+        "nodes refused by kubectl drain", (named, TableColumn("ERROR")), rows, Rank.PROBLEMS
     )
     flags = [(one.flag, f"{len(one.pods):,}", _first_name(one.pods)) for one in drain.needed]
     columns = (
@@ -351,7 +345,9 @@ def _kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
         TableColumn("PODS", is_number=True),
         TableColumn("FOR", is_name=True),
     )
-    yield table_section("flags that kubectl drain needs", columns, flags, ADVICE, least=len(flags))
+    yield table_section(
+        "flags that kubectl drain needs", columns, flags, Rank.ADVICE, least=len(flags)
+    )
 
 
 def _undrained(rows: Sequence[Undrained]) -> Section:
@@ -366,7 +362,7 @@ def _undrained(rows: Sequence[Undrained]) -> Section:
     title = f"NOT DRAINED ({len(rows):,})"
     pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
     columns = (pods, names, TableColumn("WHY"))
-    return table_section(f"{counted(len(rows), 'pod')} not drained", columns, cells, CAUSES)
+    return table_section(f"{counted(len(rows), 'pod')} not drained", columns, cells, Rank.CAUSES)
 
 
 def _pending(found: Difference) -> Section:
@@ -381,11 +377,11 @@ def _pending(found: Difference) -> Section:
     what = counted(len(found.pending), "pending pod")
     if len(by_reason) == 1:
         names = [(pod.key,) for pod in found.pending]
-        return table_section(what, (named,), names, MOVES, least=MOVES_MIN)
+        return table_section(what, (named,), names, Rank.MOVES, least=MOVES_MIN)
     reasons = sorted(by_reason, key=lambda why: (-counts[why], why))
     cells = [(f"{counts[why]:,}", _first_name(list(by_reason[why])), why) for why in reasons]
     columns = (TableColumn("PODS", is_number=True), named, TableColumn("WHY"))
-    return table_section(what, columns, cells, CAUSES)
+    return table_section(what, columns, cells, Rank.CAUSES)
 
 
 def _displaced(found: Difference, start: Instant) -> Section:
@@ -421,15 +417,15 @@ def _displaced(found: Difference, start: Instant) -> Section:
         TableColumn("WHY"),
     )
     what = ", ".join(f"{counted(count, 'pod')} {name}" for name, count in counts.items() if count)
-    return table_section(what, columns, rows, MOVES, least=MOVES_MIN)
+    return table_section(what, columns, rows, Rank.MOVES, least=MOVES_MIN)
 
 
 def _other_pods(found: Difference) -> Iterator[Section]:
     node = TableColumn("NODE", is_name=True)
     for title, rank, rows in (
-        ("GONE FOR GOOD", CAUSES, [(one.key, one.node) for one in found.gone]),
-        ("NEWLY PLACED", MOVES, [(one.key, one.node) for one in found.placed]),
-        ("REMOVED", MOVES, [(one.key, one.node) for one in found.removed]),
+        ("GONE FOR GOOD", Rank.CAUSES, [(one.key, one.node) for one in found.gone]),
+        ("NEWLY PLACED", Rank.MOVES, [(one.key, one.node) for one in found.placed]),
+        ("REMOVED", Rank.MOVES, [(one.key, one.node) for one in found.removed]),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
         what = f"{counted(len(rows), 'pod')} {title.lower()}"
@@ -438,19 +434,19 @@ def _other_pods(found: Difference) -> Iterator[Section]:
     named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
     columns = (named, node, TableColumn("WAITS FOR", is_name=True))
     yield table_section(
-        f"{counted(len(missing), 'pod')} not created again", columns, missing, CAUSES
+        f"{counted(len(missing), 'pod')} not created again", columns, missing, Rank.CAUSES
     )
     updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
     columns = (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True))
     yield table_section(
-        f"{counted(len(updated), 'pod')} updated", columns, updated, MOVES, least=MOVES_MIN
+        f"{counted(len(updated), 'pod')} updated", columns, updated, Rank.MOVES, least=MOVES_MIN
     )
     breaches = [(one.pod, one.pdb, short_cause(one.by)) for one in found.pdb_breaches]
     named = TableColumn(f"BUDGET BREACHED FOR ({len(breaches):,})", is_name=True)
     columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
     what = f"{counted(len(breaches), 'pod')} displaced against a budget"
-    yield table_section(what, columns, breaches, MOVES, least=MOVES_MIN)
+    yield table_section(what, columns, breaches, Rank.MOVES, least=MOVES_MIN)
 
 
 def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
@@ -469,7 +465,9 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
         ("REPEATEDLY DISPLACED", (after, TableColumn("WHAT")), loops),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
-        yield table_section(f"{len(rows):,} {title.lower()}", (named, *columns), rows, PROBLEMS)
+        yield table_section(
+            f"{len(rows):,} {title.lower()}", (named, *columns), rows, Rank.PROBLEMS
+        )
 
 
 def _notes(answer: WhatIfAnswer) -> Section:
@@ -488,7 +486,7 @@ def _notes(answer: WhatIfAnswer) -> Section:
         if rest := len(lines) - len(shown):
             print_line(console, f"... and {rest:,} more notes ({DETAILS})", "dim")
 
-    return Section(counted(len(lines), "note"), len(lines), show, ADVICE, most=len(lines))
+    return Section(counted(len(lines), "note"), len(lines), show, Rank.ADVICE, most=len(lines))
 
 
 def _first_name(names: Sequence[str]) -> str:

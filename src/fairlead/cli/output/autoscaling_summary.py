@@ -8,7 +8,7 @@ from typing import Final
 
 from rich.console import Console
 
-from fairlead.cli.output.console.screen import Section, rows_of
+from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
@@ -34,14 +34,14 @@ def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Se
     """Nodes by group, waiting times and what limited the autoscaler; in both runs if given."""
     outcome = run.autoscaling
     if outcome is None:
-        return Section("", 0, lambda *_: None, 2)
+        return Section("", 0, lambda *_: None, Rank.PROBLEMS)
 
     def show(console: Console, count: int) -> None:
         _print_autoscaling(console, outcome, run, without_change, count)
 
     lists = (outcome.groups, waiting_times_by_workload(run.waits), outcome.waiting, outcome.staying)
     rows = max(1, *map(len, lists))
-    return Section("what the autoscaler did", rows, show, 2, most=_SHOWN_MAX)
+    return Section("what the autoscaler did", rows, show, Rank.PROBLEMS, most=_SHOWN_MAX)
 
 
 def _print_autoscaling(
@@ -88,7 +88,7 @@ def pod_autoscalers(run: RunOutcome) -> Section:
         if len(acted) > count + 1:
             print_line(console, f"- … and {len(acted) - count:,} more workloads")
 
-    return Section("HorizontalPodAutoscalers", len(acted), show, 3, most=_SHOWN_MAX)
+    return Section("HorizontalPodAutoscalers", len(acted), show, Rank.CAUSES, most=_SHOWN_MAX)
 
 
 def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from fairlead.cli.output.console.amount import amount_text
-from fairlead.cli.output.console.screen import Section
+from fairlead.cli.output.console.screen import Rank, Section
 from fairlead.cli.output.console.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import QueueStood
@@ -35,7 +35,7 @@ def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
     def show(console: Console, count: int) -> None:
         print_table(console, "queues", columns, rows, numbers=numbers, rows_max=count)
 
-    return Section("queues", len(rows), show, 3, most=QUEUES_MAX)
+    return Section("queues", len(rows), show, Rank.CAUSES, most=QUEUES_MAX)
 
 
 def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def waiting_groups(jobs: JobsOutcome, start: Instant) -> Section:
     def show(console: Console, count: int) -> None:
         print_table(console, title, columns, rows, rows_max=count)
 
-    return Section(f"{len(rows):,} waiting groups", len(rows), show, 2, most=GROUPS_MAX)
+    return Section(f"{len(rows):,} waiting groups", len(rows), show, Rank.PROBLEMS, most=GROUPS_MAX)
 
 
 def _group_row(group: GroupExplanation, start: Instant) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fairlead.cli.output.console.fitted_table import TableColumn
-from fairlead.cli.output.console.screen import Section, table_section
+from fairlead.cli.output.console.screen import Rank, Section, table_section
 from fairlead.cli.output.console.sparkline import WIDTH, StepFunction, axis, sparkline
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
@@ -49,10 +49,13 @@ def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Secti
             print_line(console, line)
         print_line(console, f"{_evictions(found, start)} {_recovery(found, start)}")
 
-    yield Section("course of the outage", 1, show_events, 2)
+    yield Section("course of the outage", 1, show_events, Rank.PROBLEMS)
     has_chart = outcome.ended_at > start
     yield Section(
-        "charts", has_chart, lambda console, _: _print_sparklines(console, outcome, found), 5
+        "charts",
+        has_chart,
+        lambda console, _: _print_sparklines(console, outcome, found),
+        Rank.MOVES,
     )
     yield _zones(found, start)
     yield _nodes(found.nodes, start)
@@ -61,7 +64,7 @@ def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Secti
         "common beliefs",
         len(found.beliefs),
         lambda console, count: _print_misconceptions(console, found.beliefs[:count]),
-        7,
+        Rank.EXPLANATIONS,
         least=len(found.beliefs),
         most=len(found.beliefs),
     )
@@ -87,7 +90,9 @@ def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
         TableColumn("BACK", is_number=True),
         TableColumn("HELD UP BY"),
     )
-    return table_section("nodes of the rolling drain", columns, cells, 3, most=ROWS_MAX * 2)
+    return table_section(
+        "nodes of the rolling drain", columns, cells, Rank.CAUSES, most=ROWS_MAX * 2
+    )
 
 
 # --- lines -------------------------------------------------------------------------------------
@@ -206,7 +211,7 @@ def _zones(found: OutageOutcome, start: Instant) -> Section:
         TableColumn("NOT READY", is_number=True),
         TableColumn("EVICTIONS AT"),
     )
-    return table_section("states of zones", columns, cells, 6)
+    return table_section("states of zones", columns, cells, Rank.PROGRESS)
 
 
 def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
@@ -235,7 +240,7 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
         TableColumn("PODS", is_number=True),
         TableColumn("EVICTED", is_number=True),
     )
-    return table_section(_counted(len(rows), "failed node"), columns, cells, 6)
+    return table_section(_counted(len(rows), "failed node"), columns, cells, Rank.PROGRESS)
 
 
 def _lost(rows: Sequence[LostPod]) -> Section:
@@ -250,7 +255,7 @@ def _lost(rows: Sequence[LostPod]) -> Section:
         TableColumn(f"NOT BACK ({len(rows):,})", is_name=True),
         TableColumn("WHY"),
     )
-    return table_section(f"{_counted(len(rows), 'pod')} not back", columns, cells, 3)
+    return table_section(f"{_counted(len(rows), 'pod')} not back", columns, cells, Rank.CAUSES)
 
 
 def _names(rows: Sequence[LostPod]) -> str:

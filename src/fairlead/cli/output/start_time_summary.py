@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.cli.output.console.fitted_table import TableColumn
-from fairlead.cli.output.console.screen import Section, table_section
+from fairlead.cli.output.console.screen import Rank, Section, table_section
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.start_time import StartTimes
@@ -39,4 +39,4 @@ def start_time_section(found: StartTimes) -> Section:
         )
         for one in found.rows
     ]
-    return table_section(f"{len(rows):,} start times", columns, rows, 2, most=ROWS_MAX)
+    return table_section(f"{len(rows):,} start times", columns, rows, Rank.PROBLEMS, most=ROWS_MAX)

@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 
 from fairlead.cli.output.console.fitted_table import TableColumn
-from fairlead.cli.output.console.screen import Section, print_screen, table_section
+from fairlead.cli.output.console.screen import Rank, Section, print_screen, table_section
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.engine.core.instant import seconds
@@ -61,10 +61,10 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
             console.print(f"Note: {one_line(note, 1_000)}", style="dim")
 
     notes = len(answer.notes)
-    yield Section("", 1, show_head, 0)
+    yield Section("", 1, show_head, Rank.HEAD)
     for table in answer.tables:
         yield _section(table)
-    yield Section("notes", notes, show_notes, 2, least=notes, most=notes)
+    yield Section("notes", notes, show_notes, Rank.PROBLEMS, least=notes, most=notes)
 
 
 def _section(table: ResultTable) -> Section:
@@ -79,7 +79,7 @@ def _section(table: ResultTable) -> Section:
     ]
     rows = [[_cell(row.get(one.key), one) for one in table.columns] for row in table.rows]
     what = f"{len(rows):,} rows of {table.title}"
-    inner = table_section(what, columns, rows, 1 if table.shown else 3)
+    inner = table_section(what, columns, rows, Rank.VERDICTS if table.shown else Rank.CAUSES)
 
     def show(console: Console, count: int) -> None:
         console.print()

@@ -1,7 +1,7 @@
 """GangScheduling: the pods of a gang start together or not at all.
 
 A gang is a PodGroup whose schedulingPolicy is `gang`. Its pods stay out of the queue until the
-PodGroup exists and minCount of them do, and none is bound before minCount have a node.
+PodGroup and minCount of them exist, and none is bound before minCount have a node.
 upstream: framework/plugins/gangscheduling/gangscheduling.go
 """
 
@@ -41,7 +41,7 @@ class GangScheduling:
         self._waiting = handle.waiting_pods
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Reject a pod while its PodGroup does not exist, or fewer pods of a gang than minCount."""
+        """Reject a pod until its PodGroup exists and, for a gang, minCount pods name it."""
         named = pod.pod.spec.scheduling_group
         if named is None:
             return None

@@ -11,7 +11,7 @@ The role of a Stage follows from what it does to the objects that it selects:
 Other stages are refused. Of several stages of one role that select a pod, the weight decides. A pod
 that no stage of a role selects behaves as without stages.
 
-A selector's key is a path, as jq writes it, to a field of the metadata or spec, or to the status in
+A selector's key is a path, as jq writes it, to a field of the metadata or spec, or to the status at
 the moment of the stage. A delay is uniformly distributed between its duration and its jitter.
 
 upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
@@ -156,7 +156,7 @@ class PodStage:
     spec: _Spec
 
     def selects(self, pod: Pod) -> bool:
-        """Return whether the stage selects `pod` in the moment of its role."""
+        """Return whether the stage selects `pod` at the moment of its role."""
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector
         if selector is None:

@@ -31,6 +31,7 @@ from fairlead.apiserver.kind import NAMESPACE, POD
 from fairlead.engine.core.command import ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.change import commands
+from fairlead.whatif.change.kubectl_apply import merge_patch_between
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -202,7 +203,7 @@ class _Reader:
             self.inventory.add(found)
             return ScriptedStep.creating(after, found)
         # Fields that the recorded object no longer has are removed; others belong to the cluster.
-        change = _merge_patch(before or {}, value)
+        change = merge_patch_between(before or {}, value)
         change.pop("status", None)
         return ScriptedStep(after, (PatchObject(ref, change),), self.source, where)
 
@@ -237,19 +238,6 @@ def _desired(value: Any) -> Any:
     if value.get("kind") == POD.kind and isinstance(value.get("spec"), dict):
         kept["spec"] = {k: v for k, v in value["spec"].items() if k != "nodeName"}
     return {**kept, "metadata": meta}
-
-
-def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
-    """Return the JSON merge patch that turns `before` into `after`."""
-    patch: Json = {key: None for key in before if key not in after}
-    for key, value in after.items():
-        old = before.get(key)
-        if isinstance(value, dict) and isinstance(old, dict):
-            if nested := _merge_patch(old, value):
-                patch[key] = nested
-        elif value != old:
-            patch[key] = value
-    return patch
 
 
 # --- lifecycles ---------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Screen: an answer as sections of text that share the lines of one screen.
 
 Each section prints as many of its rows as it is given. Lines are given by rank: first the fewest
-rows that make sense of each section up to rank ESSENTIAL, then more, so that the most important
+rows that make sense of each section up to Rank.ADVICE, then more, so that the most important
 sections grow first and the others get what is left.
 A section that gets no line is named in the last line of the screen, with the option that prints
 everything. Sections are printed in the order of the answer, whatever their rank.
@@ -17,6 +17,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final, TypeVar
 
 from rich.console import Console
@@ -29,9 +30,21 @@ Row = TypeVar("Row")
 
 LINES_MAX: Final = 40  # of text that is not printed on a terminal
 _LINES_MIN: Final = 22  # on a terminal of 24 lines, the command and the next prompt take two
-ESSENTIAL: Final = 4
 _LAST_LINES: Final = 3  # those about what is not shown
 DETAILS: Final = "-o details"
+
+
+class Rank(IntEnum):
+    """The order in which sections get lines of the screen."""
+
+    HEAD = 0
+    VERDICTS = 1  # per workload, node pool and budget
+    PROBLEMS = 2
+    CAUSES = 3
+    ADVICE = 4
+    MOVES = 5
+    PROGRESS = 6
+    EXPLANATIONS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,7 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
     by_rank = sorted(range(len(sections)), key=lambda at: sections[at].rank)
     for at in by_rank:
         section = sections[at]
-        if section.rank <= ESSENTIAL:
+        if section.rank <= Rank.ADVICE:
             grow(at, min(section.least, section.rows) if section.rank else section.rows)
     for at in by_rank:
         section = sections[at]

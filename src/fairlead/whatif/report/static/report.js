@@ -44,13 +44,13 @@ function navigation(report) {
   );
 }
 
-/** Draws `report`; `before` are elements that precede the links to its parts. */
-export function drawReport(report, before = []) {
+/** Draws `report`, with links to its parts. */
+export function drawReport(report) {
   const priorities = prioritiesOf(report);
   const states = nodeStates(report);
   const time = timeModel(report, states.instants);
   drawPage(
-    [...before, navigation(report)],
+    [navigation(report)],
     titleBlock(report),
     ...verdictSection(report, priorities),
     summarySection(report),
@@ -78,7 +78,7 @@ export function drawPage(links, ...parts) {
       h(
         "p",
         {},
-        "Written by Fairlead. This page holds all its data and asks nothing of any network. Charts: uPlot, © 2022 Leon Sorokin, MIT licence (in this file's source).",
+        "Written by Fairlead. This page contains all its data and makes no network requests. Charts: uPlot, © 2022 Leon Sorokin, MIT licence (in this file's source).",
       ),
     );
   followPrinting();

@@ -98,7 +98,7 @@ class NodeRoom:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The result of a placement: what is left, and who is on nodes that have not initialized.
+    """The result of a placement: what is left, and which pods are on nodes still starting.
 
     `left` are runs of equal facts in the order of the queue. `starting` are runs of pods on nodes
     that have not initialized: their size (None: of all pods), first and last place, and node.
