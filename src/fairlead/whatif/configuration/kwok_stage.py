@@ -45,7 +45,9 @@ API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
 _MS: Final = 1_000_000
 _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
-_PHASE: Final = re.compile(r"^\s*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
+_PATH_MAX: Final = 1000
+# Blanks before a key are those of its line: else the time were quadratic in the empty lines.
+_PHASE: Final = re.compile(r"^[ \t]*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
 _STEP: Final = re.compile(r"\.?\[\]|\.?\[\"([^\"]*)\"\]|\.([A-Za-z_]\w*)")
 _SELECT: Final = re.compile(r"\s*\|\s*select\(\s*(\S+)\s*==\s*\"([^\"]*)\"\s*\)\s*\|\s*")
 _KNOWN: Final = {
@@ -296,7 +298,7 @@ def _role(manifest: Manifest, actions: Sequence[_Action]) -> StageRole:
             return StageRole.READY
         case ["Succeeded"]:
             return StageRole.COMPLETE
-        case [] if re.search(r"^\s*startTime:", text, re.MULTILINE):
+        case [] if re.search(r"^[ \t]*startTime:", text, re.MULTILINE):
             return StageRole.CREATE
         case []:
             problem = "sets no phase; simulated are: create, ready, complete and delete of pods"
@@ -351,6 +353,9 @@ def _check_pod_stage(manifest: Manifest, stage: PodStage) -> None:
 
 
 def _check_path(manifest: Manifest, path: str, field: str) -> None:
+    if len(path) > _PATH_MAX:
+        problem = f"has {len(path):,} characters; at most {_PATH_MAX:,} are read"
+        raise manifest.refuse(problem, field=field)
     first, *_ = _SELECT.split(path)
     names = [key or name for key, name in _steps(first) or ()]
     parts = _SELECT.split(path)

@@ -184,7 +184,15 @@ class _Reader:
     def _manifest(self, where: str, value: Any) -> Manifest:
         """Return the object `value`, without what a cluster writes into it."""
         try:
-            (found,) = manifests([Document(self.source, _desired(value))])
+            # MessagePack has keys and values that an object cannot have.
+            plain = msgspec.json.decode(msgspec.json.encode(value))
+        except TypeError:
+            problem = "has keys or values that JSON does not have"
+            raise InputError(self.source, problem, field=where) from None
+        except RecursionError:
+            raise InputError(self.source, "is nested too deeply", field=where) from None
+        try:
+            (found,) = manifests([Document(self.source, _desired(plain))])
         except InputError as refusal:
             title = ": ".join(filter(None, (where, refusal.object_name)))
             raise InputError(

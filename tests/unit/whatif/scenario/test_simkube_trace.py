@@ -152,6 +152,24 @@ def test_a_file_that_is_cut_short_is_refused(data):
         parse_simkube_trace("t", data, Inventory())
 
 
+@pytest.mark.parametrize(
+    "annotations", [{(1, 2): "a"}, msgspec.msgpack.Ext(5, b"x"), {"a": msgspec.msgpack.Ext(1, b"")}]
+)
+def test_an_object_with_parts_that_json_does_not_have_is_refused(trace, annotations):
+    trace["events"][0]["applied_objs"][0]["metadata"]["annotations"] = annotations
+    with pytest.raises(InputError) as raised:
+        parse_simkube_trace("t", msgspec.msgpack.encode(trace), Inventory())
+    problem = "has keys or values that JSON does not have"
+    assert str(raised.value) == f"t: events[0].applied_objs[0]: {problem}"
+
+
+def test_numbers_as_keys_are_read_as_json_writes_them(trace):
+    trace["events"][0]["applied_objs"][0]["metadata"]["annotations"] = {1: "a"}
+    found = parse_simkube_trace("t", msgspec.msgpack.encode(trace), Inventory())
+    made = [step.commands[0].manifest for step in found.steps[:2]]
+    assert [one["metadata"].get("annotations") for one in made] == [None, {"1": "a"}]
+
+
 def test_a_trace_of_the_first_version_is_refused():
     with pytest.raises(InputError, match=r"SimKube before 2\.0"):
         parse_simkube_trace("t", msgspec.msgpack.encode([{}, [], {}, {}]), Inventory())
