@@ -92,7 +92,7 @@ from fairlead.engine.core.stimulus import (
 _RETRIGGER_NS: Final[DurationNs] = seconds(10)
 _DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 _PROVISIONED: Final = "Provisioned"
-_STATED: Final = "Created by a user"
+_CREATED_BY_USER: Final = "Created by a user"
 _EXPIRED: Final = "Expired"
 _NO_CAPACITY: Final = (
     "insufficient capacity, all requested instance types were unavailable during launch"
@@ -178,7 +178,7 @@ class Karpenter:
             if known.status.provider_id:
                 self._machines.resume(known, now)
             else:
-                self._launch_stated(known, now)
+                self._launch_standalone(known, now)
 
     def _lose_machine(self, name: str, message: str, now: Instant) -> None:
         """Remove the machine whose Node was rejected."""
@@ -231,18 +231,18 @@ class Karpenter:
             elif not claim.status.node_name:
                 self._machines.resume(claim, now)
         elif not claim.metadata.deletion_timestamp:
-            self._launch_stated(claim, now)
+            self._launch_standalone(claim, now)
 
-    def _launch_stated(self, claim: NodeClaim, now: Instant) -> None:
+    def _launch_standalone(self, claim: NodeClaim, now: Instant) -> None:
         """Launch a NodeClaim that a user created; without capacity it is deleted."""
-        launched = self._machines.launch_stated(claim, now)
+        launched = self._machines.launch_standalone(claim, now)
         self._offerings.publish()
         if launched is None:
             self._report_no_capacity(claim.name)
             self.cluster.remove(claim, now)
         else:
             self.cluster.put(launched[0], now)
-            self._note(*launched, _STATED, now)
+            self._note(*launched, _CREATED_BY_USER, now)
         self._change(now)
 
     def _report_no_capacity(self, name: str) -> None:

@@ -41,8 +41,8 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     REGISTERED,
 )
 from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import with_condition
-from fairlead.engine.autoscaling.karpenter.nodeclaim.stated import (
-    stated_launches,
+from fairlead.engine.autoscaling.karpenter.nodeclaim.standalone_claim import (
+    standalone_launches,
     with_custom_labels,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
@@ -88,12 +88,12 @@ class Machines:
             name = self._name(request.pool.name)
         return self._first_delivered(_claim_of(request, name, now), request.launches(), now) or name
 
-    def launch_stated(
+    def launch_standalone(
         self, claim: NodeClaim, now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
         """Return a user's NodeClaim as launched, None if it failed for lack of capacity."""
         self._count += 1
-        launches = stated_launches(claim, self._offerings.table)
+        launches = standalone_launches(claim, self._offerings.table)
         return self._first_delivered(
             with_custom_labels(claim, self._offerings.table), launches, now
         )

@@ -1,4 +1,4 @@
-"""How a NodeClaim that a user created is launched: by its own requirements, without a NodePool.
+"""How a standalone NodeClaim, which a user created, is launched: without a NodePool.
 
     options   the instance types that match spec.requirements and have room for
               spec.resources.requests, with an available offering
@@ -31,7 +31,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 
 
-def stated_launches(
+def standalone_launches(
     claim: NodeClaim, table: InstanceTypeTable
 ) -> list[tuple[InstanceType, Offering]]:
     """Return the available offerings that the NodeClaim allows, cheapest first."""
