@@ -25,6 +25,7 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
     waiting_times_by_workload,
 )
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.result.tabular_answer import counted
 
 _SHOWN_MAX: Final = 10
 _WORKLOADS_MAX: Final = 5
@@ -76,7 +77,7 @@ def pod_autoscalers(run: RunOutcome) -> Section:
     acted = [one for one in run.pod_autoscalers if one.changes]
     acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
     changes = sum(len(one.changes) for one in acted)
-    workloads = "1 workload" if len(acted) == 1 else f"{len(acted):,} workloads"
+    workloads = counted(len(acted), "workload")
     times = "once" if changes == 1 else f"{changes:,} times"
     title = f"replicas by HorizontalPodAutoscaler: {workloads} scaled {times}"
 

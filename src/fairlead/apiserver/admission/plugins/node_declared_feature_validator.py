@@ -34,7 +34,7 @@ class NodeDeclaredFeatureValidator:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a change that the pod's node does not support. Raises ApiError 403."""
+        """Refuse a change that the pod's node does not support. Raises ApiError 403."""
         old, new = attributes.old, attributes.obj
         is_update = attributes.kind is POD and attributes.operation is Operation.UPDATE
         if not is_update or attributes.subresource not in ("", "resize") or old is None:

@@ -17,7 +17,7 @@ class PodGroupWorkloadExists:
     """The admission plugin `PodGroupWorkloadExists`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object; refuses a new PodGroup whose template does not exist."""
+        """Refuse a new PodGroup whose template does not exist. Raises ApiError 403."""
         obj = attributes.obj
         if attributes.kind is not POD_GROUP or not attributes.is_new:
             return obj

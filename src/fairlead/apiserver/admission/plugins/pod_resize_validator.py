@@ -31,7 +31,7 @@ class PodResizeValidator:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a resize that the pod's node cannot satisfy. Raises ApiError 403."""
+        """Refuse a resize that the pod's node cannot satisfy. Raises ApiError 403."""
         old, new = attributes.old, attributes.obj
         if not attributes.is_resize or old is None:
             return new
