@@ -35,6 +35,7 @@ from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import (
     DEFAULT_BATCH_OPTIONS,
@@ -153,12 +154,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
-    with named_by(path, "load"):
-        loads = (
-            read_loads(str(folder / scenario.load), inventory, start)
-            if isinstance(scenario.load, str)
-            else loads_of(path, folder, scenario.load, inventory, start)
-        )
+    loads = _loads(path, folder, scenario, inventory, start)
     autoscaling = with_provider(autoscaling_of(path, folder, settings, initial), provider)
     steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
     with named_by(path, "settings.scheduler"):
@@ -191,6 +187,16 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     with named_by(path, "settings.batch"):
         stated = replace(batch, source=_batch_source(folder, scenario))
         return with_batch(experiment, stated, steps)
+
+
+def _loads(
+    path: str, folder: Path, scenario: Scenario, inventory: Inventory, start: Instant
+) -> WorkloadLoads:
+    """Return the loads of workloads, from their own file if there is one. Raises InputError."""
+    with named_by(path, "load"):
+        if isinstance(scenario.load, str):
+            return read_loads(str(folder / scenario.load), inventory, start)
+        return loads_of(path, folder, scenario.load, inventory, start)
 
 
 def _kubelet(
