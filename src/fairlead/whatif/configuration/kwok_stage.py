@@ -9,7 +9,8 @@ The role of a Stage follows from what it does to the objects that it selects:
     Node   sets the NodeConditions         initialize, heartbeat: simulated nodes do both
 
 Other stages are refused. Of several stages of one role that select a pod, the weight decides. A pod
-that no stage of a role selects behaves as without stages.
+that no stage of a role selects behaves as without stages. A pod with the restartPolicy Always
+completes after a second at the earliest.
 
 A selector's key is a path, as jq writes it, to a field of the metadata or spec, or to the status at
 the moment of the stage. A delay is uniformly distributed between its duration and its jitter.
@@ -32,7 +33,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.timestamp import parse_duration
-from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_lifecycle import grace_period
 from fairlead.whatif.input.document import Document
@@ -46,6 +47,7 @@ _MS: Final = 1_000_000
 _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
 _PATH_MAX: Final = 1000
+_SHORTEST_RESTARTED: Final = seconds(1)
 # Blanks before a key are those of its line: else the time were quadratic in the empty lines.
 _PHASE: Final = re.compile(r"^[ \t]*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
 _STEP: Final = re.compile(r"\.?\[\]|\.?\[\"([^\"]*)\"\]|\.([A-Za-z_]\w*)")
@@ -213,6 +215,17 @@ class KwokStages:
         ready = self.delay(StageRole.READY, pod)
         return None if ready is None else ready + (self.delay(StageRole.CREATE, pod) or 0)
 
+    def run_duration(self, pod: Pod) -> DurationNs | None:
+        """Return how long the started `pod` runs, None if no stage completes it.
+
+        A pod that is always restarted runs for at least a second: its controller replaces it at
+        once, and with shorter times the simulation would not proceed.
+        """
+        found = self.delay(StageRole.COMPLETE, pod)
+        if found is None or pod.spec.restart_policy != "Always":
+            return found
+        return max(found, _SHORTEST_RESTARTED)
+
     def has(self, role: StageRole) -> bool:
         """Return whether there is a stage of `role`."""
         return any(one.role is role for one in self.stages)
@@ -232,7 +245,7 @@ def with_stages(config: KubeletConfig, found: Iterable[Manifest], seed: int) -> 
     if stages.has(StageRole.READY):
         config = replace(config, start_delays=stages.start_delay)
     if stages.has(StageRole.COMPLETE):
-        config = replace(config, run_durations=partial(stages.delay, StageRole.COMPLETE))
+        config = replace(config, run_durations=stages.run_duration)
     if stages.has(StageRole.DELETE):
         config = replace(config, removal_delays=partial(stages.delay, StageRole.DELETE))
     return config

@@ -183,6 +183,14 @@ def test_what_is_not_simulated_is_refused_by_object_and_field(changes, line):
     assert str(raised.value).startswith(f"stages.yaml: Stage pod-ready: {line}")
 
 
+def test_a_pod_that_is_always_restarted_runs_for_a_second_at_least():
+    found = config(stage("pod-complete", "Succeeded", RUNNING))
+    restarted = decode_as(Pod, {"metadata": {"name": "p"}, "spec": {"restartPolicy": "Always"}})
+    once = decode_as(Pod, {"metadata": {"name": "p"}, "spec": {"restartPolicy": "Never"}})
+    assert found.run_durations(restarted) == seconds(1)
+    assert found.run_durations(once) == 0
+
+
 def test_a_scenario_runs_pods_by_the_stages_among_its_objects(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
