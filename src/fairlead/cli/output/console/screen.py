@@ -14,7 +14,6 @@ everything. Sections are printed in the order of the answer, whatever their rank
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -66,7 +65,7 @@ class Section:
 def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
     """Print sections on one screen, or all rows of all sections if `has_details`.
 
-    A screen has LINES_MAX lines, on a terminal as many as the terminal (or LINES) has.
+    A screen has LINES_MAX lines, on a terminal as many as the terminal has.
     """
     filled = [one for one in sections if one.rows]
     if has_details:
@@ -112,7 +111,8 @@ def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:
 
 
 def _lines(console: Console) -> int:
-    if console.is_terminal or os.environ.get("LINES"):
+    # A pipe has no height, although a parent process may have set LINES (readline does).
+    if console.is_terminal:
         return max(console.height - 2, _LINES_MIN)
     return LINES_MAX
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import pytest
 from rich.console import Console
 
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
@@ -18,15 +17,10 @@ def section(title, rows, rank, **bounds):
     return table_section(title, (TableColumn(title.upper(), is_name=True),), cells, rank, **bounds)
 
 
-def printed(*sections, has_details=False):
+def printed(*sections, has_details=False, **console):
     stream = io.StringIO()
-    print_screen(Console(file=stream, width=80), sections, has_details=has_details)
+    print_screen(Console(file=stream, width=80, **console), sections, has_details=has_details)
     return stream.getvalue()
-
-
-@pytest.fixture(autouse=True)
-def _no_lines_given(monkeypatch):
-    monkeypatch.delenv("LINES", raising=False)
 
 
 def test_what_fits_is_printed_in_the_order_of_the_answer():
@@ -63,9 +57,16 @@ def test_details_are_all_rows_of_all_sections():
     assert "-o details" not in text
 
 
-def test_the_lines_of_the_terminal_are_a_screen(monkeypatch):
-    monkeypatch.setenv("LINES", "60")
-    assert 50 < printed(HEAD, section("row", 200, 1, most=200)).count("\n") <= 60
+def test_the_lines_of_the_terminal_are_a_screen():
+    rows = section("row", 200, 1, most=200)
+    assert 50 < printed(HEAD, rows, height=60, force_terminal=True).count("\n") <= 60
+
+
+def test_text_for_a_pipe_has_the_same_lines_whatever_the_environment(monkeypatch):
+    rows = section("row", 200, 1, most=200)
+    expected = printed(HEAD, rows)
+    monkeypatch.setenv("LINES", "24")
+    assert printed(HEAD, rows) == expected
 
 
 def test_a_heading_is_wrapped_rather_than_elided():
