@@ -65,7 +65,7 @@ def test_every_claim_needs_something_that_is_there() -> None:
 def test_every_scenario_is_used() -> None:
     """A file in the folder belongs to a command, directly or through a scenario or program."""
     commands = " ".join(example.run for _, example in EXAMPLES)
-    texts = [path.read_text() for path in TOOL.SCENARIOS.iterdir()]
+    texts = [path.read_text() for path in TOOL.SCENARIOS.glob("*.*")]
     for path in TOOL.SCENARIOS.glob("*.*"):
         assert path.name in commands or any(path.name in text for text in texts), path.name
 

@@ -45,7 +45,7 @@ def test_the_events_make_a_scenario(
     assert main.run(["simulate", "s.yaml", "--no-report"]) == 0
     printed = capsys.readouterr().out
     assert "1 node failed" in printed
-    assert "rolling drain (3 of 3 nodes are back)" in printed
+    assert "ROLLING DRAIN (3 of 3 nodes are back)" in printed
 
 
 def test_pods_that_say_so_leave_sooner(

@@ -17,7 +17,6 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
-from fairlead.whatif.change.descheduled_pod import deschedule
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.configuration.autoscaler import (
     NO_AUTOSCALING,
@@ -369,6 +368,8 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     """Return both experiments. Raises InputError."""
     initial = snapshot.manifests
     if change.reschedule:
+        from fairlead.whatif.change.descheduled_pod import deschedule  # noqa: PLC0415 - few ask it
+
         initial = deschedule(initial, change.reschedule, change.namespace)
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale, conditions.karpenter),

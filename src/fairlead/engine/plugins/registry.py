@@ -16,7 +16,6 @@ from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.default_binder import DefaultBinder
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs
-from fairlead.engine.plugins.gang_scheduling import GangScheduling
 from fairlead.engine.plugins.image_locality import ImageLocality
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs
 from fairlead.engine.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
@@ -73,6 +72,12 @@ def _inter_pod_affinity(handle: Handle, args: Args) -> Plugin:
     return InterPodAffinity(handle, msgspec.convert(dict(args), InterPodAffinityArgs))
 
 
+def _gang_scheduling(handle: Handle, _args: Args) -> Plugin:
+    from fairlead.engine.plugins.gang_scheduling import GangScheduling  # noqa: PLC0415 - rare
+
+    return GangScheduling(handle)
+
+
 IN_TREE: Final[Mapping[str, Factory]] = {
     "SchedulingGates": _simple(SchedulingGates),
     "PrioritySort": _simple(PrioritySort),
@@ -96,7 +101,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
 }
 
 # Plugins behind feature gates that are off by default.
-GATED: Final[Mapping[str, Factory]] = {"GangScheduling": lambda handle, _a: GangScheduling(handle)}
+GATED: Final[Mapping[str, Factory]] = {"GangScheduling": _gang_scheduling}
 
 # The argument type of each plugin that takes arguments.
 IN_TREE_ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {

@@ -43,8 +43,6 @@ from fairlead.whatif.change.object_edit import (
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.change.vertical_pod_autoscaler import OPTION as APPLY_VPA
-from fairlead.whatif.change.vertical_pod_autoscaler import recommended_edits
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -342,10 +340,15 @@ def _edit(collected: _Steps) -> None:
 
 
 def _apply_recommendations(collected: _Steps) -> None:
+    from fairlead.whatif.change.vertical_pod_autoscaler import (  # noqa: PLC0415 - few ask it
+        OPTION,
+        recommended_edits,
+    )
+
     for edit in recommended_edits(collected.inventory, collected.change.namespace):
         collected.notes.append(edit.note)
         if edit.target is not None:
-            changed = _change_to(collected, edit.target, edit.content, APPLY_VPA)
+            changed = _change_to(collected, edit.target, edit.content, OPTION)
             refuse_excess([changed])
 
 
