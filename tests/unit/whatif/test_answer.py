@@ -242,6 +242,15 @@ def test_a_drain_that_a_budget_stops_says_so_first(drained):
     assert markdown_answer(drained, (), "").startswith("### The drain does not complete")
 
 
+def test_a_budget_that_a_drain_respects_is_listed_as_held(snapshot, nodes):
+    """Also if it already counts the evicted pod as disrupted when the eviction is reported."""
+    objects = [*nodes, *rollout.at_rest(), budget("web", "web", 1)]
+    result = whatif_result(what_if(snapshot(*objects), ClusterChange(drain=("n0",))))
+    assert [(one["pdb"], one["state"]) for one in result["budgets"]] == [("store/web", "held")]
+    budgets = {one["workload"]: one["budget"] for one in result["workloads"]}
+    assert budgets["deploy/store/web"] == "held"
+
+
 def test_workloads_that_lose_most_come_first(drained):
     rows = {row["workload"]: row for row in whatif_result(drained)["workloads"]}
     assert list(rows) == ["deploy/store/api", "pod/store/bare", "deploy/store/web"]

@@ -47,12 +47,20 @@ class BudgetRecorder:
 
     def covering(self, pod: Pod) -> list[PodDisruptionBudget]:
         """Return the budgets that select `pod` and do not count it as disrupted yet."""
-        budgets = self._budgets.get(pod.metadata.namespace, {}).values()
-        return [pdb for pdb in budgets if _covers(pdb, pod)]
+        name = pod.metadata.name
+        return [pdb for pdb in self._selecting(pod) if name not in pdb.status.disrupted_pods]
+
+    def _selecting(self, pod: Pod) -> Iterator[PodDisruptionBudget]:
+        for pdb in self._budgets.get(pod.metadata.namespace, {}).values():
+            if selector_matches(pdb.spec.selector, pod.metadata.labels):
+                yield pdb
 
     def displaced(self, pod: Pod, key: str, now: Instant) -> None:
-        """Record that `pod`, known as `key`, was preempted or evicted."""
-        for pdb in self.covering(pod):
+        """Record that `pod`, known as `key`, was preempted or evicted.
+
+        A budget that let the pod go already counts it as disrupted.
+        """
+        for pdb in self._selecting(pod):
             self._records[pdb.key].displaced.append((now, key))
 
     def refused(self, pod: Pod, key: str, now: Instant) -> None:
@@ -90,10 +98,3 @@ def _rule(pdb: PodDisruptionBudget) -> str:
     if pdb.spec.max_unavailable is not None:
         return f"maxUnavailable {pdb.spec.max_unavailable}"
     return "" if pdb.spec.min_available is None else f"minAvailable {pdb.spec.min_available}"
-
-
-def _covers(pdb: PodDisruptionBudget, pod: Pod) -> bool:
-    return (
-        selector_matches(pdb.spec.selector, pod.metadata.labels)
-        and pod.metadata.name not in pdb.status.disrupted_pods
-    )
