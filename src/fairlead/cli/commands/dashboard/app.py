@@ -61,6 +61,7 @@ _NO_SESSION: Final = (
 
 Reply = tuple[int, str, bytes]
 Handler = Callable[[Any], Awaitable[Any]]
+_Revision = tuple[int, float, int | None]  # of the recording, the speed, and a paused clock's time
 
 
 class _Refusal(Exception):  # noqa: N818 - the answer to a request, not an error of the server
@@ -100,8 +101,8 @@ class DashboardApp:
         }
         self._streams = 0
         self._ended = asyncio.Event()
-        self._event = b""
-        self._encoded: tuple[int, float, int | None] | None = None
+        self._encoded_page = b""
+        self._encoded: _Revision | None = None
         self._rest_until = 0.0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -176,13 +177,14 @@ class DashboardApp:
         head = [*_HEADERS, (b"content-type", b"text/event-stream")]
         try:
             await send({"type": "http.response.start", "status": 200, "headers": head})
-            sent, idle_s = b"", 0.0
+            sent: _Revision | None = None
+            idle_s = 0.0
             while not gone.done():
-                event = self._current_event()
-                if event is not sent or idle_s >= KEEP_ALIVE_S:
-                    body = b": alive\n\n" if event is sent else event
+                self._encode_page()
+                if self._encoded != sent or idle_s >= KEEP_ALIVE_S:
+                    body = b": alive\n\n" if self._encoded == sent else self._event()
                     await send({"type": "http.response.body", "body": body, "more_body": True})
-                    sent, idle_s = event, 0.0
+                    sent, idle_s = self._encoded, 0.0
                 await asyncio.wait([gone], timeout=INTERVAL_S)
                 idle_s += INTERVAL_S
             if self._ended.is_set():
@@ -191,27 +193,32 @@ class DashboardApp:
             self._streams -= 1
             gone.cancel()
 
-    def _current_event(self) -> bytes:
-        """Return the event of the current state, encoded again if it has changed."""
+    def _encode_page(self) -> None:
+        """Encode the page again if the state has changed."""
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None
         revision = (self._recording.revision, clock.speed, paused_at)
         started = perf_counter()
         if revision == self._encoded or started < self._rest_until:
-            return self._event
-        state = {
-            "clock": {
-                "now": format_timestamp(clock.now()),
-                "speed": clock.speed,
-                "paused": clock.is_paused,
-            },
-            "page": self._recording.page(),
-        }
-        self._event = b"data: " + msgspec.json.encode(state) + b"\n\n"
+            return
+        self._encoded_page = msgspec.json.encode(self._recording.page())
         self._encoded = revision
         took = perf_counter() - started
         self._rest_until = started + took * (1 + REST_PER_WORK)
-        return self._event
+
+    def _event(self) -> bytes:
+        """Return the event of the encoded page, with the present time.
+
+        A page that is opened long after the last change must not show the time of that change.
+        """
+        clock = self._clock
+        time = {
+            "now": format_timestamp(clock.now()),
+            "speed": clock.speed,
+            "paused": clock.is_paused,
+        }
+        state = {"clock": time, "page": msgspec.Raw(self._encoded_page)}
+        return b"data: " + msgspec.json.encode(state) + b"\n\n"
 
 
 async def _disconnected(receive: Receive, ended: asyncio.Event) -> None:

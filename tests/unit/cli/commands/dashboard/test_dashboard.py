@@ -255,6 +255,23 @@ def test_a_stream_sends_the_state_again_when_it_has_changed(visiting):
     visiting(test)
 
 
+def test_a_page_that_is_opened_later_shows_the_present_time(visiting):
+    """Also if nothing has changed since another page was opened."""
+
+    async def test(browser):
+        await browser.log_in()
+        clock = browser.cluster.clock
+        clock.steer(paused=False)
+        try:
+            before = (await browser.state())["clock"]["now"]
+            await asyncio.sleep(1.1)
+            assert (await browser.state())["clock"]["now"] > before
+        finally:
+            clock.steer(paused=True)
+
+    visiting(test)
+
+
 def test_a_drain_evicts_pods_and_says_what_is_refused(visiting):
     async def test(browser):
         store, now = browser.cluster.store, browser.cluster.clock.now()
