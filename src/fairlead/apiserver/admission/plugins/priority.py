@@ -3,7 +3,7 @@
 A new pod gets the value and preemption policy of its class, else of the default class, else
 priority 0. A pod that sets these fields itself is refused, unless they equal the resolved values.
 Existing pods keep their values. A pod of a snapshot with a class but no priority was written by
-hand, and is resolved like a new pod.
+hand, and is resolved like a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
 
 upstream: plugin/pkg/admission/priority/admission.go,
 pkg/registry/scheduling/priorityclass/storage/storage.go
@@ -77,15 +77,7 @@ def _with_group_priority(operation: Operation, group: Json, storage: Storage) ->
     if operation is not Operation.CREATE and not (operation is Operation.LOAD and by_hand):
         return group
     priority_class = _priority_class(POD_GROUP, group, spec, storage)
-    priority = priority_class.get("value", DEFAULT_PRIORITY)
-    if spec.get("priority", priority) != priority:
-        raise _refused(
-            POD_GROUP,
-            group,
-            f"the integer value of priority ({spec['priority']}) must not be provided in pod group "
-            f"spec; priority admission controller computed {priority} from the given "
-            "PriorityClass name",
-        )
+    priority = _computed_priority(POD_GROUP, group, spec, priority_class)
     resolved = {**spec, "priority": priority}
     if priority_class:
         resolved["priorityClassName"] = priority_class["metadata"]["name"]
@@ -105,16 +97,8 @@ def _resolved(pod: Json, storage: Storage) -> Json:
     """Return the pod's spec with the priority and preemption policy of its class."""
     spec = pod.get("spec", {})
     priority_class = _priority_class(POD, pod, spec, storage)
-    priority = priority_class.get("value", DEFAULT_PRIORITY)
+    priority = _computed_priority(POD, pod, spec, priority_class)
     policy = priority_class.get("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
-    if spec.get("priority", priority) != priority:
-        raise _refused(
-            POD,
-            pod,
-            f"the integer value of priority ({spec['priority']}) must not be provided in pod "
-            f"spec; priority admission controller computed {priority} from the given "
-            "PriorityClass name",
-        )
     if spec.get("preemptionPolicy", policy) != policy:
         raise _refused(
             POD,
@@ -138,6 +122,21 @@ def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json
     if priority_class is None:
         raise _refused(kind, obj, f"no PriorityClass with name {name} was found")
     return priority_class
+
+
+def _computed_priority(kind: Kind, obj: Json, spec: Json, priority_class: Json) -> int:
+    """Return the value of the class; refuse an object that states another priority itself."""
+    priority: int = priority_class.get("value", DEFAULT_PRIORITY)
+    if spec.get("priority", priority) != priority:
+        words = "pod" if kind is POD else "pod group"
+        raise _refused(
+            kind,
+            obj,
+            f"the integer value of priority ({spec['priority']}) must not be provided in {words} "
+            f"spec; priority admission controller computed {priority} from the given "
+            "PriorityClass name",
+        )
+    return priority
 
 
 def _default_class(storage: Storage) -> Json:
