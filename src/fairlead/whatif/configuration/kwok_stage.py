@@ -48,7 +48,7 @@ _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
 _PATH_MAX: Final = 1000
 _SHORTEST_RESTARTED: Final = seconds(1)
-# Blanks before a key are those of its line: else the time were quadratic in the empty lines.
+# Only blanks of its line may precede a key; otherwise the time is quadratic in empty lines.
 _PHASE: Final = re.compile(r"^[ \t]*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
 _STEP: Final = re.compile(r"\.?\[\]|\.?\[\"([^\"]*)\"\]|\.([A-Za-z_]\w*)")
 _SELECT: Final = re.compile(r"\s*\|\s*select\(\s*(\S+)\s*==\s*\"([^\"]*)\"\s*\)\s*\|\s*")
@@ -369,9 +369,8 @@ def _check_path(manifest: Manifest, path: str, field: str) -> None:
     if len(path) > _PATH_MAX:
         problem = f"has {len(path):,} characters; at most {_PATH_MAX:,} are read"
         raise manifest.refuse(problem, field=field)
-    first, *_ = _SELECT.split(path)
-    names = [key or name for key, name in _steps(first) or ()]
     parts = _SELECT.split(path)
+    names = [key or name for key, name in _steps(parts[0]) or ()]
     is_read = all(_steps(part) for part in (parts[0], *parts[1::3], *parts[3::3]))
     if not is_read or len(names) < 2 or names[1] not in _KNOWN.get(names[0], ()):
         known = ", ".join(f".{part}.{name}" for part, ones in _KNOWN.items() for name in ones)
@@ -440,11 +439,11 @@ def _time_of(source: _From | None, pod: Pod, default: DurationNs) -> DurationNs:
 
 # --- moments --------------------------------------------------------------------------------------
 
-_SOME: Final = "2026-01-01T00:00:00Z"
+_SOME_TIME: Final = "2026-01-01T00:00:00Z"
 _INITIALIZED: Final = [{"type": "Initialized", "status": "True"}]
 _BOUND: Final[Json] = {"phase": "Pending", "conditions": _INITIALIZED}
 _CREATED: Final[Json] = {
-    **_BOUND, "startTime": _SOME, "podIP": "10.0.0.1", "hostIP": "10.0.0.1",
+    **_BOUND, "startTime": _SOME_TIME, "podIP": "10.0.0.1", "hostIP": "10.0.0.1",
     "containerStatuses": [{"ready": False, "state": {"waiting": {}}}],
 }  # fmt: skip
 _RUNNING: Final[Json] = {
@@ -455,7 +454,7 @@ _RUNNING: Final[Json] = {
         {"type": "Ready", "status": "True"},
         {"type": "ContainersReady", "status": "True"},
     ],
-    "containerStatuses": [{"ready": True, "state": {"running": {"startedAt": _SOME}}}],
+    "containerStatuses": [{"ready": True, "state": {"running": {"startedAt": _SOME_TIME}}}],
 }
 _STATUSES: Final = {
     StageRole.CREATE: (_BOUND,),
@@ -470,7 +469,7 @@ def _moments(role: StageRole, pod: Pod) -> Iterator[Json]:
     for status in _STATUSES[role]:
         fields = _fields(pod, status)
         if role is StageRole.DELETE:
-            fields["metadata"]["deletionTimestamp"] = _SOME
+            fields["metadata"]["deletionTimestamp"] = _SOME_TIME
         yield fields
 
 

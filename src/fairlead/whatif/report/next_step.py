@@ -46,7 +46,7 @@ def next_steps(answer: WhatIfAnswer) -> list[NextStep]:
 
 
 def _displacements(_effect: Effect) -> Iterator[NextStep]:
-    yield {"words": "See every displaced pod, with its cause and its new node.", "place": "changes"}
+    yield {"words": "See every displaced pod and its cause.", "place": "changes"}
 
 
 def _refused(effect: Effect) -> Iterator[NextStep]:
@@ -63,21 +63,25 @@ def _blocked(effect: Effect) -> Iterator[NextStep]:
 
 
 def _breached(effect: Effect) -> Iterator[NextStep]:
-    yield {"words": "See when the budget was breached, and by which pods.", "place": "changes"}
+    yield {
+        "words": "See which pods were displaced against a budget: tab PDB breaches.",
+        "place": "changes",
+    }
     for budget in effect.budgets:
         if budget.state is BudgetResult.BREACHED:
             yield from _room_in(budget, effect)
 
 
 def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
-    """Yield the question whether the budget would hold with one more replica, or one more absence.
+    """Yield the question whether the budget would hold with more replicas, or one more absence.
 
     A budget that demands all pods, or forbids every disruption, allows none at any scale.
     """
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind, _, amount = budget.rule.partition(" ")
     if kind == "minAvailable" and amount.isdigit():
-        yield from (step for one in covered[:1] for step in _one_more_replica(one))
+        missing = max(1, budget.needed - budget.lowest_healthy)
+        yield from (step for one in covered[:1] for step in _more_replicas(one, missing))
     elif kind == "maxUnavailable":
         yield {
             "words": f"Ask again with one more absence allowed by {budget.pdb}:",
@@ -91,11 +95,12 @@ def _one_more(amount: str) -> str:
     return str(int(amount) + 1) if amount.isdigit() else "1"
 
 
-def _one_more_replica(one: WorkloadEffect) -> Iterator[NextStep]:
+def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
     if one.workload.kind in _SCALABLE:
+        more = "one more replica" if count == 1 else f"{count:,} more replicas"
         yield {
-            "words": f"Ask again with one more replica of {one.workload}:",
-            "options": shlex.join(("--scale", f"{one.workload}={one.readiness.wanted + 1}")),
+            "words": f"Ask again with {more} of {one.workload}:",
+            "options": shlex.join(("--scale", f"{one.workload}={one.readiness.wanted + count}")),
         }
 
 
@@ -122,8 +127,13 @@ def _down(_effect: Effect) -> Iterator[NextStep]:
 
 
 def _unavailable(effect: Effect) -> Iterator[NextStep]:
-    down = (one for one in effect.workloads if one.readiness.lowest == 0 < one.readiness.before)
-    yield from (step for one in list(down)[:1] for step in _one_more_replica(one))
+    """Yield the question about another replica, which a StatefulSet would not create."""
+    down = [
+        one
+        for one in effect.workloads
+        if one.readiness.lowest == 0 < one.readiness.before and one.workload.kind != "StatefulSet"
+    ]
+    yield from (step for one in down[:1] for step in _more_replicas(one, 1))
 
 
 def _nothing(_effect: Effect) -> Iterator[NextStep]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.report.next_step import next_steps
 
@@ -48,7 +49,7 @@ def drained(snapshot, *objects, **conditions):
 def test_a_harmless_drain_ends_with_its_command(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web)
     assert steps_of(answer) == [
-        ("See every displaced pod, with its cause and its new node.", "changes"),
+        ("See every displaced pod and its cause.", "changes"),
         ("Drain:", "kubectl drain a"),
     ]
 
@@ -82,6 +83,18 @@ def test_a_budget_that_blocks_suggests_what_would_satisfy_it(
 ):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(**rule))
     assert steps_of(answer)[0] == (words, options)
+
+
+def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make, web):
+    """Both pods leave failed nodes, whatever the budget says."""
+    nodes = [make.node(name) for name in "abc"]
+    failures = Failures(fail_node=("a", "b"))
+    cluster = snapshot(*nodes, *web, budget(minAvailable=2))
+    steps = steps_of(what_if(cluster, ClusterChange(failures=failures)))
+    assert steps[:2] == [
+        ("See which pods were displaced against a budget: tab PDB breaches.", "changes"),
+        ("Ask again with 2 more replicas of rs/default/web:", "--scale rs/default/web=4"),
+    ]
 
 
 def test_a_budget_of_all_pods_suggests_no_replica(snapshot, make, web):
