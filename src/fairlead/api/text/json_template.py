@@ -28,7 +28,8 @@ from msgspec.structs import force_setattr
 
 _STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _QUOTE: Final = b'"'
-_MARK: Final = "\x7f"  # starts a marker; unprintable, so no string of a text starts with it
+_MARK: Final = "\x7f"  # starts a marker; texts that have this character make no template
+_MARK_IN_TEXT: Final = re.compile(rb"\x7f|\\u007[fF]")
 _BETWEEN: Final = "\n"
 
 Value = TypeVar("Value")
@@ -55,8 +56,11 @@ class JsonTemplate:
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
         """Return a template for the text of `pieces` too; None if it differs in more than values.
 
-        Of the texts that this template accepts, the new one accepts all.
+        Of the texts that this template accepts, the new one accepts all. A text that has the
+        character of markers has no template, because its own strings could pass for placeholders.
         """
+        if _MARK_IN_TEXT.search(_QUOTE.join(pieces)):
+            return None
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
             return None
         differing = frozenset(compress(count(), map(ne, pieces, self._pieces)))

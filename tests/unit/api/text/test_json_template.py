@@ -84,3 +84,10 @@ def test_a_template_accepts_what_it_accepted_before_it_was_extended():
     wider = template_of(POD, OTHER, POD.replace("web:1", "web:2"))
     for text in (POD, OTHER, OTHER.replace("web:1", "web:3")):
         assert wider.strings(text.encode()) is not None
+
+
+@pytest.mark.parametrize("note", ["\x7f0", "\x7fboom", "\\u007f0", "\\u007F1"])
+def test_strings_that_look_like_markers_are_never_taken_for_placeholders(note):
+    """A fixed string of a pod is a stranger's text; it may begin with any character."""
+    noted = POD.replace('"web:1"', f'"{note}"')
+    assert template_of(noted).extended(pieces_of(noted.replace("web-x", "web-y").encode())) is None
