@@ -43,7 +43,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import (
 from fairlead.whatif.input.document import Document, decode_text, read_bytes, read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
+from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
 from fairlead.whatif.input.table import read_table
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -84,7 +84,7 @@ class LoadForm(StrictForm, frozen=True, kw_only=True):
     """The load of a workload, or a CSV file with the load of several."""
 
     workload: str | None = None
-    csv: str | None = None
+    csv: FileName | None = None
     cpu: str | int | float | ShapeForm | None = None
     memory: str | int | float | ShapeForm | None = None
 

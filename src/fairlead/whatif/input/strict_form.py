@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -19,6 +19,9 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError, known_names
 
 Form = TypeVar("Form", bound=msgspec.Struct)
+
+# A field that names a file, relative to the file that states it.
+FileName = Annotated[str, msgspec.Meta(extra={"is_file": True})]
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`")

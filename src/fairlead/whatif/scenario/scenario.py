@@ -51,7 +51,7 @@ from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read
 from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.document import Document, read, read_bytes, read_one
 from fairlead.whatif.input.error import InputError, named_by
-from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
+from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
 from fairlead.whatif.scenario.settings import (
@@ -81,9 +81,9 @@ _FAILED: Final = {"phase": "Failed"}
 class ClusterSource(StrictForm, frozen=True, kw_only=True):
     """The sources of the cluster's objects; all given sources are combined."""
 
-    files: list[str] = []
+    files: list[FileName] = []
     trace: Trace | None = None
-    simkube: str | None = None
+    simkube: FileName | None = None
     generated: GeneratedNodes | None = None
 
 
@@ -103,7 +103,7 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
     title: str = ""
     objects: list[dict[str, Any]] = []
     events: list[TimedEvent] = []
-    load: list[LoadForm] | str = []
+    load: list[LoadForm] | FileName = []
     duration: str | int | float | None = None
     seed: int = 0
     settings: Settings = Settings()

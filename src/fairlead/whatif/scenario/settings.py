@@ -35,7 +35,7 @@ from fairlead.whatif.configuration.release import (
     read_releases,
 )
 from fairlead.whatif.input.error import InputError, known_names
-from fairlead.whatif.input.strict_form import StrictForm, field_duration
+from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest
 
 Duration = str | int | float
@@ -85,16 +85,16 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     """
 
     kubelet: KubeletSettings = KubeletSettings()
-    scheduler: str | None = None
-    batch: str | None = None
+    scheduler: FileName | None = None
+    batch: FileName | None = None
     controller_manager: ControllerManagerSettings = ControllerManagerSettings()
     cron_jobs: bool = False
     behave_like: str | float = ""
     feature_gates: dict[str, bool] = {}
     autoscale: str | bool = OFF  # YAML reads an unquoted `off` as false
-    node_groups: str | None = None
-    instance_types: str | None = None
-    node_pools: str | None = None
+    node_groups: FileName | None = None
+    instance_types: FileName | None = None
+    node_pools: FileName | None = None
     provision_time: Duration | dict[str, Duration] | None = None
 
 

@@ -36,7 +36,7 @@ from fairlead.whatif.configuration.provider_settings import StatedOutage, capaci
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import draws
-from fairlead.whatif.input.strict_form import StrictForm, field_duration
+from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.scenario.timed_outage import FAILING, EventField, NodeFailure, outage_of
 from fairlead.whatif.snapshot.fairlead_annotation import FIELD as KUBELET_FIELD
 from fairlead.whatif.snapshot.fairlead_annotation import node_annotation_problem
@@ -62,7 +62,7 @@ class TimedEvent(StrictForm, frozen=True, kw_only=True):
     """One event; exactly one of the verbs is given."""
 
     at: Duration
-    create: dict[str, Any] | list[Any] | str | None = None
+    create: dict[str, Any] | list[Any] | FileName | None = None
     delete: str | list[str] | None = None
     patch: PatchForm | None = None
     cordon: str | None = None

@@ -40,7 +40,7 @@ from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
-from fairlead.whatif.input.strict_form import StrictForm
+from fairlead.whatif.input.strict_form import FileName, StrictForm
 from fairlead.whatif.scenario.generated_nodes import PODS_PER_NODE, node_object
 from fairlead.whatif.scenario.trace_jobs import PodSource, TraceJobs, job_arrivals, queue_objects
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE
@@ -83,8 +83,8 @@ class TracePriorities(StrictForm, frozen=True, kw_only=True):
 class Trace(StrictForm, frozen=True, kw_only=True):
     """The field `trace` of a scenario; `nodes` and `pods` are CSV files."""
 
-    nodes: str | None = None
-    pods: str | None = None
+    nodes: FileName | None = None
+    pods: FileName | None = None
     arrivals: str | int | float = "1h"
     durations: Literal["none", "recorded"] = "none"
     zones: tuple[str, ...] = ("a", "b", "c")

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
 
 from fairlead.api.json import Json
 from fairlead.engine.batch.configuration_file import SHIPPED
@@ -23,22 +26,6 @@ from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 
-# The fields of a scenario that name a file; * stands for each item of a list. No other text is
-# looked up: a namespace may have the name of a folder, and a volume may be mounted at /.
-FILE_FIELDS: Final = (
-    ("cluster", "files", "*"),
-    ("cluster", "trace", "nodes"),
-    ("cluster", "trace", "pods"),
-    ("cluster", "simkube"),
-    ("events", "*", "create"),
-    ("load",),
-    ("load", "*", "csv"),
-    ("settings", "scheduler"),
-    ("settings", "batch"),
-    ("settings", "node-groups"),
-    ("settings", "instance-types"),
-    ("settings", "node-pools"),
-)
 _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurations
 
 
@@ -71,7 +58,7 @@ class ScenarioFiles:
 
 
 def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
-    """Return the files below or outside `folder` that `scenarios` name in a field of FILE_FIELDS.
+    """Return the files below or outside `folder` that `scenarios` name in their FileName fields.
 
     Raises InputError for files that cannot be read.
     """
@@ -124,9 +111,36 @@ def run_with_files(files: ScenarioFiles, source: str, scenario: Json) -> CaseRes
 
 def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
     """Return `scenario` with `renamed` of each file name in it."""
-    for path in FILE_FIELDS:
+    for path in file_fields(Scenario):
         scenario = _changed(scenario, path, renamed)
     return scenario
+
+
+def file_fields(form: type[msgspec.Struct]) -> list[tuple[str, ...]]:
+    """Return the paths of the fields of `form` that are a FileName; * is each item of a list.
+
+    Example: ("cluster", "files", "*"). No other text of a form names a file: a namespace may have
+    the name of a folder, and a volume may be mounted at /.
+    """
+
+    def paths(at: inspect.Type, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        match at:
+            case inspect.Metadata(type=inner, extra=extra):
+                if extra is not None and extra.get("is_file"):
+                    yield path
+                yield from paths(inner, path)
+            case inspect.UnionType(types=choices):
+                for choice in choices:
+                    yield from paths(choice, path)
+            case inspect.ListType(item_type=item):
+                yield from paths(item, (*path, "*"))
+            case inspect.StructType(fields=fields):
+                for field in fields:
+                    yield from paths(field.type, (*path, field.encode_name))
+            case _:
+                pass
+
+    return list(paths(inspect.type_info(form), ()))
 
 
 def _changed(value: Any, path: Sequence[str], renamed: Callable[[str], str]) -> Any:

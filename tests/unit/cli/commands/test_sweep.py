@@ -13,8 +13,9 @@ import pytest
 from fairlead.cli import exit_code
 from fairlead.cli.main import run
 from fairlead.whatif.input.document import read_one
+from fairlead.whatif.input.strict_form import FileName, StrictForm
 from fairlead.whatif.sweep.case import cases_of
-from fairlead.whatif.sweep.case_run import read_files, run_case, run_with_files
+from fairlead.whatif.sweep.case_run import file_fields, read_files, run_case, run_with_files
 from fairlead.whatif.sweep.variation import parse_variation
 
 SCENARIO = """\
@@ -211,3 +212,21 @@ def test_missing_libraries_are_named(scenario, capsys, monkeypatch):
     assert "distributed; install Fairlead with the extra `sweep`" in capsys.readouterr().err
     with suppress(FileNotFoundError):
         assert not list((scenario.parent / "out" / "cases").iterdir())
+
+
+class Source(StrictForm, frozen=True, kw_only=True):
+    tables: list[FileName] = []
+    namespace: str = ""
+
+
+class Form(StrictForm, frozen=True, kw_only=True):
+    source_of_pods: Source = Source()
+    load: list[Source] | FileName = []
+
+
+def test_only_file_names_are_file_fields():
+    assert sorted(file_fields(Form)) == [
+        ("load",),
+        ("load", "*", "tables", "*"),
+        ("source-of-pods", "tables", "*"),
+    ]

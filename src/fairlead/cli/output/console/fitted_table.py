@@ -56,22 +56,21 @@ class FittedTable:
         if not self.rows:
             return
         console.print(Text(""))
-        for number, (line, is_heading) in enumerate(self._lines(console.width)):
-            del number
-            style = "bold" if is_heading else line[1]
-            console.print(Text(line[0].rstrip(), style=style), no_wrap=True, crop=False)
+        for line, style in self._lines(console.width):
+            console.print(Text(line.rstrip(), style=style), no_wrap=True, crop=False)
 
-    def _lines(self, width: int) -> Iterator[tuple[tuple[str, str], bool]]:
+    def _lines(self, width: int) -> Iterator[tuple[str, str]]:
+        """Yield the lines in `width` columns, each with its style."""
         cells = [[one_line(cell) for cell in row] for row in self.rows]
         shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
         shown = self._fit_columns(shown, cells, width)
         widths = self._fit_names(shown, cells, width)
         for text in self._headings(shown, widths):
-            yield (text, ""), True
+            yield text, "bold"
         for number, row in enumerate(cells):
             style = self.styles[number] if number < len(self.styles) else ""
             for text in self._row(shown, [row[n] for n in shown], widths):
-                yield (text, style), False
+                yield text, style
 
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int
