@@ -31,7 +31,8 @@ EXEC_API_VERSIONS: Final = (
     "client.authentication.k8s.io/v1beta1",
 )
 Found = TypeVar("Found")
-_PROXY_SCHEMES: Final = ("http", "https")
+# upstream: tools/clientcmd/client_config.go:parseProxyURL
+_PROXY_SCHEMES: Final = ("http", "https", "socks5")
 
 
 class _Cluster(Struct, rename="kebab"):
@@ -209,9 +210,7 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
         server = f"http://{server}"  # as upstream interprets it
     if not _is_url(server):
         raise ConnectionConfigError(path, f"{server!r} is not a URL", f"{place}.server")
-    if cluster.proxy_url and urlsplit(cluster.proxy_url).scheme not in _PROXY_SCHEMES:
-        problem = f"{cluster.proxy_url!r}: only http and https proxies are supported"
-        raise ConnectionConfigError(path, problem, f"{place}.proxy-url")
+    _check_proxy(path, place, cluster)
     authority = _data(
         path,
         f"{place}.certificate-authority",
@@ -227,6 +226,17 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
         proxy_url=cluster.proxy_url,
         namespace=chosen.namespace,
     )
+
+
+def _check_proxy(path: str, place: str, cluster: _Cluster) -> None:
+    scheme = urlsplit(cluster.proxy_url).scheme
+    if cluster.proxy_url and scheme not in _PROXY_SCHEMES:
+        problem = f"{cluster.proxy_url!r} is not an http, https or socks5 URL"
+        raise ConnectionConfigError(path, problem, f"{place}.proxy-url")
+    if cluster.tls_server_name and scheme == "socks5":
+        # The library for SOCKS verifies certificates for the name that it connects to.
+        problem = "cannot be used with a socks5 proxy"
+        raise ConnectionConfigError(path, problem, f"{place}.tls-server-name")
 
 
 def _is_url(server: str) -> bool:

@@ -20,6 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
+from aiohttp_socks import ProxyConnector, ProxyError
 from msgspec import Struct
 from yarl import URL
 
@@ -37,6 +38,7 @@ USER_AGENT: Final = f"fairlead/{__version__}"
 LINE_BYTES_MAX: Final = 64 << 20
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
+_FAILURES: Final = (aiohttp.ClientError, ProxyError, TimeoutError, OSError)
 _TEXT_MAX: Final = 200
 
 
@@ -106,7 +108,7 @@ class RestClient:
             total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=self._read_seconds_max
         )
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._connections_max),
+            connector=self._connector(),
             timeout=timeout,
             headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
         )
@@ -121,6 +123,17 @@ class RestClient:
         """Close all connections."""
         if self._session is not None:
             await self._session.close()
+
+    def _connector(self) -> aiohttp.TCPConnector:
+        if not self._is_socks:
+            return aiohttp.TCPConnector(limit=self._connections_max)
+        # The proxy resolves the names of servers, as with Go's net/http.
+        url = self._proxy.replace("socks5h:", "socks5:", 1)
+        return ProxyConnector.from_url(url, limit=self._connections_max, rdns=True)
+
+    @property
+    def _is_socks(self) -> bool:
+        return self._proxy.startswith(("socks5:", "socks5h:"))
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """Return the body of a GET. Raises RequestError, ConnectionConfigError."""
@@ -150,7 +163,7 @@ class RestClient:
                         request.body,
                         request.content_type,
                     )
-            except (aiohttp.ClientError, TimeoutError, OSError) as cause:
+            except _FAILURES as cause:
                 return ApiAnswer(0, message=self._unreachable(cause).message)
             if status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
                 is_renewed = True
@@ -189,7 +202,7 @@ class RestClient:
                         raise RequestError(self.config.server, 0, "", "a line is too long")
                     if lines:
                         yield lines
-        except (aiohttp.ClientError, TimeoutError, OSError) as cause:
+        except _FAILURES as cause:
             raise self._unreachable(cause) from None
 
     def _options(self, query: Mapping[str, str] | None, content_type: str = "") -> dict[str, Any]:
@@ -199,7 +212,7 @@ class RestClient:
             "headers": [*self._credentials.headers(), *more],
             "ssl": self._tls_context() or False,
             "server_hostname": self.config.tls_server_name or None,
-            "proxy": self._proxy or None,
+            "proxy": None if self._is_socks else self._proxy or None,
             "allow_redirects": False,
         }
 
@@ -210,7 +223,7 @@ class RestClient:
         for number in range(1, TRIES_MAX + 1):
             try:
                 status, headers, body = await self._send(method, path, query, content)
-            except (aiohttp.ClientError, TimeoutError, OSError) as cause:
+            except _FAILURES as cause:
                 may_repeat = method == "GET" and _is_transient(cause)
                 if number == TRIES_MAX or not may_repeat:
                     raise self._unreachable(cause) from None

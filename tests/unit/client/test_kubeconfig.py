@@ -136,10 +136,16 @@ PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}
             id="exec version",
         ),
         pytest.param(
-            config(cluster={"proxy-url": "socks5://p:1"}),
+            config(cluster={"proxy-url": "socks4://p:1"}),
             "",
-            "clusters[c].proxy-url: 'socks5://p:1': only http and https",
+            "clusters[c].proxy-url: 'socks4://p:1' is not an http, https or socks5 URL",
             id="proxy",
+        ),
+        pytest.param(
+            config(cluster={"proxy-url": "socks5://p:1", "tls-server-name": "api.example"}),
+            "",
+            "clusters[c].tls-server-name: cannot be used with a socks5 proxy",
+            id="proxy and server name",
         ),
     ],
 )
