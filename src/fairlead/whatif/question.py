@@ -71,6 +71,7 @@ from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.node_pool import pool_label
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -147,6 +148,18 @@ class WhatIfAnswer:
         return (
             f"scheduler {self.scheduler_config}" if self.scheduler_config else "default scheduler"
         )
+
+    @property
+    def pool_label(self) -> str:
+        """The label of the node pools, "" for none.
+
+        It is the label by which the change selects nodes, else that of managed pools; of a cluster
+        without managed pools that loses a zone, it is the zone.
+        """
+        nodes = (*self.changed.nodes, *self.without.nodes)
+        managed = pool_label(node.labels for node in nodes)
+        zone = ZONE if self.change.failures.fail_zone else ""
+        return self.change.node_label or managed or zone
 
     @property
     def without(self) -> RunOutcome:

@@ -359,6 +359,42 @@ def test_node_pools_are_recognised_or_named(snapshot, make):
     assert [one["pool"] for one in named] == ["no pool", "ssd"]
 
 
+def test_nodes_that_are_selected_by_a_label_are_grouped_by_it(snapshot, make):
+    managed = {"eks.amazonaws.com/nodegroup": "blue"}
+    nodes = [make.node("a", pool="mem", **managed), make.node("b", pool="web", **managed)]
+    for change in (
+        ClusterChange(drain=("pool=mem",)),
+        ClusterChange(drain=("b", "pool in (mem)")),
+        ClusterChange(cordon=("pool=mem",)),
+        ClusterChange(delete=("no/pool=mem",)),
+    ):
+        result = whatif_result(what_if(snapshot(*nodes), change))
+        assert result["group_by"] == "pool"
+        assert [one["pool"] for one in result["node_pools"]] == ["mem", "web"]
+    by_name = ClusterChange(drain=("kubernetes.io/hostname=a",), delete=("pod/default/pool=x",))
+    assert by_name.node_label == ""
+
+
+def test_a_node_pool_counts_what_runs_on_nodes_that_are_ready(snapshot, make):
+    """The lost zone's pods stay bound to their nodes while their replacements run elsewhere."""
+    zone = "topology.kubernetes.io/zone"
+    nodes = [make.node(name, **{zone: place}) for name, place in (("a", "x"), ("b", "y"))]
+    pods = [make.pod(f"p{n}", node_name="a", owner="rs") for n in range(2)]
+    web = make.workload("ReplicaSet", "rs", replicas=2)
+    web["metadata"]["uid"] = "rs"
+    change = ClusterChange(failures=Failures(fail_zone=("x",)))
+    answer = what_if(snapshot(*nodes, web, *pods), change)
+    lost, left = whatif_result(answer)["node_pools"]
+    assert (lost["pool"], lost["nodes"], lost["not_ready"], lost["not_ready_without"]) == (
+        "x", 1, 1, 0,
+    )  # fmt: skip
+    assert (lost["pods_without"], lost["pods"]) == (2, 0)
+    assert (left["pool"], left["not_ready"], left["pods_without"], left["pods"]) == ("y", 0, 0, 2)
+    assert [one["resource"] for one in left["resources"] if one["requested"]] == ["cpu"]
+    [everything] = whatif_result(answer, (), "none")["node_pools"]
+    assert (everything["nodes"], everything["pods_without"], everything["pods"]) == (2, 2, 2)
+
+
 def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes):
     """One node comes back, one waits for a budget to the end, the third is never reached."""
     objects = [*nodes, *rollout.at_rest(), budget("api", "api", 2)]

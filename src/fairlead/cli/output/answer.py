@@ -45,11 +45,11 @@ from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect, short_cause
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.tabular_answer import counted
-from fairlead.whatif.snapshot.node_pool import pool_label
 
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14
 HARMED_MIN: Final = 6
+POOLS_MIN: Final = 3
 BUDGETS_MIN: Final = 4
 MOVES_MIN: Final = 3
 NAMES_MAX: Final = 2
@@ -124,11 +124,11 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
     span = for_readers(changed.after_start(changed.ended_at))
     facts = [
         answer.source,
-        f"{len(changed.nodes):,} nodes and {len(changed.pods):,} pods at the end",
+        f"{counted(len(changed.nodes), 'node')} and {counted(len(changed.pods), 'pod')} at the end",
         f"{span} from {format_timestamp(changed.started_at)}",
         f"seed {answer.seed}",
         answer.scheduler_words,
-        f"{changed.choices_among_equals:,} choices among equals",
+        counted(changed.choices_among_equals, "choice among equals", "choices among equals"),
     ]
     _print_words(console, " · ".join(facts), "dim")
     if answer.releases.words:
@@ -212,7 +212,8 @@ def _workloads(rows: Sequence[WorkloadEffect], total: int) -> Section:
         FittedTable(columns, cells, styles).print(console)
         if rest := len(rows) - len(shown):
             hidden = sum(one.is_harmed for one in rows[len(shown) :])
-            what = f"{hidden:,} of them harmed ({DETAILS})" if hidden else "all back as wanted"
+            some = "all" if hidden == rest else f"{hidden:,} of them"
+            what = f"{some} harmed ({DETAILS})" if hidden else "all back as wanted"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
         if untouched := max(total - len(rows), 0):
             verb = "workload is" if untouched == 1 else "workloads are"
@@ -240,9 +241,10 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     """The pools whose nodes, pods or requests differ; if none differ, all pools."""
-    pools = node_pools(answer.without, answer.changed, group_by)
+    label = group_by or answer.pool_label
+    pools = node_pools(answer.without, answer.changed, label)
     differing = [one for one in pools if one.differs]
-    label = group_by or pool_label(node.labels for node in answer.changed.nodes)
+    heading = f"NODE POOL ({label.rpartition('/')[2]})" if label else "NODES"
     more = [
         name
         for name in dict.fromkeys(name for pool in pools for name in pool.requested)
@@ -250,8 +252,9 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     ]
     resources = [*_POOL_RESOURCES, *more]
     columns = (
-        TableColumn("NODE POOL" if label else "NODES", is_name=True),
+        TableColumn(heading, is_name=True),
         TableColumn("NODES", is_number=True),
+        TableColumn("NOT READY", is_number=True),
         TableColumn("CORDONED", is_number=True),
         TableColumn("PODS", is_number=True),
         *(TableColumn(name.upper(), rank=n, is_number=True) for n, name in enumerate(resources)),
@@ -267,7 +270,8 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
             verb = "pool is" if same == 1 else "pools are"
             print_line(console, f"{same:,} other {verb} as before.", "dim")
 
-    return Section("node pools", len(rows), show, Rank.VERDICTS, most=ROWS_MAX)
+    least = min(len(rows), POOLS_MIN)
+    return Section("node pools", len(rows), show, Rank.VERDICTS, least, ROWS_MAX)
 
 
 def _pool_cells(pool: NodePoolOutcome, resources: Iterable[str]) -> tuple[str, ...]:
@@ -275,6 +279,7 @@ def _pool_cells(pool: NodePoolOutcome, resources: Iterable[str]) -> tuple[str, .
     return (
         pool.name,
         _changed(f"{pool.nodes_without:,}", f"{pool.nodes:,}"),
+        f"{pool.not_ready:,}" if pool.not_ready else "",
         f"{pool.cordoned:,}" if pool.cordoned else "",
         _changed(f"{before:,}", f"{pods:,}"),
         *(_usage(pool, name) for name in resources),
@@ -321,7 +326,8 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
         FittedTable(columns, shown, styles).print(console)
         if rest := len(rows) - len(shown):
             hidden = sum(one.state in _BAD_BUDGETS for one in rows[len(shown) :])
-            what = f"{hidden:,} of which did not hold ({DETAILS})" if hidden else "which held"
+            some = "none of which held" if hidden == rest else f"{hidden:,} of which did not hold"
+            what = f"{some} ({DETAILS})" if hidden else "which held"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
 
     bad = sum(one.state in _BAD_BUDGETS for one in rows)

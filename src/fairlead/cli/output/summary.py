@@ -31,6 +31,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.difference import moves_within
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment
 
 
@@ -89,11 +90,11 @@ def _run_line(source: str, seed: int, outcome: RunOutcome) -> str:
     span = for_readers(seconds(outcome.virtual_seconds))
     parts = [
         source,
-        f"{len(outcome.nodes):,} nodes",
-        f"{len(outcome.pods):,} pods",
+        counted(len(outcome.nodes), "node"),
+        counted(len(outcome.pods), "pod"),
         f"{span} from {format_timestamp(outcome.started_at)}",
         f"seed {seed}",
-        f"{outcome.choices_among_equals:,} choices among equals",
+        counted(outcome.choices_among_equals, "choice among equals", "choices among equals"),
     ]
     return " · ".join(parts)
 

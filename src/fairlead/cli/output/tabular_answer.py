@@ -78,7 +78,7 @@ def _section(table: ResultTable) -> Section:
         for one in table.columns
     ]
     rows = [[_cell(row.get(one.key), one) for one in table.columns] for row in table.rows]
-    what = f"{len(rows):,} rows of {table.title}"
+    what = f"{table.title} ({len(rows):,})"
     inner = table_section(what, columns, rows, Rank.VERDICTS if table.shown else Rank.CAUSES)
 
     def show(console: Console, count: int) -> None:

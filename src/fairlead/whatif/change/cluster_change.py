@@ -9,11 +9,14 @@ apply a node and cordon it. Failures can start later (`--at`), and rolling drain
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
+from fairlead.api.selector import SelectorError, parse_selector
+from fairlead.api.well_known_label import HOSTNAME
+from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS, find_kind
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
@@ -57,6 +60,7 @@ NO_MANAGED_FIELDS: Final = (
     "--show-managed-fields includes them."
 )
 
+_SELECTION: Final = frozenset("=!() ")  # a text without these is the name of a node
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 
@@ -150,6 +154,17 @@ class ClusterChange:
         return bool(self.new_config or self.new_plugin or self.new_batch_config)
 
     @property
+    def node_label(self) -> str:
+        """The first label by which it drains, cordons or deletes nodes, such as `pool`; or ""."""
+        for text in (*self.drain, *self.cordon, *_selected_nodes(self.delete)):
+            with suppress(SelectorError):
+                selector = parse_selector(text)
+                keys = (*selector.match_labels, *(one.key for one in selector.match_expressions))
+                if keys and _SELECTION & set(text) and keys[0] != HOSTNAME:
+                    return keys[0]
+        return ""
+
+    @property
     def title(self) -> str:
         """The title line of an answer."""
         return f"What if: {' '.join(self.words)}" if self.words else NO_CHANGE
@@ -158,6 +173,14 @@ class ClusterChange:
 def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
     words = [f"{option} {value}" for option, values in parts.items() for value in values]
     return [word.rstrip() for word in words]
+
+
+def _selected_nodes(deleted: Iterable[str]) -> Iterator[str]:
+    """Yield the names and selectors of the nodes that --delete names."""
+    for text in deleted:
+        kind, _, rest = text.partition("/")
+        if find_kind(kind) is NODE:
+            yield rest
 
 
 def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a value

@@ -1,18 +1,17 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
-Nodes with the same value of a label form a pool; the labels of managed node pools are recognised.
-Without such a label, all nodes are one pool.
+Nodes with the same value of a label form a pool; without a label, all nodes are one pool. Amounts
+count nodes that are ready: the pods of a dead node stay bound to it, but they do not run.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, RunOutcome
-from fairlead.whatif.snapshot.node_pool import pool_label
 
 ALL_NODES: Final = "all nodes"
 NO_POOL: Final = "no pool"
@@ -22,13 +21,16 @@ NO_POOL: Final = "no pool"
 class NodePoolOutcome:
     """A pool at the end of both runs.
 
-    `nodes` is their number with the change, `cordoned` the number of unschedulable ones. Amounts
-    are by resource, cpu in millicores, others in units; `pods` is a resource, too.
+    `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` are
+    unschedulable. Amounts are those of ready nodes by resource, cpu in millicores, others in units;
+    `pods` is a resource, too.
     """
 
     name: str
     nodes: int
     nodes_without: int
+    not_ready: int
+    not_ready_without: int
     cordoned: int
     allocatable: Mapping[str, int]
     allocatable_without: Mapping[str, int]
@@ -40,29 +42,27 @@ class NodePoolOutcome:
     def differs(self) -> bool:
         """Return whether the change affects the pool's nodes or its pods' requests."""
         return (
-            self.nodes != self.nodes_without
+            (self.nodes, self.not_ready) != (self.nodes_without, self.not_ready_without)
             or self.is_cordoned_anew
             or self.requested != self.requested_without
         )
 
 
-def node_pools(without: RunOutcome, changed: RunOutcome, label: str = "") -> list[NodePoolOutcome]:
-    """Return the pools, sorted by name.
-
-    Nodes with equal `label` ("": a recognised one) form a pool.
-    """
-    label = label or pool_label(node.labels for node in (*changed.nodes, *without.nodes))
+def node_pools(without: RunOutcome, changed: RunOutcome, label: str) -> list[NodePoolOutcome]:
+    """Return the pools, sorted by name: nodes with equal `label`, or all nodes if it is ""."""
     after, before = _by_pool(changed.nodes, label), _by_pool(without.nodes, label)
     return [
         NodePoolOutcome(
             name=name,
             nodes=len(after[name]),
             nodes_without=len(before[name]),
+            not_ready=sum(not node.is_ready for node in after[name]),
+            not_ready_without=sum(not node.is_ready for node in before[name]),
             cordoned=len(_cordoned(after[name])),
-            allocatable=_sum(node.allocatable for node in after[name]),
-            allocatable_without=_sum(node.allocatable for node in before[name]),
-            requested=_sum(node.requested for node in after[name]),
-            requested_without=_sum(node.requested for node in before[name]),
+            allocatable=_sum(node.allocatable for node in _ready(after[name])),
+            allocatable_without=_sum(node.allocatable for node in _ready(before[name])),
+            requested=_sum(node.requested for node in _ready(after[name])),
+            requested_without=_sum(node.requested for node in _ready(before[name])),
             is_cordoned_anew=_cordoned(after[name]) != _cordoned(before[name]),
         )
         for name in sorted({*after, *before})
@@ -74,6 +74,10 @@ def _by_pool(nodes: Iterable[NodeEnd], label: str) -> dict[str, list[NodeEnd]]:
     for node in nodes:
         pools[(node.labels.get(label) or NO_POOL) if label else ALL_NODES].append(node)
     return pools
+
+
+def _ready(nodes: Iterable[NodeEnd]) -> Iterator[NodeEnd]:
+    return (node for node in nodes if node.is_ready)
 
 
 def _cordoned(nodes: Iterable[NodeEnd]) -> set[str]:

@@ -144,12 +144,13 @@ class BudgetHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnd:
-    """A node at the end, with the pods on it."""
+    """A node at the end, with the pods on it; pods on a node that is not ready do not run."""
 
     name: str
     zone: str
     labels: Mapping[str, str] = field(default_factory=dict)
     unschedulable: bool
+    is_ready: bool = True
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
     pods: tuple[PodEnd, ...]

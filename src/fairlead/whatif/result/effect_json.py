@@ -17,12 +17,11 @@ from fairlead.whatif.outcome.workload import WorkloadReadiness
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.run.allocation import PODS
-from fairlead.whatif.snapshot.node_pool import pool_label
 
 
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
     """Return the fields, worst rows first."""
-    effect = answer.effect
+    effect, label = answer.effect, group_by or answer.pool_label
     total = max(effect.changed.workloads_total, len(effect.workloads))
     return {
         "verdict": _verdict(answer.verdict),
@@ -32,8 +31,8 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         ],
         "workloads": [_workload(one) for one in effect.workloads],
         "untouched_workloads": total - len(effect.workloads),
-        "group_by": group_by or pool_label(node.labels for node in effect.changed.nodes),
-        "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, group_by)],
+        "group_by": label,
+        "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, label)],
         "budgets": [_budget(one) for one in effect.budgets],
         "certainty": [_certainty(one) for one in answer.certainty],
         **start_times_json(answer.start_times),
@@ -150,6 +149,8 @@ def _pool(pool: NodePoolOutcome) -> Json:
         "pool": pool.name,
         "nodes": pool.nodes,
         "nodes_without": pool.nodes_without,
+        "not_ready": pool.not_ready,
+        "not_ready_without": pool.not_ready_without,
         "cordoned": pool.cordoned,
         "pods": pool.requested.get(PODS, 0),
         "pods_without": pool.requested_without.get(PODS, 0),

@@ -44,7 +44,7 @@ TABLES: Final = (
     _table("certainty", "Certainty over seeds", subject="subject", what="what", seeds="seeds",
            total="of", least="least", median="median", p90="90%", most="most", certain="certain?"),
     _table("node_pools", "Node pools", pool="pool", nodes_without="nodes before", nodes="nodes",
-           cordoned="cordoned", pods_without="pods before", pods="pods"),
+           not_ready="not ready", cordoned="cordoned", pods_without="pods before", pods="pods"),
     _table("budgets", "Disruption budgets", pdb="budget", rule="rule", allowed="allowed",
            lowest_healthy="lowest healthy", needed="needed", what="result"),
     _table("drain_refused", "Refused by kubectl drain", node="node", message="error"),

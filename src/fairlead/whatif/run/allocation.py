@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.well_known_label import ZONE
@@ -99,11 +99,13 @@ def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
 
 
 def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
+    ready = condition(node, "Ready")
     return NodeEnd(
         name=node.metadata.name,
         zone=node.metadata.labels.get(ZONE, ""),
         labels=node.metadata.labels,
         unschedulable=node.spec.unschedulable,
+        is_ready=ready is None or ready.status == "True",
         allocatable={
             name: milli_value(amount) if name == "cpu" else whole_value(amount)
             for name, amount in node.status.allocatable.items()

@@ -218,8 +218,9 @@ class RunOptions:
         str,
         named(
             "LABEL",
-            "Node label by which the answer groups nodes into pools (default: the label of "
-            "Karpenter, EKS, GKE or AKS).",
+            "Node label by which the answer groups nodes into pools (default: the label by which "
+            "nodes are drained or deleted, else that of Karpenter, EKS, GKE or AKS; the zone for a "
+            "lost zone).",
         ),
     ] = ""
     config: Annotated[

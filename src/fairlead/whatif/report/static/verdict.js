@@ -27,6 +27,7 @@ const TABLES = [
       { key: "pool", label: "Pool", kind: "text" },
       { key: "nodes_without", label: "Nodes before", kind: "count" },
       { key: "nodes", label: "Nodes", kind: "count" },
+      { key: "not_ready", label: "Not ready", kind: "count" },
       { key: "cordoned", label: "Cordoned", kind: "count" },
       { key: "pods_without", label: "Pods before", kind: "count" },
       { key: "pods", label: "Pods", kind: "count" },
@@ -166,7 +167,7 @@ function untouched({ untouched_workloads: amount }) {
 
 function poolTable(pools) {
   const column = (key) => pools.map((pool) => pool[key]);
-  const keys = ["pool", "nodes_without", "nodes", "cordoned", "pods_without", "pods"];
+  const keys = ["pool", "nodes_without", "nodes", "not_ready", "cordoned", "pods_without", "pods"];
   const columns = Object.fromEntries(keys.map((key) => [key, column(key)]));
   columns.cpu = pools.map((pool) => usage(pool, "cpu"));
   columns.memory = pools.map((pool) => usage(pool, "memory"));
