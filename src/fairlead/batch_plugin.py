@@ -15,10 +15,10 @@ and the methods for what it decides:
 from __future__ import annotations
 
 from fairlead.engine.batch.actions.action import Action
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.runtime import runtime_of
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.plugins.registry import PluginContext
 from fairlead.engine.batch.session.plugin import (
     Allocatable,
@@ -34,7 +34,6 @@ from fairlead.engine.batch.session.plugin import (
     JobValid,
     Listens,
     MayReclaim,
-    Opens,
     Overused,
     Preemptable,
     QueueOrder,
@@ -42,7 +41,7 @@ from fairlead.engine.batch.session.plugin import (
     ScoresNodes,
     TaskOrder,
 )
-from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.session.session import Opens, Session
 
 __all__ = [
     "Action",

@@ -23,7 +23,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.configuration.instance_type_file import StatedType, instance_types
+from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType, instance_types
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = parse_timestamp("2026-01-01T00:00:00Z")

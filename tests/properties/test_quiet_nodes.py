@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlead.api.lease import RENEWED_EVERY
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.conformance.nodelifecycle.node_timeline import lifecycle_config, replay
-from fairlead.conformance.nodelifecycle.node_world import EPOCH, NS_PER_MS, START_MS, instant
+from fairlead.conformance.nodelifecycle.node_world import EPOCH, START_MS, instant
 from fairlead.conformance.nodelifecycle.objects import lease_object
 from fairlead.conformance.nodelifecycle.scenario import LEASE, NodeScenario
 from fairlead.engine.core.instant import seconds
@@ -222,7 +223,9 @@ class RegularLeases(NodeScenario):
                 period = f"{kubelet.form['lease_period_ms']}ms"
                 annotated = lease["metadata"] | {"annotations": {RENEWED_EVERY: period}}
                 self._put(LEASE, lease | {"metadata": annotated})
-        self._schedule(name, kubelet, "lease", (now - EPOCH) // NS_PER_MS, self._beat_lease)
+        self._schedule(
+            name, kubelet, "lease", (now - EPOCH) // NANOSECONDS_PER_MILLISECOND, self._beat_lease
+        )
 
     def _is_regular(self, name):
         lease = self._find(LEASE, "kube-node-lease", name)
@@ -233,7 +236,7 @@ class RegularLeases(NodeScenario):
         kubelet = self._kubelets.get(line["node"])
         if kubelet is not None and self._is_regular(line["node"]):
             period, phase = kubelet.form["lease_period_ms"], kubelet.form["lease_phase_ms"]
-            last = now - (now - instant(phase)) % (period * NS_PER_MS)
+            last = now - (now - instant(phase)) % (period * NANOSECONDS_PER_MILLISECOND)
             self._put(LEASE, lease_object(line["node"], last))
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fairlead.engine.batch.actions.eviction_search import PREEMPTION, RECLAIM
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import read_configuration, shipped_configuration
-from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.plugins.drf import Drf
 from fairlead.engine.batch.plugins.proportion import Proportion
 from fairlead.engine.batch.run_session import run_session

@@ -13,6 +13,7 @@ from typing import Final
 from fairlead.api.text.text_cache import text_cache
 
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
+NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 NANOSECONDS_PER_MICROSECOND: Final = 1_000
 INT64_MAX: Final = 2**63 - 1
 LENGTH_MAX: Final = 200  # far above any duration that fits
@@ -30,10 +31,10 @@ _RFC_3339: Final = re.compile(
 )
 _UNITS_NS: Final = {
     "ns": 1,
-    "us": 1_000,
-    "\u00b5s": 1_000,  # the micro sign
-    "\u03bcs": 1_000,  # the Greek letter, which looks identical
-    "ms": 1_000_000,
+    "us": NANOSECONDS_PER_MICROSECOND,
+    "\u00b5s": NANOSECONDS_PER_MICROSECOND,  # the micro sign
+    "\u03bcs": NANOSECONDS_PER_MICROSECOND,  # the Greek letter, which looks identical
+    "ms": NANOSECONDS_PER_MILLISECOND,
     "s": NANOSECONDS_PER_SECOND,
     "m": 60 * NANOSECONDS_PER_SECOND,
     "h": 3_600 * NANOSECONDS_PER_SECOND,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fairlead.engine.core.instant import seconds
     from fairlead.whatif.change.cluster_change import ClusterChange
     from fairlead.whatif.change.node_outage.node_failure import Failures
-    from fairlead.whatif.configuration.batch_config import BatchOptions
+    from fairlead.whatif.configuration.batch.options import BatchOptions
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
     from fairlead.whatif.input.error import InputError
@@ -78,7 +78,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "BatchOptions": "fairlead.whatif.configuration.batch_config",
+    "BatchOptions": "fairlead.whatif.configuration.batch.options",
     "ClusterChange": "fairlead.whatif.change.cluster_change",
     "Conditions": "fairlead.whatif.question",
     "Difference": "fairlead.whatif.outcome.difference",

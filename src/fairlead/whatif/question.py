@@ -18,19 +18,19 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoa
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
-from fairlead.whatif.configuration.autoscaler import (
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
     NO_AUTOSCALING,
     AutoscaleOptions,
     KarpenterInput,
     read_autoscalers,
 )
-from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
-from fairlead.whatif.configuration.controller_manager import DEFAULT
-from fairlead.whatif.configuration.provider_settings import (
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
     DEFAULT_PROVIDER,
     ProviderSettings,
     with_provider,
 )
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
+from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import (
@@ -59,13 +59,7 @@ from fairlead.whatif.run.experiment import HORIZON_DEFAULT, QUIET, Experiment, w
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.run.runtime import (
-    Runtimes,
-    StatedRuntime,
-    coverage,
-    runtimes_in,
-    unmatched,
-)
+from fairlead.whatif.run.runtime import Runtimes, StatedRuntime, coverage, runtimes_in, unmatched
 from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
@@ -472,9 +466,7 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
         return []
     if conditions.instance_types is None:
         raise InputError("--instance-type", "needs --instance-types FILE")
-    from fairlead.whatif.configuration.instance_type_file import (  # noqa: PLC0415
-        new_node_templates,
-    )
+    from fairlead.whatif.configuration.autoscaling.instance_type_file import new_node_templates  # noqa: PLC0415
 
     labels = (node.labels for node in snapshot.manifests if node.kind is NODE)
     zones = sorted({one[ZONE] for one in labels if isinstance(one, dict) and ZONE in one})

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fairlead.cli.output.answer import print_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.autoscaler import AutoscaleOptions
+from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.result.result_json import whatif_result
 

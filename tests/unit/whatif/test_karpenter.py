@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.autoscaler import KARPENTER_IDLE, KarpenterInput
+from fairlead.whatif.configuration.autoscaling.autoscaler import KARPENTER_IDLE, KarpenterInput
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.snapshot.snapshot import parse_snapshot

@@ -61,7 +61,7 @@ def consolidate(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
-    from fairlead.whatif.configuration.instance_type_file import read_instance_types
+    from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer

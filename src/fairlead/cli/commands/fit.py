@@ -15,7 +15,10 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 if TYPE_CHECKING:
     from fairlead.cli.commands.plan_input import PlanInput
-    from fairlead.whatif.configuration.autoscaler import AutoscaleOptions, KarpenterInput
+    from fairlead.whatif.configuration.autoscaling.autoscaler import (
+        AutoscaleOptions,
+        KarpenterInput,
+    )
     from fairlead.whatif.planner.new_pod import NewPods
     from fairlead.whatif.result.tabular_answer import TabularAnswer
     from fairlead.whatif.run.progress import Progress
@@ -127,7 +130,7 @@ def _elastic_options(
     autoscale: str, node_groups: str, instance_types: str | None, node_pools: str | None
 ) -> tuple[AutoscaleOptions, KarpenterInput | None] | None:
     """Return the autoscaler's input; None if the cluster does not grow. Raises InputError."""
-    from fairlead.whatif.configuration.autoscaler import (
+    from fairlead.whatif.configuration.autoscaling.autoscaler import (
         KARPENTER,
         OFF,
         AutoscaleOptions,
@@ -158,7 +161,7 @@ def _elastic_answer(
     """Return the answer with an autoscaler. Raises InputError if none acts."""
     from dataclasses import replace
 
-    from fairlead.whatif.configuration.autoscaler import read_autoscalers
+    from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit_elastic import ELASTIC_MAX, elastic_fit, elastic_fit_answer
 

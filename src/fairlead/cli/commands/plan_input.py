@@ -12,10 +12,10 @@ from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
-from fairlead.whatif.configuration.autoscaler import installed_flags
-from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
+from fairlead.whatif.configuration.autoscaling.autoscaler import installed_flags
+from fairlead.whatif.configuration.autoscaling.node_group import options_of_flags
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
-from fairlead.whatif.configuration.node_group import options_of_flags
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins

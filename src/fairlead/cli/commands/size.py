@@ -76,7 +76,7 @@ def size(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
-    from fairlead.whatif.configuration.instance_type_file import read_instance_types
+    from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node
     from fairlead.whatif.planner.cluster_size.search import SizeSearch

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.conformance.autoscaler.instant import NS_PER_MS, at_ms
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
+from fairlead.conformance.autoscaler.instant import at_ms
 from fairlead.conformance.autoscaler.loop_entry import loop_entry
 from fairlead.conformance.autoscaler.world import FleetWorld
 from fairlead.conformance.comparison import Mismatch, first_mismatch
@@ -39,7 +40,7 @@ def _loops(case: Json) -> Json:
     for t_ms in times:
         world.advance(t_ms)
         record, entry = _run_loop(world, single=True)
-        world.advance(t_ms + record.took // NS_PER_MS)
+        world.advance(t_ms + record.took // NANOSECONDS_PER_MILLISECOND)
         loops.append(entry)
         _take_log(world, entry)
     return {"loops": loops}

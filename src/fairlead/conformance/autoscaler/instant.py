@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.timestamp import format_micro_time, parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, format_micro_time, parse_timestamp
 from fairlead.engine.core.instant import Instant
 
-NS_PER_MS: Final = 1_000_000
 _START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def at_ms(t_ms: int) -> Instant:
     """Return the instant `t_ms` after the start."""
-    return _START + t_ms * NS_PER_MS
+    return _START + t_ms * NANOSECONDS_PER_MILLISECOND
 
 
 def to_ms(instant: Instant) -> int:
     """Return `instant` as milliseconds after the start."""
-    return (instant - _START) // NS_PER_MS
+    return (instant - _START) // NANOSECONDS_PER_MILLISECOND
 
 
 def text_at(t_ms: int) -> str:

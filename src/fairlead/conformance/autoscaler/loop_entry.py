@@ -9,7 +9,8 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.conformance.autoscaler.instant import NS_PER_MS, to_ms
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
+from fairlead.conformance.autoscaler.instant import to_ms
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.chain import Choice
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
     NodeDeleteResult,
@@ -33,7 +34,7 @@ def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool
     """Return the input and the decisions of one loop; `single` adds the templates."""
     entry: Json = {"t_ms": to_ms(record.at), "scaleUp": [_scale_up(s) for s in record.scale_ups]}
     if record.took and not single:
-        entry["took_ms"] = record.took // NS_PER_MS
+        entry["took_ms"] = record.took // NANOSECONDS_PER_MILLISECOND
     if record.error:
         entry["error"] = record.error
     if record.unschedulable is not None:

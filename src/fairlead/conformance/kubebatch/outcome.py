@@ -10,7 +10,8 @@ from fairlead.api.json import Json
 from fairlead.conformance.kubebatch.scenario import configuration, objects
 from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.defect import BatchDefects
-from fairlead.engine.batch.info.task import HOLDING_STATUSES, TaskInfo, TaskStatus
+from fairlead.engine.batch.info.job import TaskInfo
+from fairlead.engine.batch.info.task_status import HOLDING_STATUSES, TaskStatus
 from fairlead.engine.batch.plugins.drf import Drf
 from fairlead.engine.batch.plugins.proportion import Proportion, QueueShare, named_columns
 from fairlead.engine.batch.run_session import run_session

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.conformance.comparison import ABSENT, Mismatch, Remark, first_mismatch
-from fairlead.conformance.nodelifecycle.node_world import EPOCH, NS_PER_MS, NodeWorld, to_ms
+from fairlead.conformance.nodelifecycle.node_world import EPOCH, NodeWorld, to_ms
 from fairlead.conformance.nodelifecycle.scenario import begin_scenario
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller
@@ -109,9 +110,9 @@ def replay(
 def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
     """Return the controllers' configuration of a scenario."""
     return NodeLifecycleConfig(
-        node_monitor_period=form["node_monitor_period_ms"] * NS_PER_MS,
-        node_startup_grace_period=form["node_startup_grace_ms"] * NS_PER_MS,
-        node_monitor_grace_period=form["node_monitor_grace_ms"] * NS_PER_MS,
+        node_monitor_period=form["node_monitor_period_ms"] * NANOSECONDS_PER_MILLISECOND,
+        node_startup_grace_period=form["node_startup_grace_ms"] * NANOSECONDS_PER_MILLISECOND,
+        node_monitor_grace_period=form["node_monitor_grace_ms"] * NANOSECONDS_PER_MILLISECOND,
         node_eviction_rate=form["node_eviction_rate"],
         secondary_node_eviction_rate=form["secondary_node_eviction_rate"],
         large_cluster_size_threshold=form["large_cluster_size_threshold"],

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from fairlead.api.codec import decode
-from fairlead.api.timestamp import parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, parse_timestamp
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.store import Store
@@ -27,18 +27,17 @@ from fairlead.worlds.perform import perform
 Act = Callable[[Instant], None]
 
 EPOCH = parse_timestamp("2030-01-01T00:00:00Z")
-NS_PER_MS = 1_000_000
 START_MS = -50  # The time when the controllers receive the initial objects.
 
 
 def instant(t_ms: int) -> Instant:
     """Return the instant of the recorder's time `t_ms`."""
-    return EPOCH + t_ms * NS_PER_MS
+    return EPOCH + t_ms * NANOSECONDS_PER_MILLISECOND
 
 
 def to_ms(now: Instant) -> int:
     """Return `now` in the recorder's milliseconds, rounded down."""
-    return (now - EPOCH) // NS_PER_MS
+    return (now - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 
 class _NoIds(IdSource):

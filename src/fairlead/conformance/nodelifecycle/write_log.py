@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.timestamp import parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
@@ -18,12 +18,11 @@ from fairlead.engine.core.command import Command, DeleteObject, RecordEvent
 from fairlead.engine.core.instant import Instant
 
 EPOCH: Final = parse_timestamp("2030-01-01T00:00:00Z")
-NS_PER_MS: Final = 1_000_000
 
 
 def stamp_ms(text: str) -> int:
     """Return an API timestamp in the recorder's milliseconds."""
-    return (parse_timestamp(text) - EPOCH) // NS_PER_MS
+    return (parse_timestamp(text) - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 
 class NodeWriteLog:
@@ -36,7 +35,7 @@ class NodeWriteLog:
 
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
         """Attribute changes until `end` to the controller `by`, which performs `command`."""
-        self._context = {"t_ms": (now - EPOCH) // NS_PER_MS, "by": by}
+        self._context = {"t_ms": (now - EPOCH) // NANOSECONDS_PER_MILLISECOND, "by": by}
         match command:
             case RecordEvent():
                 self._add_once(_event(command))

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.conformance.comparison import Mismatch, first_mismatch
 from fairlead.conformance.timelines.timeline_world import (
-    NS_PER_MS,
     TimelineWorld,
     instant,
     operations,
@@ -117,7 +117,9 @@ def scheduler_config(config: Json) -> SchedulerConfig:
     )
     names = config.get("profiles", ["default-scheduler"])
     profiles = tuple(_PROFILES[name] for name in names)
-    return SchedulerConfig(profiles, backoff, config.get("cycle_ms", 0) * NS_PER_MS)
+    return SchedulerConfig(
+        profiles, backoff, config.get("cycle_ms", 0) * NANOSECONDS_PER_MILLISECOND
+    )
 
 
 def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:

@@ -21,7 +21,7 @@ from typing import Final
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import POD, Kind, find_kind
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.deletion import Deletion
@@ -53,7 +53,6 @@ from fairlead.worlds.perform import Outcome, perform
 
 Act = Callable[[Instant], None]
 
-NS_PER_MS: Final = 1_000_000
 EPOCH: Final[Instant] = parse_timestamp("2030-01-01T00:00:00Z")
 _GRACE_DEFAULT_S: Final = 30
 _CODES: Final = {
@@ -72,12 +71,12 @@ _CONFLICT: Final = 'Operation cannot be fulfilled on pods "{key}": injected conf
 
 def instant(t_ms: float) -> Instant:
     """Return the instant of the recorder's time `t_ms`."""
-    return EPOCH + round(t_ms * NS_PER_MS)
+    return EPOCH + round(t_ms * NANOSECONDS_PER_MILLISECOND)
 
 
 def to_ms(now: Instant) -> int:
     """Return `now` in the recorder's milliseconds."""
-    return (now - EPOCH) // NS_PER_MS
+    return (now - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 
 class _NumberedIds(IdSource):
@@ -117,7 +116,7 @@ class _WholeMilliseconds:
 
     def next_deadline(self) -> Instant | None:
         due = self.engine.next_deadline()
-        return None if due is None else due + (EPOCH - due) % NS_PER_MS
+        return None if due is None else due + (EPOCH - due) % NANOSECONDS_PER_MILLISECOND
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
         return self.engine.handle_deadline(now)
@@ -179,7 +178,7 @@ class TimelineWorld:
         if isinstance(command, RecordEvent):
             self.writes.event(to_ms(now), command)
             return None
-        delay = self._latency_ms(command) * NS_PER_MS
+        delay = self._latency_ms(command) * NANOSECONDS_PER_MILLISECOND
         if delay:
             self._requests.add(now + delay, partial(self._apply, command))
         else:

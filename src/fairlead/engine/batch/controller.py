@@ -16,7 +16,7 @@ from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.extension import Extensions
-from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.preparations import PreparationCommands
 from fairlead.engine.batch.queue_usage import QueueUsage, without_jobs
 from fairlead.engine.batch.run_session import run_session

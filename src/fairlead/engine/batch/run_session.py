@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.info.job import JobInfo
-from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.queue_usage import QueueUsage, queue_usages
 from fairlead.engine.batch.session.close_session import JobReport, closing_commands, report_on
 from fairlead.engine.batch.session.reservation import reserve

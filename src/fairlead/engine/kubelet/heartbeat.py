@@ -27,7 +27,7 @@ from zlib import crc32
 from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
 from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY, Renewals, renewals_of
 from fairlead.api.objects import Lease, Node
-from fairlead.api.timestamp import format_duration, format_micro_time
+from fairlead.api.timestamp import NANOSECONDS_PER_MICROSECOND, format_duration, format_micro_time
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -43,7 +43,6 @@ from fairlead.engine.kubelet.node_condition import (
 RETRY_AFTER: Final = seconds(1)
 REPORTING: Final = (Mode.RUNNING, Mode.SLOW)
 LEASE_DURATION_S: Final = 40
-_NS_PER_MICROSECOND: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +295,7 @@ def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
 
 def renewals_from(first: Instant, every: DurationNs) -> Renewals:
     """Renewals that begin at `first`, to the precision of a MicroTime."""
-    return Renewals(first - first % _NS_PER_MICROSECOND, every)
+    return Renewals(first - first % NANOSECONDS_PER_MICROSECOND, every)
 
 
 def known_renewals(lease: Lease) -> Renewals | None:

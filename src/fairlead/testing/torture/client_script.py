@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.testing.torture.scenario import (
     Change,
     ClockJump,
@@ -23,8 +24,6 @@ from fairlead.testing.torture.scenario import (
     Restart,
     WatchCut,
 )
-
-NS_PER_MS: Final = seconds(0.001)
 
 
 class ProcessKilledError(Exception):
@@ -70,7 +69,7 @@ class ClientScript:
         """Return when the next change is due."""
         if self._next == len(self._changes):
             return None
-        return self._start + self._changes[self._next].at_ms * NS_PER_MS
+        return self._start + self._changes[self._next].at_ms * NANOSECONDS_PER_MILLISECOND
 
     def perform_next(self, target: Target, now: Instant) -> bool:
         """Perform the next change if it is due; return whether there was one.
@@ -86,13 +85,13 @@ class ClientScript:
         match change:
             case Restart(down_ms=down_ms):
                 self._tally["restarts"] += 1
-                raise ProcessKilledError(now, down_ms * NS_PER_MS)
+                raise ProcessKilledError(now, down_ms * NANOSECONDS_PER_MILLISECOND)
             case ClockJump(by_ms=by_ms):
                 self._tally["clock jumps"] += 1
-                self._suspend(now + by_ms * NS_PER_MS)
+                self._suspend(now + by_ms * NANOSECONDS_PER_MILLISECOND)
             case WatchCut(kinds=kinds, for_ms=for_ms, is_compacted=compacted):
                 self._tally["watch cuts"] += 1
-                target.cut(kinds, now, for_ms * NS_PER_MS, compacted=compacted)
+                target.cut(kinds, now, for_ms * NANOSECONDS_PER_MILLISECOND, compacted=compacted)
             case _:
                 try:
                     _request(change, target.store, now)

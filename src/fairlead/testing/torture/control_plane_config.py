@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import parse_options
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
@@ -16,7 +17,6 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.testing.torture.client_script import NS_PER_MS
 from fairlead.testing.torture.scenario import ControlPlaneOptions
 from fairlead.testing.torture.unreliable_plugin import NAME, UnreliablePlugin
 from fairlead.worlds.local.control_plane import OBSERVED
@@ -35,8 +35,8 @@ def engine_config(
     """
     kubelet = replace(
         OBSERVED.kubelet,
-        start_delay=options.start_delay_ms * NS_PER_MS,
-        ready_delay=options.ready_delay_ms * NS_PER_MS,
+        start_delay=options.start_delay_ms * NANOSECONDS_PER_MILLISECOND,
+        ready_delay=options.ready_delay_ms * NANOSECONDS_PER_MILLISECOND,
     )
     return replace(
         OBSERVED,

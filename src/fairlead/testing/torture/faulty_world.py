@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Final
 
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind, find_kind
 from fairlead.engine.core.command import Issued, RecordEvent
@@ -30,7 +31,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.testing.torture.client_script import NS_PER_MS, ClientScript, ProcessKilledError
+from fairlead.testing.torture.client_script import ClientScript, ProcessKilledError
 from fairlead.testing.torture.fault_plan import FaultPlan, target_of
 from fairlead.testing.torture.scenario import Fault, FaultKind
 from fairlead.worlds.local.world import LocalWorld
@@ -149,7 +150,7 @@ class FaultyWorld:
         self._ready += stimuli
 
     def _later(self, fault: Fault, now: Instant, act: Callable[[Instant], None]) -> None:
-        self._late.add(now + fault.delay_ms * NS_PER_MS, act)
+        self._late.add(now + fault.delay_ms * NANOSECONDS_PER_MILLISECOND, act)
 
     def _answer_later(self, fault: Fault, issued: Issued, now: Instant) -> None:
         for one in self._do(issued, now):

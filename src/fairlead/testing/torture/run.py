@@ -17,6 +17,7 @@ from zlib import crc32
 import msgspec
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
@@ -27,7 +28,7 @@ from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.engine import Engine
 from fairlead.testing.torture.auditor import Auditor
-from fairlead.testing.torture.client_script import NS_PER_MS, ClientScript, ProcessKilledError
+from fairlead.testing.torture.client_script import ClientScript, ProcessKilledError
 from fairlead.testing.torture.control_plane_config import engine_config
 from fairlead.testing.torture.fault_plan import FaultPlan
 from fairlead.testing.torture.faulty_world import EndlessInstantError, FaultyWorld
@@ -79,8 +80,8 @@ class _Run:
     def __init__(self, scenario: TortureScenario) -> None:
         self.result = Result(scenario)
         self._scenario = scenario
-        self._calm_at = START + scenario.chaos_ms * NS_PER_MS
-        self._end = self._calm_at + scenario.calm_ms * NS_PER_MS
+        self._calm_at = START + scenario.chaos_ms * NANOSECONDS_PER_MILLISECOND
+        self._end = self._calm_at + scenario.calm_ms * NANOSECONDS_PER_MILLISECOND
         self._plan = FaultPlan(scenario)
         self._script = ClientScript(scenario.changes, START, self.result.tally, self._suspend)
         self._ids = SeededIds(scenario.seed)

@@ -32,7 +32,7 @@ import msgspec
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
-from fairlead.api.timestamp import parse_duration
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, parse_duration
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_lifecycle import grace_period
@@ -43,7 +43,6 @@ from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.snapshot.manifest import Manifest
 
 API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
-_MS: Final = 1_000_000
 _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
 _PATH_MAX: Final = 1000
@@ -177,10 +176,12 @@ class PodStage:
     def delay(self, pod: Pod, draw: int) -> DurationNs:
         """Return the delay for `pod`; `draw` is its random number."""
         form = self.spec.delay
-        shortest = _time_of(form.duration_from, pod, form.duration_milliseconds * _MS)
+        shortest = _time_of(
+            form.duration_from, pod, form.duration_milliseconds * NANOSECONDS_PER_MILLISECOND
+        )
         if form.jitter_duration_milliseconds is None and form.jitter_duration_from is None:
             return shortest
-        default = (form.jitter_duration_milliseconds or 0) * _MS
+        default = (form.jitter_duration_milliseconds or 0) * NANOSECONDS_PER_MILLISECOND
         longest = _time_of(form.jitter_duration_from, pod, default)
         if longest <= shortest:
             return longest

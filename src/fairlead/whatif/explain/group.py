@@ -21,8 +21,9 @@ from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
-from fairlead.whatif.configuration.batch_config import SINGLE_PODS, BatchOptions, batch_config
-from fairlead.whatif.configuration.batch_file import read_batch_config
+from fairlead.whatif.configuration.batch.batch_config import batch_config
+from fairlead.whatif.configuration.batch.batch_file import read_batch_config
+from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.result.result_json import API_VERSION

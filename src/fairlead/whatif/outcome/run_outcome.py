@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -20,9 +20,6 @@ from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
-
-if TYPE_CHECKING:
-    from fairlead.whatif.outcome.cluster_history import ClusterHistory
 
 
 class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -154,6 +151,48 @@ class NodeEnd:
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
     pods: tuple[PodEnd, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementChange:
+    """A pod began to occupy `node` (`is_arrival`), or ceased to: it completed or was deleted."""
+
+    at: Instant
+    node: str
+    pod: PodEnd
+    is_arrival: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatusChange:
+    """The state of `node` from an instant on.
+
+    `exists`: it is in the cluster. `is_serving`: its kubelet runs and its condition Ready is True.
+    """
+
+    at: Instant
+    node: str
+    exists: bool
+    is_serving: bool
+    unschedulable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterHistory:
+    """How the nodes of a run, and the pods on them, changed over time, in the order of the times.
+
+    Together with the nodes at the end it gives the state at any instant: reverting the changes
+    after an instant, latest first, leads back to it.
+
+    `statuses` are those of nodes that changed, each beginning with its state at the start of the
+    run. `deleted` are the nodes that existed during the run but not at its end, without pods;
+    `out_of_service` are the names of the nodes that do not serve at the end.
+    """
+
+    placements: tuple[PlacementChange, ...]
+    statuses: tuple[NodeStatusChange, ...]
+    deleted: tuple[NodeEnd, ...]
+    out_of_service: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.release import Releases

@@ -14,7 +14,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import No
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.whatif.configuration.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
+from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
 from fairlead.whatif.outcome.autoscaling.node_group import (
     AutoscalingOutcome,
     GroupOutcome,

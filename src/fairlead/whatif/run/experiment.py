@@ -14,12 +14,8 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.batch_config import (
-    SINGLE_PODS,
-    BatchOptions,
-    batch_config,
-    with_job_schedulers,
-)
+from fairlead.whatif.configuration.batch.batch_config import batch_config, with_job_schedulers
+from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.snapshot.manifest import Manifest

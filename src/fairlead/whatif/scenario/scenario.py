@@ -37,13 +37,13 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.batch_config import (
+from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
+from fairlead.whatif.configuration.batch.options import (
     DEFAULT_BATCH_OPTIONS,
     SINGLE_PODS,
     BatchOptions,
 )
 from fairlead.whatif.configuration.kwok_stage import with_stages
-from fairlead.whatif.configuration.provider_settings import with_provider
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins

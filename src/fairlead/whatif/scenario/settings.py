@@ -16,7 +16,7 @@ from fairlead.engine.kubelet.eviction_config import (
 )
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.flag import FEATURE_GATES
-from fairlead.whatif.configuration.autoscaler import (
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AUTO,
     CLUSTER_AUTOSCALER,
     KARPENTER,
@@ -26,14 +26,12 @@ from fairlead.whatif.configuration.autoscaler import (
     KarpenterInput,
     read_autoscalers,
 )
-from fairlead.whatif.configuration.controller_manager import controller_manager
-from fairlead.whatif.configuration.provider_settings import ProviderSettings, StatedOutage
-from fairlead.whatif.configuration.release import (
-    NO_CHOICE,
-    ReleaseChoice,
-    Releases,
-    read_releases,
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    ProviderSettings,
+    StatedOutage,
 )
+from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_releases
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest

@@ -32,7 +32,10 @@ from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.provider_settings import StatedOutage, capacity_outage
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    StatedOutage,
+    capacity_outage,
+)
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import draws

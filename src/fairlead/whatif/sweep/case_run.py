@@ -17,7 +17,7 @@ from msgspec import inspect
 
 from fairlead.api.json import Json
 from fairlead.engine.batch.configuration_file import SHIPPED
-from fairlead.whatif.configuration.batch_config import SINGLE_PODS
+from fairlead.whatif.configuration.batch.options import SINGLE_PODS
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly

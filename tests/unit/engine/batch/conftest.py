@@ -12,7 +12,7 @@ from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import read_configuration, shipped_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.defect import FIXED
-from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.core.command import Bind, DeleteObject, PatchStatus, RecordEvent

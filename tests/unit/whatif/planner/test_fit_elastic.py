@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.whatif.configuration.autoscaler import (
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
     OFF,
     AutoscaleOptions,
     KarpenterInput,

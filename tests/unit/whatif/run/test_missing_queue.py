@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.question import Conditions, what_if
 
 QUEUE = {

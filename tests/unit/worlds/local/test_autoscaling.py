@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from fairlead.cli.commands.up.node_groups import autoscaler_config
-from fairlead.whatif.configuration.autoscaler import AutoscaleOptions
+from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.control_plane import OBSERVED
 

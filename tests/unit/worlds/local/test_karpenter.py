@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
-from fairlead.whatif.configuration.provider_settings import provision_times
+from fairlead.whatif.configuration.autoscaling.provider_settings import provision_times
 from fairlead.worlds.local.control_plane import OBSERVED
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

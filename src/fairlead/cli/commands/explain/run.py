@@ -27,7 +27,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
-from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import (
     NO_CHOICE,
     ReleaseChoice,

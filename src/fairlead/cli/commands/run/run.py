@@ -45,7 +45,7 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
-from fairlead.whatif.configuration.batch_file import read_batch_config
+from fairlead.whatif.configuration.batch.batch_file import read_batch_config
 from fairlead.whatif.configuration.release import read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins

@@ -22,7 +22,7 @@ from fairlead.cli.output.plugin_time import print_plugin_times
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.cli.output.summary import print_simulation
 from fairlead.engine.framework.user_plugin.meter import Meter
-from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.fail_on import FailOn, parse_simulation_fail_on

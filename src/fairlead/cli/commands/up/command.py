@@ -150,7 +150,7 @@ def up(
     from fairlead.cli.commands.up.options import UpOptions
     from fairlead.cli.commands.up.run import serve
     from fairlead.whatif.configuration.admission import read_limited_resources
-    from fairlead.whatif.configuration.autoscaler import AutoscaleOptions
+    from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
     from fairlead.whatif.configuration.release import read_release
 
     file = admission_control_config_file

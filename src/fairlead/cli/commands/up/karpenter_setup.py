@@ -15,14 +15,17 @@ from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
-from fairlead.whatif.configuration.autoscaler import Autoscaling
-from fairlead.whatif.configuration.instance_type_file import (
+from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     instance_types,
     read_instance_types,
 )
-from fairlead.whatif.configuration.karpenter_config import types_of_nodes
-from fairlead.whatif.configuration.provider_settings import ProviderSettings, with_provider
+from fairlead.whatif.configuration.autoscaling.karpenter_config import types_of_nodes
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    ProviderSettings,
+    with_provider,
+)
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _ZONE: Final = "zone-a"

@@ -10,7 +10,7 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.configuration.autoscaler import (
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AUTO,
     CLUSTER_AUTOSCALER,
     KARPENTER,

@@ -14,7 +14,7 @@ from fairlead.cli.options.dashboard import PORT_MAX, check_dashboard_port
 from fairlead.cli.options.parameter import Names
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.configuration.autoscaler import (
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
     KARPENTER,
     NO_AUTOSCALING,
     OFF,

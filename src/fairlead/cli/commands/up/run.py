@@ -35,8 +35,11 @@ from fairlead.cli.commands.up.private_folder import private_folder, remove_aband
 from fairlead.cli.options.dashboard import open_dashboard_port
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.configuration.autoscaler import OFF, Autoscaling
-from fairlead.whatif.configuration.provider_settings import provision_times, with_provider
+from fairlead.whatif.configuration.autoscaling.autoscaler import OFF, Autoscaling
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    provision_times,
+    with_provider,
+)
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error

@@ -25,9 +25,13 @@ from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
-from fairlead.whatif.configuration.autoscaler import OFF, AutoscaleOptions, KarpenterInput
-from fairlead.whatif.configuration.batch_config import BatchOptions
-from fairlead.whatif.configuration.provider_settings import provision_times
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    OFF,
+    AutoscaleOptions,
+    KarpenterInput,
+)
+from fairlead.whatif.configuration.autoscaling.provider_settings import provision_times
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration

@@ -22,6 +22,7 @@ from typing import Final
 import yaml
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.conformance.api.comparison import printed_output
 from fairlead.conformance.api.placeholder import PlaceholderValues
 from fairlead.conformance.api.replay.case_replay import mismatches
@@ -47,7 +48,6 @@ from fairlead.engine.core.instant import Instant
 PROGRAM: Final = "kubectl"
 _TIMEOUT_S: Final = 30
 _PATIENCE_S: Final = 2.0
-_NS_PER_MS: Final = 1_000_000
 _MOST_MINOR: Final = 32
 _WORK: Final = "<wd>"
 _HERE: Final = "kcwd"  # The timeout within the watch.
@@ -140,7 +140,7 @@ class KubectlSession:
             {user: token_of(user) for user in USERS},
             str(self._socket.authority_file),
             patience_s=_PATIENCE_S,
-            on_reach=lambda at_ms: self._socket.reach(began + at_ms * _NS_PER_MS),
+            on_reach=lambda at_ms: self._socket.reach(began + at_ms * NANOSECONDS_PER_MILLISECOND),
         )
         try:
             return list(mismatches(line, transport, self._validators))

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, NANOSECONDS_PER_SECOND
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import refused
 from fairlead.apiserver.error import ApiError
@@ -22,7 +22,6 @@ from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
 Message = MutableMapping[str, Any]
 
-_NS_PER_MS: Final = 1_000_000
 _BETWEEN_NS: Final = 10 * NANOSECONDS_PER_SECOND
 
 
@@ -81,7 +80,7 @@ class InProcess:
 
     def reach(self, at_ms: int) -> None:
         """Advance to the recorded time; watches that reach their timeout end."""
-        target = max(self.own.now, self._begin + at_ms * _NS_PER_MS)
+        target = max(self.own.now, self._begin + at_ms * NANOSECONDS_PER_MILLISECOND)
         timed = [watched for watched in self._open if watched.until is not None]
         for watched in sorted(timed, key=lambda one: one.until or 0):
             if watched.until is None or watched.until > target:

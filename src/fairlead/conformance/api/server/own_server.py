@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from fairlead import __version__
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
@@ -50,17 +51,16 @@ _COMPONENTS: Final = (
 )
 
 # The recorded delays of the post-start hooks.
-_NS_PER_MS: Final = 1_000_000
 _LATE: Final = ReconcileDelay(
-    accepted=3 * _NS_PER_MS,
-    established=3 * _NS_PER_MS,
-    ending=6 * _NS_PER_MS,
-    ended=6 * _NS_PER_MS,
-    flow_status=3 * _NS_PER_MS,
-    service_status=2 * _NS_PER_MS,
+    accepted=3 * NANOSECONDS_PER_MILLISECOND,
+    established=3 * NANOSECONDS_PER_MILLISECOND,
+    ending=6 * NANOSECONDS_PER_MILLISECOND,
+    ended=6 * NANOSECONDS_PER_MILLISECOND,
+    flow_status=3 * NANOSECONDS_PER_MILLISECOND,
+    service_status=2 * NANOSECONDS_PER_MILLISECOND,
 )
 
-_QUOTA_DELAY: Final = 3 * _NS_PER_MS
+_QUOTA_DELAY: Final = 3 * NANOSECONDS_PER_MILLISECOND
 
 USERS: Final[Mapping[str, User]] = {
     "admin": authenticated("admin", (SYSTEM_MASTERS,), "admin"),
@@ -122,7 +122,7 @@ class OwnServer:
             (*bootstrap_objects(), *control_plane_objects(), *_of_the_distribution()),
             self.now,
         )
-        for instant in (self.now, self.now + 1_000 * _NS_PER_MS):
+        for instant in (self.now, self.now + 1_000 * NANOSECONDS_PER_MILLISECOND):
             self.server.run_post_start_hooks(instant)
 
     def settle(self) -> None:

@@ -16,9 +16,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from fairlead.engine.batch.defect import Defect
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.priority_queue import FreshQueue, ItemQueue, PriorityQueue
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations

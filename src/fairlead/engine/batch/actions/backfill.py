@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
-from fairlead.engine.batch.info.task import TaskStatus
-from fairlead.engine.batch.session.reservation import Reservation, ends_in_time
-from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.engine.batch.session.reservation import ends_in_time
+from fairlead.engine.batch.session.session import Reservation, Session
 from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations
 
 

@@ -30,8 +30,8 @@ from typing import Any, Final
 import numpy as np
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
-from fairlead.engine.batch.info.job import JobInfo
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Bools, Ints
 from fairlead.engine.batch.session.plugin import SparesFromPreemption, SparesFromReclaim
 from fairlead.engine.batch.session.session import Session

@@ -15,9 +15,9 @@ from fairlead.engine.batch.actions.eviction_search import (
     settle,
 )
 from fairlead.engine.batch.defect import Defect
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.priority_queue import PriorityQueue
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations

@@ -16,8 +16,8 @@ from fairlead.api.pods.facts import workload
 from fairlead.api.resource_amount import amount_text
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
-from fairlead.engine.batch.info.job import JobInfo
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.queue_usage import QueueUsage, proportion_of, queue_usage, queue_usages
 from fairlead.engine.batch.session.reservation import plan, reserve
 from fairlead.engine.batch.session.session import Session

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.engine.batch.defect import Defect
-from fairlead.engine.batch.info.job import JobInfo, add_amounts
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.runtime import runtime_of
-from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.batch.nodes.room import Ints
 from fairlead.engine.batch.queue_usage import proportion_of
 from fairlead.engine.batch.session.reservation import lacking_tasks, occupants, place

@@ -20,7 +20,7 @@ from typing import Final
 from fairlead.api.objects import Pod, PodGroup, PodGroupStatus, ResourceList
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.batch.info.task import THE_BEGINNING
+from fairlead.engine.batch.info.task_status import THE_BEGINNING
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 

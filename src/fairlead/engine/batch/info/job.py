@@ -1,12 +1,26 @@
-"""JobInfo: the tasks of one group by status, with the sums on which shares are based."""
+"""JobInfo and TaskInfo: a gang, and a pod as a member of it.
+
+A job has its tasks by status, and the sums on which shares are based.
+upstream: pkg/scheduler/api/job_info.go
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.group import GroupInfo
-from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, HOLDS, TaskInfo, TaskStatus
+from fairlead.engine.batch.info.request import TaskRequest
+from fairlead.engine.batch.info.task_status import (
+    ALLOCATED_STATUSES,
+    HOLDS,
+    THE_BEGINNING,
+    TaskStatus,
+    status_of,
+)
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Amounts
 
 INQUEUE: Final = "Inqueue"
@@ -14,6 +28,47 @@ _PENDING = TaskStatus.PENDING
 _IS_READY: Final = tuple(
     status in (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED) for status in TaskStatus
 )
+
+
+class TaskInfo:
+    """One task, identified by `PodInfo.id`; `node` is the name of its node, "" if it has none.
+
+    Only `JobTable` (observed changes) and `Session.move` (decisions) write it.
+    """
+
+    __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
+
+    def __init__(self, info: PodInfo, job: JobInfo, request: TaskRequest) -> None:
+        """Create a task with the status that its object shows."""
+        created = info.pod.metadata.creation_timestamp
+        self.id = info.id
+        self.job = job
+        self.request = request
+        self.created: Instant = parse_timestamp(created) if created else THE_BEGINNING
+        self.status = status_of(info.pod)
+        self.show(info)
+
+    def show(self, info: PodInfo) -> None:
+        """Store the newest version of the pod; the job sets the status."""
+        pod = info.pod
+        self.info = info
+        self.node = pod.spec.node_name
+        # A pod without a priority counts as 1 (job_info.go: NewTaskInfo).
+        self.priority = 1 if pod.spec.priority is None else pod.spec.priority
+
+    @property
+    def key(self) -> str:
+        """The pod's `namespace/name`."""
+        return self.info.key
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The pod's identity, for commands and records."""
+        return self.info.ref
+
+    def __repr__(self) -> str:
+        """Return a short text, for failing tests."""
+        return f"TaskInfo({self.key}, {self.status.name}, {self.node or '-'})"
 
 
 class JobInfo:

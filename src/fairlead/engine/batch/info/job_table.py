@@ -23,10 +23,10 @@ from fairlead.engine.batch.info.group import (
     group_name,
     shadow_group,
 )
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE, QueueInfo, queue_info
 from fairlead.engine.batch.info.request import RequestTable
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus, status_of
+from fairlead.engine.batch.info.task_status import TaskStatus, status_of
 from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster, PodChange

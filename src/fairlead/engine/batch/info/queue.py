@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.api.objects import Queue, ResourceList
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.batch.info.task import THE_BEGINNING
+from fairlead.engine.batch.info.task_status import THE_BEGINNING
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.resource_columns import PODS, ResourceColumns, allocatable_amount
 from fairlead.engine.state.shape import Amounts

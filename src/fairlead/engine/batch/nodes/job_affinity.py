@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from fairlead.engine.batch.info.job import TaskInfo
 from fairlead.engine.batch.info.job_table import JobTable
-from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, TaskInfo
+from fairlead.engine.batch.info.task_status import ALLOCATED_STATUSES
 from fairlead.engine.core.status import SKIP, Status
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality

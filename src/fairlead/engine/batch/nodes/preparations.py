@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from fairlead.engine.batch.info.job import TaskInfo
 from fairlead.engine.batch.info.job_table import JobTable
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.node_choice import NodeChoice
 from fairlead.engine.core.command import Bind, Command
 from fairlead.engine.core.instant import Instant

@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.engine.batch.info.job import TaskInfo
 from fairlead.engine.batch.info.job_table import JobTable
 from fairlead.engine.batch.info.request import RequestTable, Slack, TaskRequest
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.info.job import TaskInfo
 
 _CRITICAL_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
 _SYSTEM_NAMESPACE: Final = "kube-system"

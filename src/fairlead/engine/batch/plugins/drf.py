@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from fairlead.engine.batch.info.job import JobInfo, add_amounts
-from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.shares.share import Total, cluster_total, dominant_share
 
 if TYPE_CHECKING:

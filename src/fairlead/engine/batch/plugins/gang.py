@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
-from fairlead.engine.batch.info.job import JobInfo
-from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.session.plugin import Unschedulable
 
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"

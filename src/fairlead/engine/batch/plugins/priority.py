@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
-from fairlead.engine.batch.info.job import JobInfo
-from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 
 
 class Priority:

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
-from fairlead.engine.batch.info.job import JobInfo, add_amounts
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.request import NO_SLACK, Slack
-from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import ALLOCATED_STATUSES, TaskStatus
 from fairlead.engine.batch.shares.deserved import divide
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 from fairlead.engine.batch.shares.share import cluster_total, needs_of, outstanding, share

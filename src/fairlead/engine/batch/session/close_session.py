@@ -25,8 +25,8 @@ from fairlead.api.objects import PodGroupCondition
 from fairlead.api.pods.facts import condition
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.group import UPSTREAM_API
-from fairlead.engine.batch.info.job import INQUEUE, JobInfo
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.job import INQUEUE, JobInfo, TaskInfo
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.plugin import Unschedulable
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent

@@ -1,24 +1,21 @@
 """The Protocols that batch plugins implement.
 
 A plugin is a class with a `name` and the methods of one or more Protocols; `Tiers` checks which it
-has. Orders are given as keys: the smaller key comes first.
+has. Orders are given as keys: the smaller key comes first. `Opens`, which gets the session, is
+beside `Session`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
-from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.release_1_16.requested import Sums
-
-if TYPE_CHECKING:
-    from fairlead.engine.batch.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +32,6 @@ class BatchPlugin(Protocol):
     @property
     def name(self) -> str:
         """The name of the plugin in the configuration."""
-        ...
-
-
-@runtime_checkable
-class Opens(BatchPlugin, Protocol):
-    """A plugin that is called when a session opens."""
-
-    def open(self, session: Session) -> None:
-        """Prepare for the session; state of earlier sessions is discarded."""
         ...
 
 

@@ -21,29 +21,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.runtime import expected_end, runtime_of
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Ints
-from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.session.session import Reservation, Session
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.resource_columns import CPU
 from fairlead.engine.state.shape import Amounts
 
 _REMEMBERED = 1 << 40  # more than any node has free, in any unit
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """Resources reserved for `job` on `nodes`.
-
-    `starts_at` is when they are free, None if unknown.
-    """
-
-    job: JobInfo
-    nodes: tuple[str, ...]
-    held_back: Ints
-    starts_at: Instant | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from fairlead.api.pods.facts import workload
 from fairlead.engine.batch.defect import BatchDefects, Defect
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.job_table import JobTable
 from fairlead.engine.batch.info.queue import QueueInfo
-from fairlead.engine.batch.info.task import HOLDS, TaskInfo, TaskStatus
+from fairlead.engine.batch.info.task_status import HOLDS, TaskStatus
 from fairlead.engine.batch.nodes.node_choice import NodeChoice
 from fairlead.engine.batch.nodes.preparations import Preparations
-from fairlead.engine.batch.nodes.room import Room, RoomView
+from fairlead.engine.batch.nodes.room import Ints, Room, RoomView
 from fairlead.engine.batch.rules import BatchRules
-from fairlead.engine.batch.session.plugin import Listens, Opens, Unschedulable
+from fairlead.engine.batch.session.plugin import BatchPlugin, Listens, Unschedulable
 from fairlead.engine.batch.session.tier import Tiers
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant
@@ -35,9 +35,6 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import fit_error
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
-
-if TYPE_CHECKING:
-    from fairlead.engine.batch.session.reservation import Reservation
 
 _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
@@ -49,6 +46,15 @@ class SessionStep:
     verb: str
     task: TaskInfo | None
     detail: str
+
+
+@runtime_checkable
+class Opens(BatchPlugin, Protocol):
+    """A plugin that is called when a session opens."""
+
+    def open(self, session: Session) -> None:
+        """Prepare for the session; state of earlier sessions is discarded."""
+        ...
 
 
 class Observer(Protocol):
@@ -103,6 +109,19 @@ class ChoicesByView:
 
     shared: NodeChoices
     whole: NodeChoices
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Resources reserved for `job` on `nodes`.
+
+    `starts_at` is when they are free, None if unknown.
+    """
+
+    job: JobInfo
+    nodes: tuple[str, ...]
+    held_back: Ints
+    starts_at: Instant | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.info.job import TaskInfo
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.state.node_info import NodeInfo
 

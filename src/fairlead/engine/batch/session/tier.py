@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
-from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.batch.session.plugin import (
     Allocatable,
     BatchPlugin,

@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.whatif.configuration.instance_type_file import StatedType
+from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.planner.cluster_model import ClusterModel
 
 TYPE_LABELS: Final = (INSTANCE_TYPE, BETA_INSTANCE_TYPE)

@@ -12,12 +12,12 @@ from typing import Final
 
 from fairlead.api.objects import Node
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.outcome.cluster_history import (
+from fairlead.whatif.outcome.run_outcome import (
     ClusterHistory,
     NodeStatusChange,
     PlacementChange,
+    PodEnd,
 )
-from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.run.allocation import nodes_at_end
 
 PLACEMENTS_MAX: Final = 100_000  # a report with more would be too large for a browser

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fairlead.api.objects import Pod
-from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
 from fairlead.engine.state.cluster import Cluster

@@ -48,8 +48,8 @@ from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
-from fairlead.whatif.outcome.cluster_history import ClusterHistory
 from fairlead.whatif.outcome.run_outcome import (
+    ClusterHistory,
     Evicted,
     PdbBreach,
     PodCountSample,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.api.objects import OwnerReference
-from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.core.stimulus import ObjectDeleted, ObjectsLoaded
 from fairlead.testing.batch_builders import (
     make_gang,

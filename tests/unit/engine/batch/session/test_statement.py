@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.statement import Outright, Statement
 from fairlead.engine.core.command import Bind, DeleteObject
 from fairlead.testing.batch_builders import make_gang, make_task

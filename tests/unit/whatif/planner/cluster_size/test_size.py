@@ -7,7 +7,7 @@ from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.configuration.instance_type_file import StatedType
+from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node

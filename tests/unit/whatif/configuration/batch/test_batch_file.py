@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.configuration.batch_config import BatchOptions, batch_config
-from fairlead.whatif.configuration.batch_file import read_batch_config, read_extensions
+from fairlead.whatif.configuration.batch.batch_config import batch_config
+from fairlead.whatif.configuration.batch.batch_file import read_batch_config, read_extensions
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.input.error import InputError
 
 SOURCE = """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.configuration.autoscaler import Autoscaling
+from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.strict_form import field_duration
 

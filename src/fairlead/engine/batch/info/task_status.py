@@ -1,4 +1,4 @@
-"""TaskInfo: a pod as a member of a job; wraps the pod's `PodInfo`.
+"""TaskStatus: the status of a task, which is a pod as a member of a job.
 
     PENDING ── allocate ──▶ ALLOCATED ── dispatch ──▶ BINDING ──▶ BOUND ──▶ RUNNING ──▶ SUCCEEDED
        │                                                                      │  ▲         FAILED
@@ -13,17 +13,10 @@ upstream: pkg/scheduler/api/types.go: TaskStatus; helpers.go: getTaskStatus
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.batch.info.request import TaskRequest
-from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.state.pod_info import PodInfo
-
-if TYPE_CHECKING:
-    from fairlead.engine.batch.info.job import JobInfo
 
 # A missing timestamp is the zero time, which is before all others.
 THE_BEGINNING: Final[Instant] = -(1 << 62)
@@ -74,44 +67,3 @@ def status_of(pod: Pod) -> TaskStatus:
     if pod.spec.node_name:
         return TaskStatus.BOUND
     return TaskStatus.GATED if pod.spec.scheduling_gates else TaskStatus.PENDING
-
-
-class TaskInfo:
-    """One task, identified by `PodInfo.id`; `node` is the name of its node, "" if it has none.
-
-    Only `JobTable` (observed changes) and `Session.move` (decisions) write it.
-    """
-
-    __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
-
-    def __init__(self, info: PodInfo, job: JobInfo, request: TaskRequest) -> None:
-        """Create a task with the status that its object shows."""
-        created = info.pod.metadata.creation_timestamp
-        self.id = info.id
-        self.job = job
-        self.request = request
-        self.created: Instant = parse_timestamp(created) if created else THE_BEGINNING
-        self.status = status_of(info.pod)
-        self.show(info)
-
-    def show(self, info: PodInfo) -> None:
-        """Store the newest version of the pod; the job sets the status."""
-        pod = info.pod
-        self.info = info
-        self.node = pod.spec.node_name
-        # A pod without a priority counts as 1 (job_info.go: NewTaskInfo).
-        self.priority = 1 if pod.spec.priority is None else pod.spec.priority
-
-    @property
-    def key(self) -> str:
-        """The pod's `namespace/name`."""
-        return self.info.key
-
-    @property
-    def ref(self) -> ObjectRef:
-        """The pod's identity, for commands and records."""
-        return self.info.ref
-
-    def __repr__(self) -> str:
-        """Return a short text, for failing tests."""
-        return f"TaskInfo({self.key}, {self.status.name}, {self.node or '-'})"

@@ -86,9 +86,11 @@ def read_autoscalers(
         found = read_autoscaling(options, initial)
         notes = (KARPENTER_IDLE, *found.notes) if has_pools else found.notes
         return Autoscaling(found.config, notes)
-    from fairlead.whatif.configuration.karpenter_config import karpenter_config  # noqa: PLC0415
+    from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config  # noqa: PLC0415
 
-    config, assumed = karpenter_config(source, initial, karpenter)
+    config, assumed = karpenter_config(
+        source, initial, karpenter.instance_types, karpenter.node_pools
+    )
     return Autoscaling(None, tuple(assumed), config)
 
 
@@ -105,7 +107,7 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
         return Autoscaling(None, () if flags is None else (_NOT_ACTING,))
     if options.autoscale == AUTO and flags is None and not options.node_groups:
         return Autoscaling(None, (_NOTHING_INSTALLED,))
-    from fairlead.whatif.configuration.node_group import groups_of  # noqa: PLC0415
+    from fairlead.whatif.configuration.autoscaling.node_group import groups_of  # noqa: PLC0415
 
     return Autoscaling(*groups_of(options.node_groups, manifests, flags or ()))
 

@@ -7,7 +7,11 @@ import json
 import pytest
 
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.configuration.autoscaler import AutoscaleOptions, Autoscaling, read_autoscaling
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    AutoscaleOptions,
+    Autoscaling,
+    read_autoscaling,
+)
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests

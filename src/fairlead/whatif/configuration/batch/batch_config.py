@@ -9,36 +9,20 @@ groups.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from fairlead.api.objects import Node, Pod
 from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.configuration.batch.options import OPTION, BatchOptions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.configuration_file import BatchConfig
-
-SINGLE_PODS: Final = "single-pods"
-OPTION: Final = "--batch-plugin"
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """The batch scheduler's options, as the user wrote them.
-
-    `source` is the name or file of a configuration; `plugins` are the classes of its plugins.
-    """
-
-    source: str | None = None
-    plugins: tuple[str, ...] = ()
-
-
-DEFAULT_BATCH_OPTIONS: Final = BatchOptions()
 
 
 def batch_config(
@@ -55,7 +39,7 @@ def batch_config(
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:
         # Few runs have a batch scheduler, and importing it takes as long as a small answer.
-        from fairlead.whatif.configuration.batch_file import read_batch_config  # noqa: PLC0415
+        from fairlead.whatif.configuration.batch.batch_file import read_batch_config  # noqa: PLC0415
 
         config = read_batch_config(options.source, options.plugins)
         _refuse_two_schedulers(options.source, config, profiles)
@@ -68,7 +52,7 @@ def batch_config(
     names.update(map(_scheduler_name, created))
     if names.isdisjoint(ours):
         return None
-    from fairlead.whatif.configuration.batch_file import recommended_config  # noqa: PLC0415
+    from fairlead.whatif.configuration.batch.batch_file import recommended_config  # noqa: PLC0415
 
     return recommended_config(ours)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.whatif.configuration.instance_type_file import (
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     instance_types,
     read_instance_types,

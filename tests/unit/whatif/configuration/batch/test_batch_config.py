@@ -11,12 +11,9 @@ from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.batch_config import (
-    DEFAULT_BATCH_OPTIONS,
-    BatchOptions,
-    batch_config,
-)
-from fairlead.whatif.configuration.batch_file import read_batch_config
+from fairlead.whatif.configuration.batch.batch_config import batch_config
+from fairlead.whatif.configuration.batch.batch_file import read_batch_config
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import DEFAULT_CONDITIONS, what_if
 from fairlead.whatif.run.experiment import Experiment, with_batch

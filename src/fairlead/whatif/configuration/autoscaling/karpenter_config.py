@@ -25,8 +25,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
-from fairlead.whatif.configuration.autoscaler import KarpenterInput
-from fairlead.whatif.configuration.instance_type_file import (
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     instance_types,
     read_instance_types,
@@ -41,26 +40,30 @@ View = TypeVar("View", bound=msgspec.Struct)
 
 
 def karpenter_config(
-    source: str, initial: Iterable[Manifest], files: KarpenterInput
+    source: str,
+    initial: Iterable[Manifest],
+    instance_type_file: str | None = None,
+    node_pool_file: str | None = None,
 ) -> tuple[KarpenterConfig, list[str]]:
     """Return the configuration for the cluster `initial`, and notes about assumptions.
 
-    Raises InputError, naming `source`.
+    Without a file, the NodePools or instance types are those of the cluster. Raises InputError,
+    naming `source`.
     """
     initial = list(initial)
     stated = list(_karpenter_objects(initial))
-    if files.node_pools is not None:
-        stated += [(one.source, one.value) for one in read(files.node_pools)]
+    if node_pool_file is not None:
+        stated += [(one.source, one.value) for one in read(node_pool_file)]
     pools = _of_kind(stated, "NodePool", NodePool)
     for pool in pools:
-        _check_pool(files.node_pools or source, pool)
+        _check_pool(node_pool_file or source, pool)
     if not pools:
         problem = "contains no NodePool, which Karpenter needs; give some with --node-pools"
-        raise InputError(files.node_pools or source, problem)
+        raise InputError(node_pool_file or source, problem)
     nodes = [manifest.node for manifest in initial if manifest.kind is NODE]
     zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
     notes: list[str] = []
-    if files.instance_types is None:
+    if instance_type_file is None:
         types = types_of_nodes(nodes)
         if not types:
             problem = "no node has an instance type; give some with --instance-types"
@@ -68,7 +71,7 @@ def karpenter_config(
         names = ", ".join(one.name for one in types)
         notes.append(f"Karpenter can create the instance types of the snapshot's nodes: {names}.")
     else:
-        types = read_instance_types(files.instance_types)
+        types = read_instance_types(instance_type_file)
     if not all(one.has_price for one in types):
         notes.append("Prices that are not given are estimated from cores and memory.")
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)

@@ -1,0 +1,1 @@
+"""The configuration of the node autoscalers: node groups, NodePools, instance types, limits."""

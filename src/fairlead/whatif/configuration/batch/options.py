@@ -1,0 +1,23 @@
+"""BatchOptions: the options of the batch scheduler, as users write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+SINGLE_PODS: Final = "single-pods"
+OPTION: Final = "--batch-plugin"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """The batch scheduler's options, as the user wrote them.
+
+    `source` is the name or file of a configuration; `plugins` are the classes of its plugins.
+    """
+
+    source: str | None = None
+    plugins: tuple[str, ...] = ()
+
+
+DEFAULT_BATCH_OPTIONS: Final = BatchOptions()
