@@ -150,6 +150,39 @@ def test_probes_are_open_and_metrics_need_a_token(cluster, clean, tmp_path):
     assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in text
 
 
+def test_explain_asks_the_running_scheduler(cluster, clean, tmp_path):
+    user = yaml.safe_load(Path(cluster).read_text())["users"][0]["user"]
+    token = tmp_path / "token"
+    token.write_text(user["token"])
+    options = ("--process", "https://127.0.0.1:18260", "--insecure-skip-tls-verify")
+
+    def explain(name, *more):
+        command = [sys.executable, "-m", "fairlead.cli", "explain", name, *options, *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, " ".join(done.stdout.split()), done.stderr
+
+    trusted = ("--token-file", str(token))
+    with running(cluster, "--listen", "127.0.0.1:18260"):
+        create(pod("huge", cpu="1000"), pod("fits"), pod("gated", schedulingGates=[{"name": "x"}]))
+        eventually(lambda: read("huge").status.conditions)
+        eventually(lambda: read("fits").spec.node_name)
+        status, text, _ = explain("pod/huge", *trusted)
+        assert status == 0
+        assert "last rejected by NodeResourcesFit" in text
+        assert "default/huge: priority 0, pending" in text
+        assert "Insufficient cpu" in text
+        _, text, _ = explain("pod/default/gated", *trusted)
+        assert "Held back by SchedulingGates since" in text
+        _, text, _ = explain("pod/fits", *trusted)
+        assert text == f"default/fits: on node {read('fits').spec.node_name}"
+        value = json.loads(explain("pod/huge", "-o", "json", *trusted)[1])
+        assert value["queue"]["rejectedBy"] == ["NodeResourcesFit"]
+        assert len(value["verdicts"]) == 5
+        assert explain("pod/absent", *trusted)[0] == 2
+        refused = explain("pod/huge")
+    assert (refused[0], "--token-file names one" in refused[2]) == (2, True)
+
+
 def test_a_shadow_agrees_with_the_scheduler_that_runs_and_writes_nothing(cluster, clean, tmp_path):
     file = tmp_path / "decisions.jsonl"
     options = ("--shadow", "--listen", "none", "--decisions", str(file))

@@ -1,8 +1,9 @@
-"""HttpServer: /healthz, /livez, /readyz, /metrics and links to the dashboard of a running replica.
+"""HttpServer: probes, metrics, explanations and dashboard links of a running replica.
 
-Probes need no authentication. Metrics need a bearer token whose user may GET /metrics, as the API
-server decides (TokenReview, then SubjectAccessReview); a link needs one whose user may POST
-/fairlead/dashboard. The certificate is the given one, or a
+/healthz, /livez and /readyz need no authentication. Metrics need a bearer token whose user may GET
+/metrics, as the API server decides (TokenReview, then SubjectAccessReview); an explanation needs
+one whose user may GET /fairlead/explain, and a link one whose user may POST /fairlead/dashboard.
+The certificate is the given one, or a
 self-signed one that is made at the start, as kube-scheduler makes one.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
@@ -35,6 +36,9 @@ _TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S
 _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _METRICS: Final = "/metrics"
 _LINK: Final = "/fairlead/dashboard"
+EXPLAIN: Final = "/fairlead/explain"
+WIDTH_DEFAULT: Final = 120
+_WIDTHS: Final = range(40, 1_001)
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BEARER: Final = "bearer "
 
@@ -51,8 +55,26 @@ class HttpOptions:
     key_file: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PodQuery:
+    """A question about the pod `key` (NAMESPACE/NAME); `width` is that of lines of text."""
+
+    key: str
+    output: str = "text"
+    width: int = WIDTH_DEFAULT
+    all_nodes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodAnswer:
+    """The HTTP status and body of an answer."""
+
+    status: int
+    body: bytes
+
+
 class HttpServer:
-    """Answers probes, scrapes and requests for links to the dashboard."""
+    """Answers probes, scrapes, questions about pods and requests for links to the dashboard."""
 
     def __init__(
         self,
@@ -61,6 +83,7 @@ class HttpServer:
         *,
         is_ready: Callable[[], bool],
         exposition: Callable[[], bytes],
+        explain: Callable[[PodQuery], PodAnswer],
         new_link: Callable[[], str] | None = None,
     ) -> None:
         """`client` asks the API server about tokens; `exposition` returns the metrics.
@@ -71,6 +94,7 @@ class HttpServer:
         self._clock = clock
         self._is_ready = is_ready
         self._exposition = exposition
+        self._explain = explain
         self._new_link = new_link
         self._known: dict[tuple[str, str], tuple[Instant, int]] = {}
 
@@ -81,6 +105,7 @@ class HttpServer:
             app.router.add_get(path, self._health)
         app.router.add_get("/readyz", self._readiness)
         app.router.add_get(_METRICS, self._metrics)
+        app.router.add_get(EXPLAIN, self._explanation)
         if self._new_link is not None:
             app.router.add_post(_LINK, self._link)
         return app
@@ -98,6 +123,22 @@ class HttpServer:
         if refusal is not None:
             return refusal
         return web.Response(body=self._exposition(), headers={"Content-Type": _TEXT})
+
+    async def _explanation(self, request: web.Request) -> web.Response:
+        refusal = await self._refusal(request)
+        if refusal is not None:
+            return refusal
+        query, width = request.query, request.query.get("width", str(WIDTH_DEFAULT))
+        if not (width.isdecimal() and len(width) < 5 and int(width) in _WIDTHS):
+            return web.Response(status=400, text="width is not a number from 40 to 1000")
+        asked = PodQuery(
+            query.get("pod", ""),
+            query.get("output", "text"),
+            int(width),
+            all_nodes=query.get("all-nodes") == "true",
+        )
+        answer = self._explain(asked)
+        return web.Response(status=answer.status, body=answer.body, content_type="text/plain")
 
     async def _link(self, request: web.Request) -> web.Response:
         refusal = await self._refusal(request)

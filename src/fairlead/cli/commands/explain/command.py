@@ -11,6 +11,7 @@ from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.process import NO_PROCESS, ProcessOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -68,6 +69,7 @@ def explain(
         bool, Parameter(help="Print a row for every node, even in large clusters.", negative=())
     ] = False,
     release: ReleaseOptions = NO_RELEASE,
+    process: ProcessOptions = NO_PROCESS,
 ) -> int:
     """Explain a pod, workload, node, disruption budget or pod group of a cluster.
 
@@ -86,6 +88,9 @@ def explain(
     would go; for a node, its pods, which of them could run elsewhere, and what blocks a drain; for
     a PodDisruptionBudget, how many disruptions it allows, and of which pods.
 
+    With --process, the scheduler of a running `fairlead run` explains a pod that waits: its place
+    in the queue, its attempts and backoff, and every node as this scheduler sees it now.
+
     Try:
 
         fairlead explain dump.yaml pod/store/web-0
@@ -102,6 +107,8 @@ def explain(
 
         fairlead explain dump.yaml podgroup/research/train
 
+        fairlead explain pod/store/web-0 --process https://localhost:10259 --token-file token
+
     Parameters
     ----------
     first
@@ -116,6 +123,27 @@ def explain(
         snapshot_and_target,
     )
 
+    if process != NO_PROCESS:
+        from fairlead.cli.commands.explain.process import explain_by_process
+
+        others = {
+            "a second argument": second is not None,
+            "--snapshot": snapshot is not None,
+            "--context, --kubeconfig or --in-cluster": connection.is_given,
+            "--config": config is not None,
+            "--plugin": bool(plugin),
+            "--batch-config or --batch-plugin": batch_config is not None or bool(batch_plugin),
+            "--apply": bool(apply),
+            "--seeds or --runtimes": seeds != 1 or runtimes is not None,
+            "--behave-like or --feature-gates": release != NO_RELEASE,
+        }
+        return explain_by_process(
+            process,
+            first or "",
+            [name for name, is_given in others.items() if is_given],
+            output=output,
+            all_nodes=all_nodes or output == "details",
+        )
     batch = (batch_config, batch_plugin)
     source, target = snapshot_and_target(first, second, snapshot, connection, apply)
     request = ExplainRequest(

@@ -51,7 +51,14 @@ from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
-from fairlead.worlds.cluster.http_server import HttpOptions, HttpServer, served, tls_context
+from fairlead.worlds.cluster.http_server import (
+    HttpOptions,
+    HttpServer,
+    PodAnswer,
+    PodQuery,
+    served,
+    tls_context,
+)
 from fairlead.worlds.cluster.rbac import rbac_manifest
 from fairlead.worlds.cluster.resource import (
     BATCH,
@@ -263,6 +270,7 @@ async def _run(
                 runner.clock.now,
                 is_ready=lambda: runner.has_synced,
                 exposition=metrics.exposition,
+                explain=lambda query: _explain(runner, query),
                 new_link=None if dashboard is None else dashboard.new_link,
             )
             await stack.enter_async_context(served(server, http))
@@ -270,6 +278,13 @@ async def _run(
             await stack.enter_async_context(dashboard.serving(runner))
             _log(f"dashboard: {dashboard.new_link()}")
         return await runner.run()
+
+
+def _explain(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
+    # Imported only when asked: the modules of explanations take as long as the scheduler.
+    from fairlead.cli.commands.run.explanation import explain_running
+
+    return explain_running(runner, query)
 
 
 def _dashboard(

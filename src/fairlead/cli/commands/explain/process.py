@@ -1,0 +1,108 @@
+"""Asks a running `fairlead run` to explain a pod."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from fairlead.cli import exit_code
+from fairlead.cli.options.output import AnswerFormat
+from fairlead.cli.options.process import ProcessOptions
+from fairlead.cli.output.console.terminal import stdout_console
+from fairlead.client.connection import ConnectionConfig, read_text
+from fairlead.client.error import ConnectionConfigError
+from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
+from fairlead.whatif.input.error import InputError
+
+_PATH: Final = "/fairlead/explain"
+_SECONDS_MAX: Final = 30.0
+_WORDS: Final = {
+    0: "",
+    401: "the token is missing or not valid; --token-file names one",
+    403: "the token's user may not GET /fairlead/explain",
+}
+
+
+def explain_by_process(
+    options: ProcessOptions,
+    target: str,
+    others: Sequence[str],
+    *,
+    output: AnswerFormat,
+    all_nodes: bool,
+) -> int:
+    """Print how the process sees the pod `target`; return the exit code.
+
+    Raises InputError, also if `others`, options of other explanations, are given.
+    """
+    if options.process is None:
+        raise InputError("--process", "is required with the options of its connection")
+    if others:
+        raise InputError("--process", f"cannot be combined with {others[0]}")
+    if output not in ("text", "json", "details"):
+        raise InputError("--output", "must be text, details or json with --process")
+    query = {
+        "pod": _pod_key(target),
+        "output": "json" if output == "json" else "text",
+        "width": str(stdout_console().width),
+        "all-nodes": "true" if all_nodes else "false",
+    }
+    config = _connection(options)
+    request = ApiRequest("GET", f"{_PATH}?{urlencode(query)}")
+    try:
+        answer = asyncio.run(_ask(config, request))
+    except ConnectionConfigError as cause:
+        raise InputError(cause.source, cause.problem, field=cause.field) from None
+    if not answer.is_success:
+        text = answer.body.decode(errors="replace").strip()
+        problem = _WORDS.get(answer.status, text) or answer.message
+        raise InputError("--process", problem, object_name=config.server)
+    sys.stdout.write(answer.body.decode())
+    if output == "json":
+        sys.stdout.write("\n")
+    return exit_code.SUCCESS
+
+
+async def _ask(config: ConnectionConfig, request: ApiRequest) -> ApiAnswer:
+    async with RestClient(config, connections_max=1) as client:
+        return await client.exchange(request, _SECONDS_MAX)
+
+
+def _pod_key(target: str) -> str:
+    """Return NAMESPACE/NAME of `pod/NAMESPACE/NAME`, or of `pod/NAME` in namespace default."""
+    kind, *parts = target.split("/")
+    if kind not in ("pod", "pods", "po") or not 1 <= len(parts) <= 2 or not all(parts):
+        problem = "is not pod/NAMESPACE/NAME, all that --process explains"
+        raise InputError("arguments", problem, object_name=target)
+    return "/".join(["default", *parts][-2:])
+
+
+def _connection(options: ProcessOptions) -> ConnectionConfig:
+    assert options.process is not None
+    url = options.process.rstrip("/")
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise InputError("--process", f"{url!r} is not a URL such as https://localhost:10259")
+    try:
+        token = _read("--token-file", options.token_file).strip()
+        authority = _read("--certificate-authority", options.certificate_authority)
+    except ConnectionConfigError as cause:
+        raise InputError(cause.source, cause.problem) from None
+    return ConnectionConfig(
+        name="--certificate-authority",
+        server=url,
+        authority=authority,
+        is_insecure=options.insecure_skip_tls_verify,
+        token=token,
+    )
+
+
+def _read(option: str, path: str | None) -> str:
+    return "" if path is None else read_text(option, "", path)

@@ -1,0 +1,114 @@
+"""Explains a pod as a running scheduler sees it: its place in the queue and every node's verdict.
+
+Unlike an explanation of a snapshot, it counts pods that are assumed on nodes and not yet bound,
+nominations and preemptions in progress, and it knows the pod's attempts and backoff.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.cli.commands.explain.run import print_explanation
+from fairlead.cli.output.console.terminal import print_line
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.engine import Engine
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.scheduling.evaluation import evaluate
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
+from fairlead.whatif.explain.pod import Explanation, explanation_json
+from fairlead.whatif.result.result_json import API_VERSION
+from fairlead.worlds.cluster.http_server import PodAnswer, PodQuery
+from fairlead.worlds.cluster.runner import ClusterRunner
+
+_QUEUES: Final = {
+    QueueName.ACTIVE: "in the active queue",
+    QueueName.BACKOFF: "in backoff",
+    QueueName.ERROR_BACKOFF: "in backoff after an error",
+    QueueName.UNSCHEDULABLE: "unschedulable",
+    QueueName.IN_FLIGHT: "being scheduled",
+}
+_IN_BACKOFF: Final = (QueueName.BACKOFF, QueueName.ERROR_BACKOFF)
+
+
+def explain_running(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
+    """Return the explanation of a pod by the scheduler of `runner`, as text or JSON.
+
+    503 if this replica does not lead, 404 if the scheduler does not know the pod. Extenders are
+    not called.
+    """
+    if not isinstance(runner.engine, Engine):
+        return PodAnswer(503, b"this replica waits for the Lease, or compares only")
+    try:
+        scheduler = runner.engine.find(Scheduler)
+    except LookupError:
+        return PodAnswer(503, b"this process runs no scheduler")
+    queued = scheduler.queue.find(query.key)
+    if queued is None:
+        return _not_queued(runner.engine, query)
+    explanation = _explanation(scheduler, queued)
+    if query.output == "json":
+        value = _state_json(queued)
+        if explanation is not None:
+            value = {**explanation_json(explanation), **value}
+        return PodAnswer(200, msgspec.json.encode(value))
+    text = io.StringIO()
+    console = Console(file=text, width=query.width)
+    print_line(console, _state(queued, runner.clock.now()))
+    if explanation is not None:
+        print_explanation(explanation, console, all_nodes=query.all_nodes)
+    return PodAnswer(200, text.getvalue().encode())
+
+
+def _not_queued(engine: Engine, query: PodQuery) -> PodAnswer:
+    known = engine.cluster.pods.get(query.key)
+    if known is None:
+        return PodAnswer(404, f"the scheduler knows no pod {query.key}".encode())
+    node = engine.cluster.node_of(known)
+    if query.output == "json":
+        value = {"apiVersion": API_VERSION, "kind": "Explanation", "pod": query.key, "node": node}
+        return PodAnswer(200, msgspec.json.encode(value))
+    where = f"on node {node}" if node else "not scheduled by this process"
+    return PodAnswer(200, f"{query.key}: {where}\n".encode())
+
+
+def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
+    """Return the verdicts on a pod that waits; None if no profile is responsible for it."""
+    served = scheduler.served.get(queued.info.pod.spec.scheduler_name)
+    if served is None:
+        return None
+    found = evaluate(served, queued.info)
+    return Explanation(queued.info.key, "", queued.info.priority, found, remedies={}, unasked=0)
+
+
+def _state(queued: QueuedPod, now: Instant) -> str:
+    """Return the pod's place in the queue as a sentence."""
+    if queued.gated_by:
+        return f"Held back by {queued.gated_by} since {format_timestamp(queued.timestamp)}."
+    attempts = "1 attempt" if queued.attempts == 1 else f"{queued.attempts:,} attempts"
+    place = _QUEUES.get(queued.place, "not in the queue")
+    parts = [f"{place} since {format_timestamp(queued.timestamp)}", attempts]
+    if queued.plugins:
+        parts.append(f"last rejected by {', '.join(queued.plugins)}")
+    if queued.place in _IN_BACKOFF and queued.window > now:
+        parts.append(f"next attempt not before {format_timestamp(queued.window)}")
+    sentence = ", ".join(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _state_json(queued: QueuedPod) -> Json:
+    return {
+        "queue": {
+            "place": queued.place.value,
+            "since": format_timestamp(queued.timestamp),
+            "attempts": queued.attempts,
+            "rejectedBy": list(queued.plugins),
+            "gatedBy": queued.gated_by,
+            "notBefore": format_timestamp(queued.window) if queued.window else "",
+        }
+    }

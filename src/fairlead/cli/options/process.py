@@ -1,0 +1,46 @@
+"""Options that name a running `fairlead run`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.parameter import named
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ProcessOptions:
+    """The address of a process, and what its HTTPS connection needs."""
+
+    process: Annotated[
+        str | None,
+        named(
+            "URL",
+            "Ask a running `fairlead run` how its scheduler sees a pod, such as "
+            "https://localhost:10259 behind kubectl port-forward.",
+        ),
+    ] = None
+    token_file: Annotated[
+        str | None,
+        named(
+            "FILE",
+            "With --process: a bearer token whose user may GET /fairlead/explain.",
+        ),
+    ] = None
+    certificate_authority: Annotated[
+        str | None,
+        named("FILE", "With --process: the authority of its certificate, as PEM."),
+    ] = None
+    insecure_skip_tls_verify: Annotated[
+        bool,
+        Parameter(
+            help="With --process: do not verify its certificate, which is self-signed by default.",
+            negative=(),
+        ),
+    ] = False
+
+
+NO_PROCESS: Final = ProcessOptions()
