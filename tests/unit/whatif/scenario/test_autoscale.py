@@ -50,6 +50,7 @@ def scenario(folder, settings, *objects, duration="2h"):
     """A node, a Deployment that grows after a minute and shrinks after half an hour."""
     (folder / "groups.yaml").write_text(yaml.safe_dump(GROUPS))
     (folder / "types.csv").write_text(TYPES)
+    (folder / "pools.yaml").write_text(yaml.safe_dump(POOL))
     path = folder / "scenario.yaml"
     content = {
         "cluster": {"generated": {"nodes": 1, "labels": {"pool": "a"}}},
@@ -111,7 +112,22 @@ def test_without_autoscale_no_node_comes(tmp_path):
             "settings.instance-types: needs autoscale: karpenter",
         ),
         ({"autoscale": "karpenter"}, "contains no NodePool"),
-        ({"autoscale": "cluster-autoscaler", "node-groups": "nowhere.yaml"}, "nowhere.yaml"),
+        (
+            {"autoscale": "cluster-autoscaler", "node-groups": "nowhere.yaml"},
+            "/scenario.yaml: settings.node-groups: ",
+        ),
+        (
+            {"autoscale": "karpenter", "node-pools": "pools.yaml", "instance-types": "no.csv"},
+            "/scenario.yaml: settings.instance-types: ",
+        ),
+        (
+            {"autoscale": "karpenter", "node-pools": "groups.yaml"},
+            "/scenario.yaml: settings.node-pools: ",
+        ),
+        (
+            {"autoscale": "cluster-autoscaler"},
+            "/scenario.yaml: settings.autoscale: no node has a label of a node group",
+        ),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(tmp_path, settings, expected):

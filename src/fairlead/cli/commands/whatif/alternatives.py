@@ -21,7 +21,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.comparison import Alternative, compare
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
 
@@ -80,8 +80,26 @@ def answer_alternatives(
         Alternative(" on ".join(part for part in (name, where) if part), answer)
         for where, cluster, present in _cases(snapshot, conditions, options)
         for name, one in (changes or {"": change}).items()
-        for answer in [what_if(cluster, one, present, progress=progress)]
+        for answer in [_answer(name, one, cluster, present, progress)]
     ]
+
+
+def _answer(
+    name: str, change: ClusterChange, snapshot: Snapshot, conditions: Conditions, progress: Progress
+) -> WhatIfAnswer:
+    """Answer the alternative `name`, "" if there is only one. Raises InputError, naming it."""
+    try:
+        return what_if(snapshot, change, conditions, progress=progress)
+    except InputError as cause:
+        if not name or not _is_about(change, cause.source):
+            raise
+        raise InputError(OPTION, str(cause), object_name=name) from None
+
+
+def _is_about(change: ClusterChange, source: str) -> bool:
+    """Return whether `source` is an option or a file of `change`, or a file in its folder."""
+    words = [word for one in change.words for word in one.split(" ", 1)]
+    return any(source == word or source.startswith(f"{word}/") for word in words)
 
 
 def print_comparison(

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
+from typing import TYPE_CHECKING
+from typing import Final
 import msgspec
-
-from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import known_names
 from fairlead.whatif.snapshot.manifest import Manifest
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
     from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 
+OPTION: Final = "--autoscale"
 OFF: Final = "off"
 AUTO: Final = "auto"
 CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
@@ -98,7 +99,7 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
     """Return Cluster Autoscaler as configured by `options` and `manifests`. Raises InputError."""
     if options.autoscale not in CHOICES:
         hint = known_names(options.autoscale, CHOICES)
-        raise InputError("--autoscale", f"no autoscaler {options.autoscale!r}; {hint}")
+        raise InputError(OPTION, f"no autoscaler {options.autoscale!r}; {hint}")
     manifests = list(manifests)
     flags = installed_flags(manifests)
     if options.autoscale == OFF:

@@ -35,6 +35,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _GROUP: Final = "karpenter.sh"
+_HOW: Final = "give some with --{0}, in a scenario settings.{0}"
 
 View = TypeVar("View", bound=msgspec.Struct)
 
@@ -58,7 +59,7 @@ def karpenter_config(
     for pool in pools:
         _check_pool(node_pool_file or source, pool)
     if not pools:
-        problem = "contains no NodePool, which Karpenter needs; give some with --node-pools"
+        problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
     nodes = [manifest.node for manifest in initial if manifest.kind is NODE]
     zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
@@ -66,7 +67,7 @@ def karpenter_config(
     if instance_type_file is None:
         types = types_of_nodes(nodes)
         if not types:
-            problem = "no node has an instance type; give some with --instance-types"
+            problem = f"no node has an instance type; {_HOW.format('instance-types')}"
             raise InputError(source, problem)
         names = ", ".join(one.name for one in types)
         notes.append(f"Karpenter can create the instance types of the snapshot's nodes: {names}.")

@@ -198,8 +198,10 @@ def _of_labels(
             selectors[owner, name] = labels, annotations
     if not members:
         known = ", ".join(label for _, label, _ in _GROUP_LABELS)
+        problem = f"no node has a label of a node group ({known})"
         raise InputError(
-            "--autoscale", f"no node has a label of a node group ({known}); give --node-groups FILE"
+            "--autoscale",
+            f"{problem}; give --node-groups FILE, in a scenario settings.node-groups",
         )
     specs, assumed = [], []
     for (owner, name), group in sorted(members.items()):
