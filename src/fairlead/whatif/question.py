@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.core.instant import DurationNs, seconds
-from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
@@ -55,16 +54,17 @@ from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.run.experiment import HORIZON_DEFAULT, QUIET, Experiment, with_batch
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.run.runtime import Runtimes, StatedRuntime, coverage, runtimes_in, unmatched
+from fairlead.whatif.run.simulated_kubelet import read_stages, simulated_kubelets
 from fairlead.whatif.run.start_time import start_times
-from fairlead.whatif.run.startup_time import startup_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import pool_label
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -83,6 +83,7 @@ class Conditions:
     `instance_types` is the file with the type of new nodes, `load` that with the load of workloads.
     `seeds` seeds, from `seed` on, say how certain the answer is.
     `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
+    `kwok_stages` are files of KWOK Stages in addition to those in the snapshot.
     `runtimes` is the file with the runtimes of pods, in addition to those that the dump shows.
     """
 
@@ -98,6 +99,7 @@ class Conditions:
     karpenter: KarpenterInput | None = None
     instance_types: str | None = None
     startup: DurationNs | None = None
+    kwok_stages: tuple[str, ...] = ()
     runtimes: str | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     provider: ProviderSettings = DEFAULT_PROVIDER
@@ -382,7 +384,13 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         read_autoscalers(snapshot.source, initial, conditions.autoscale, conditions.karpenter),
         conditions.provider,
     )
-    kubelet, quiet, startup = _kubelet(snapshot, conditions)
+    kubelets = simulated_kubelets(
+        initial,
+        renews_leases=conditions.releases.nodes.node_leases,
+        startup=conditions.startup,
+        more_stages=_stages(conditions),
+        seed=conditions.seed,
+    )
     loads, unread = _loads(snapshot, conditions)
     without = Experiment(
         title=snapshot.source,
@@ -390,9 +398,9 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         initial=initial,
         start=snapshot.taken_at,
         horizon=conditions.horizon,
-        quiet=quiet,
+        quiet=kubelets.quiet,
         seed=conditions.seed,
-        kubelet=kubelet,
+        kubelet=kubelets.config,
         scheduler=_scheduler(conditions, snapshot, conditions.config, conditions.plugin),
         node_lifecycle=conditions.node_lifecycle,
         releases=conditions.releases,
@@ -405,7 +413,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot.manifests),
             *autoscaling.notes,
-            *startup,
+            *kubelets.notes,
             *unread,
         ),
     )
@@ -444,20 +452,9 @@ def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, t
     return loads, tuple(unread_loads(loads, inventory))
 
 
-def _kubelet(
-    snapshot: Snapshot, conditions: Conditions
-) -> tuple[KubeletConfig, DurationNs, list[str]]:
-    """Return the kubelets' configuration, the quiet time of a cluster at rest, and notes.
-
-    While a pod starts, nothing changes although the cluster is not at rest.
-    """
-    config = KubeletConfig(renews_leases=conditions.releases.nodes.node_leases)
-    if conditions.startup is not None:
-        config = replace(config, start_delay=conditions.startup)
-        return config, max(QUIET, conditions.startup + seconds(60)), []
-    times = startup_times(snapshot.manifests)
-    quiet = max(QUIET, times.longest + seconds(60))
-    return replace(config, start_delays=times), quiet, [times.words] if times.words else []
+def _stages(conditions: Conditions) -> list[Manifest]:
+    """Return the KWOK Stages of the files of --kwok-stages. Raises InputError."""
+    return [one for path in conditions.kwok_stages for one in read_stages("--kwok-stages", path)]
 
 
 def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:

@@ -77,6 +77,8 @@ def consolidate(
         rules = read.autoscaler_rules(ignore)
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
         found = find_nodes(planner, rules, names, node_prices(model, types), progress)
-        run_plan(found.plan, read.experiment, progress, at_once=max_unavailable)
-    print_tabular(consolidate_answer(found, model, read.snapshot.source, read.notes), output)
+        experiment = read.experiment
+        run_plan(found.plan, experiment, progress, at_once=max_unavailable)
+    notes = (*read.notes, *experiment.notes)
+    print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -72,6 +72,8 @@ def drain_plan(
         read = read_plan_input(snapshot, connection, present, release, progress)
         names = read.nodes("--nodes", nodes)
         plan = plan_drains(read.planner(), names, progress, return_again=away is not None)
-        run_plan(plan, read.experiment, progress, at_once=max_unavailable, away=away)
-    print_tabular(drain_answer(plan, read.snapshot.source, read.notes), output)
+        experiment = read.experiment
+        run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
+    notes = (*read.notes, *experiment.notes)
+    print_tabular(drain_answer(plan, read.snapshot.source, notes), output)
     return 0

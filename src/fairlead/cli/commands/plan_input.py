@@ -9,7 +9,6 @@ from fairlead.api.objects import PodDisruptionBudget
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.present import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.configuration.autoscaling.autoscaler import installed_flags
@@ -25,6 +24,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -58,18 +58,26 @@ class PlanInput:
 
     @property
     def experiment(self) -> Experiment:
-        """The simulation of the snapshot without any change. Raises InputError."""
+        """The simulation of the snapshot without any change, with notes on times of pods.
+
+        Raises InputError.
+        """
         release = read_release(self.release)
+        kubelets = simulated_kubelets(
+            self.snapshot.manifests, renews_leases=release.node_leases, seed=self.seed
+        )
         experiment = Experiment(
             title=self.snapshot.source,
             source=self.snapshot.source,
             initial=self.snapshot.manifests,
             start=self.snapshot.taken_at,
             seed=self.seed,
-            kubelet=KubeletConfig(renews_leases=release.node_leases),
+            quiet=kubelets.quiet,
+            kubelet=kubelets.config,
             scheduler=self.scheduler,
             node_lifecycle=controller_manager(release, {}),
             releases=Releases(release, release),
+            notes=kubelets.notes,
         )
         return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())
 

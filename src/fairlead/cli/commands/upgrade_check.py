@@ -104,5 +104,6 @@ def upgrade_check(
         experiment = replace(base, initial=(*base.initial, *extra))
         run_plan(plan, experiment, progress, at_once=max_unavailable or max(surge, 1), away=away)
     limits = planner.budgets.limits()
-    print_tabular(upgrade_answer(plan, limits, surge, read.snapshot.source, read.notes), output)
+    notes = (*read.notes, *experiment.notes)
+    print_tabular(upgrade_answer(plan, limits, surge, read.snapshot.source, notes), output)
     return 0

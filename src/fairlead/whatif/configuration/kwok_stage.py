@@ -21,7 +21,7 @@ upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -232,6 +232,18 @@ class KwokStages:
         return any(one.role is role for one in self.stages)
 
 
+@dataclass(frozen=True, slots=True)
+class _Delays:
+    """The delays of Stages, and others for the pods that no Stage selects."""
+
+    of_stages: Callable[[Pod], DurationNs | None]
+    others: Callable[[Pod], DurationNs | None] | None
+
+    def __call__(self, pod: Pod) -> DurationNs | None:
+        found = self.of_stages(pod)
+        return self.others(pod) if found is None and self.others is not None else found
+
+
 def is_stage(manifest: Manifest) -> bool:
     """Return whether `manifest` is a KWOK Stage."""
     return manifest.ref.kind.partition(".")[0] == "Stage" and (
@@ -244,7 +256,7 @@ def with_stages(config: KubeletConfig, found: Iterable[Manifest], seed: int) -> 
     pods = [stage for one in found if is_stage(one) and (stage := _stage(one)) is not None]
     stages = KwokStages(tuple(pods), seed)
     if stages.has(StageRole.READY):
-        config = replace(config, start_delays=stages.start_delay)
+        config = replace(config, start_delays=_Delays(stages.start_delay, config.start_delays))
     if stages.has(StageRole.COMPLETE):
         config = replace(config, run_durations=stages.run_duration)
     if stages.has(StageRole.DELETE):

@@ -56,10 +56,7 @@ class StartupTimes:
         span = for_readers(shortest)
         if shortest != longest:
             span = f"{span} to {for_readers(longest)}, median {for_readers(middle)}, by workload"
-        return (
-            f"Pods become ready as long after they are scheduled as in the dump ({span}); "
-            "--startup-time sets one time for all."
-        )
+        return f"Pods become ready as long after they are scheduled as in the dump ({span})."
 
 
 def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:

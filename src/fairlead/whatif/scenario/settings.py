@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from fairlead.engine.configuration.release import CURRENT
-from fairlead.engine.configuration.release import Release
-from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.config import StopAfter
-from fairlead.engine.kubelet.config import StopAfterShare
-from fairlead.engine.kubelet.eviction_config import EvictionConfig
-from fairlead.engine.kubelet.eviction_config import EvictionFlagError
-from fairlead.engine.kubelet.eviction_config import eviction_of_flags
+
+from fairlead.engine.configuration.release import CURRENT, Release
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.engine.kubelet.eviction_config import (
+    EvictionConfig,
+    EvictionFlagError,
+    eviction_of_flags,
+)
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.flag import FEATURE_GATES
-from fairlead.whatif.configuration.autoscaling.autoscaler import AUTO
-from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER
-from fairlead.whatif.configuration.autoscaling.autoscaler import KARPENTER
-from fairlead.whatif.configuration.autoscaling.autoscaler import OFF
-from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
-from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
-from fairlead.whatif.configuration.autoscaling.autoscaler import KarpenterInput
-from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
-from fairlead.whatif.configuration.autoscaling.provider_settings import ProviderSettings
-from fairlead.whatif.configuration.autoscaling.provider_settings import StatedOutage
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    AUTO,
+    CLUSTER_AUTOSCALER,
+    KARPENTER,
+    OFF,
+    OPTION,
+    AutoscaleOptions,
+    Autoscaling,
+    KarpenterInput,
+    read_autoscalers,
+)
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    ProviderSettings,
+    StatedOutage,
+)
 from fairlead.whatif.configuration.controller_manager import controller_manager
-from fairlead.whatif.configuration.release import NO_CHOICE
-from fairlead.whatif.configuration.release import ReleaseChoice
-from fairlead.whatif.configuration.release import Releases
-from fairlead.whatif.configuration.release import read_releases
-from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.error import known_names
-from fairlead.whatif.input.strict_form import FileName
-from fairlead.whatif.input.strict_form import StrictForm
-from fairlead.whatif.input.strict_form import field_duration
+from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_releases
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest
-from collections.abc import Iterator
-from contextlib import contextmanager
-from fairlead.whatif.configuration.autoscaler import OPTION
 
 Duration = str | int | float
 

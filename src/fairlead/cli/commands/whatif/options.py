@@ -196,6 +196,14 @@ class RunOptions:
             "same workload in the snapshot took, else 1s).",
         ),
     ] = ""
+    kwok_stages: Annotated[
+        Names,
+        repeatable(
+            "FILE",
+            "KWOK Stages, which say how long pods take to start, complete and be deleted, in "
+            "addition to those of the snapshot (docs/scenarios.md).",
+        ),
+    ] = ()
     runtimes: Annotated[
         str | None,
         named(

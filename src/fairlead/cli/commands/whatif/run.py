@@ -130,6 +130,7 @@ def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
         instance_types=options.instance_types,
         load=options.load,
         runtimes=options.runtimes,
+        kwok_stages=options.kwok_stages,
         startup=field_duration("--startup-time", "", options.startup_time or None),
     )
 

@@ -1,0 +1,98 @@
+"""SimulatedKubelets: how long pods take in the simulation of a dump, and what says so.
+
+    --startup-time      the same time to start for every pod
+    KWOK Stages         the times of the pods that they select
+    the dump            the startup time of the workload, as its pods show it
+    otherwise           the kubelet's defaults
+
+Each pod takes its time from the first of these that knows one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.apiserver.kind import POD
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.whatif.configuration.kwok_stage import is_stage, with_stages
+from fairlead.whatif.input.document import read
+from fairlead.whatif.run.experiment import QUIET
+from fairlead.whatif.run.startup_time import startup_times
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+
+_STARTING: Final = seconds(60)
+_NAMES_MAX: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedKubelets:
+    """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
+
+    While a pod starts, nothing changes although the cluster is not at rest.
+    """
+
+    config: KubeletConfig
+    quiet: DurationNs = QUIET
+    notes: tuple[str, ...] = ()
+
+
+def simulated_kubelets(
+    cluster: Iterable[Manifest],
+    *,
+    renews_leases: bool,
+    startup: DurationNs | None = None,
+    more_stages: Iterable[Manifest] = (),
+    seed: int = 0,
+) -> SimulatedKubelets:
+    """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
+
+    `startup` is how long (ns) every pod takes to start; `seed` determines the jitter of Stages.
+    Raises InputError for a Stage that is not simulated.
+    """
+    cluster = list(cluster)
+    stages = [one for one in (*cluster, *more_stages) if is_stage(one)]
+    config, notes = KubeletConfig(renews_leases=renews_leases), []
+    longest = startup or 0
+    if startup is None:
+        times = startup_times(cluster)
+        config, longest = replace(config, start_delays=times), times.longest
+        notes += [times.words] if times.words else []
+    if stages:
+        config = with_stages(config, stages, seed)
+        longest = max(longest, _longest(config, cluster))
+        notes.append(_stages_note(stages))
+    if startup is not None:
+        config = replace(config, start_delay=startup, start_delays=None)
+    return SimulatedKubelets(config, max(QUIET, longest + _STARTING), tuple(notes))
+
+
+def read_stages(option: str, path: str) -> list[Manifest]:
+    """Return the KWOK Stages in the file or folder `path`, the value of `option`.
+
+    Raises InputError, also for other objects.
+    """
+    found = manifests(read(path))
+    for one in found:
+        if not is_stage(one):
+            raise one.refuse(f"is no KWOK Stage, which {option} reads")
+    return found
+
+
+def _stages_note(stages: Iterable[Manifest]) -> str:
+    names = sorted({one.ref.name for one in stages})
+    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+    return (
+        f"KWOK Stages say how long the pods that they select take: {', '.join(names[:_NAMES_MAX])}"
+        f"{more}."
+    )
+
+
+def _longest(config: KubeletConfig, cluster: Iterable[Manifest]) -> DurationNs:
+    """Return the longest time that a pod of `cluster` takes to start."""
+    if config.start_delays is None:
+        return 0
+    delays = (config.start_delays(one.pod) for one in cluster if one.kind is POD)
+    return max((one for one in delays if one is not None), default=0)
