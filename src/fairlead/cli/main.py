@@ -118,7 +118,7 @@ COMMANDS: Final = (
     CommandEntry(
         "rebalance",
         "fairlead.cli.commands.rebalance:rebalance",
-        "Propose the moves of pods that gain most.",
+        "Propose the pod moves that help most.",
     ),
     CommandEntry(
         "replay",

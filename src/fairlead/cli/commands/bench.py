@@ -51,7 +51,7 @@ def bench(
     Parameters
     ----------
     workloads
-        Workloads to run (default: all but those that take long).
+        Workloads to run (default: all except the long ones).
     output
         text or json.
     baseline

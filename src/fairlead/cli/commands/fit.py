@@ -37,7 +37,10 @@ def fit(
     ] = None,
     like: Annotated[
         str | None,
-        named("KIND/NAME", "Pods like those of a workload: deploy/shop/web, sts/shop/db, pod/a/b."),
+        named(
+            "KIND/NAME",
+            "Count pods like those of a workload: deploy/shop/web, sts/shop/db, pod/a/b.",
+        ),
     ] = None,
     namespace: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""`fairlead rebalance`: the moves of pods that gain most."""
+"""`fairlead rebalance`: the pod moves that help most."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rebalance(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Propose a few pod moves that gain most: room for waiting pods, then balanced nodes.
+    """Propose the pod moves that help most: room for waiting pods, then balanced nodes.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`

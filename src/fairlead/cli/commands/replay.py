@@ -29,7 +29,8 @@ def replay(
         str,
         named(
             "DURATION",
-            "For histories without nodes: two times that differ up to this agree (default: 10s).",
+            "For histories without nodes: times that differ by no more than this agree (default: "
+            "10s).",
         ),
     ] = "10s",
     present: PresentOptions = PRESENT_DEFAULTS,
@@ -39,10 +40,11 @@ def replay(
     """Compare every placement of a recorded history with the scheduler's rules.
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
-    export of kube-scheduler-simulator. Each pod that it binds is decided on the state before the
-    binding; then the history is followed. The answer counts the pods on the best nodes, and lists
-    the others with reasons. `--config` is the configuration that the recorded scheduler had
-    (default: the one in the export, else kube-scheduler's defaults).
+    export of kube-scheduler-simulator. For each recorded binding, Fairlead decides where the pod
+    would go in the state before the binding, and then continues with the recorded node. The answer
+    counts the pods on the best nodes, and lists the others with reasons. `--config` is the
+    configuration that the recorded scheduler had (default: the one in the export, else
+    kube-scheduler's defaults).
 
     A SimKube trace and the pod table of openb record when pods started, but not where. They are
     simulated on the nodes of `--snapshot`, and each pod's time is compared.
@@ -62,8 +64,33 @@ def replay(
     file
         An audit log, an export, a SimKube trace or a pod table; - for standard input.
     """
-    from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.input.content import BYTES_MAX
+    from fairlead.whatif.replay.recorded_start import is_openb_table
+    from fairlead.whatif.replay.replay import read_history
+    from fairlead.whatif.scenario.simkube_trace import is_simkube_trace
+
+    source, data = read_history(file, present.max_input or BYTES_MAX)
+    if is_openb_table(data) or is_simkube_trace(data):
+        answer = _replayed_starts(file, data, (snapshot, tolerance), present, release)
+    else:
+        answer = _replayed_placements(source, data, snapshot, present, release)
+    print_tabular(answer, output)
+    return 0
+
+
+def _replayed_placements(
+    source: str,
+    data: bytes,
+    snapshot: str | None,
+    present: PresentOptions,
+    release: ReleaseOptions,
+) -> TabularAnswer:
+    """Return the answer about `data`, a history that records on which nodes pods were placed.
+
+    Raises InputError.
+    """
+    from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.whatif.configuration.release import read_release
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.configuration.user_plugin import UserPlugins
@@ -71,22 +98,13 @@ def replay(
     from fairlead.whatif.input.document import Document
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.replay.answer import replay_answer
-    from fairlead.whatif.replay.recorded_start import is_openb_table
     from fairlead.whatif.replay.replay import (
         as_simulator_export,
-        read_history,
         replay_audit_log,
         replay_simulator_export,
     )
-    from fairlead.whatif.scenario.simkube_trace import is_simkube_trace
     from fairlead.whatif.snapshot.snapshot import read_snapshot
 
-    bytes_max = present.max_input or BYTES_MAX
-    source, data = read_history(file, bytes_max)
-    if is_openb_table(data) or is_simkube_trace(data):
-        answer = _replayed_starts(file, data, (snapshot, tolerance), present, release)
-        print_tabular(answer, output)
-        return 0
     export = as_simulator_export(source, data)
     if export is not None and snapshot is not None:
         raise InputError("--snapshot", "is only for audit logs; an export has its objects")
@@ -105,10 +123,10 @@ def replay(
         if export is not None:
             result = replay_simulator_export(export, config, progress)
         else:
+            bytes_max = present.max_input or BYTES_MAX
             dump = None if snapshot is None else read_snapshot(snapshot, bytes_max=bytes_max)
             result = replay_audit_log(source, data, dump, config, progress)
-    print_tabular(replay_answer(result), output)
-    return 0
+    return replay_answer(result)
 
 
 def _replayed_starts(

@@ -38,8 +38,8 @@ def torture(
     again from its store, nodes fail and return with another capacity. The laws in docs/torture.md
     are checked after every command and at the end.
 
-    If a law is broken, standard output is a scenario that breaks it, too, without the parts that
-    are not needed for that.
+    If a law is broken, the command prints a scenario that breaks it, reduced to the necessary
+    parts.
 
     Try:
 

@@ -40,8 +40,8 @@ def upgrade_check(
         str,
         named(
             "LABEL",
-            "Node label that tells pools apart (default: the label of Karpenter, EKS, GKE or AKS; "
-            "else nodes that are alike are a pool).",
+            "Node label whose values are the pools (default: the label of Karpenter, EKS, GKE or "
+            "AKS; without one, equal nodes form a pool).",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,

@@ -26,7 +26,7 @@ when `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,6 +134,61 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     releases = releases_of(path, settings, release)
     seed = scenario.seed if seed is None else seed
     folder = Path(path).parent
+    cluster = _read_cluster(path, folder, scenario, seed)
+    initial, inventory, start = cluster.initial, cluster.inventory, cluster.start
+    events = steps_of(path, folder, scenario.events, inventory, seed)
+    duration = field_duration(path, "duration", scenario.duration)
+    if not inventory.of_kind(NODE):
+        raise InputError(path, "has no nodes, and no event creates one", field="cluster")
+    provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
+    loads = _loads(path, folder, scenario, inventory, start)
+    autoscaling = with_provider(autoscaling_of(path, folder, settings, initial), provider)
+    with named_by(path, "settings.scheduler"):
+        config = _config_path(folder, scenario)
+        scheduler = read_scheduler_config(
+            config, plugins, releases.general, allow_extenders=allow_extenders
+        )
+    experiment = Experiment(
+        title=scenario.title or Path(path).stem,
+        source=path,
+        initial=tuple(initial),
+        start=start,
+        steps=tuple(sorted([*cluster.arriving, *events], key=lambda step: step.after)),
+        duration=duration,
+        seed=seed,
+        kubelet=_kubelet(path, settings, releases, initial, cluster.simkube, seed),
+        scheduler=scheduler,
+        node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
+        releases=releases,
+        autoscaler=autoscaling.config,
+        karpenter=autoscaling.karpenter,
+        loads=loads,
+        runs_cron_jobs=settings.cron_jobs,
+        notes=(*autoscaling.notes, *unread_loads(loads, inventory)),
+    )
+    if batch.source:
+        return with_batch(experiment, batch, experiment.steps)
+    with named_by(path, "settings.batch"):
+        stated = replace(batch, source=_batch_source(folder, scenario))
+        return with_batch(experiment, stated, experiment.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ScenarioCluster:
+    """The objects of a scenario at its `start`, and the pods of its traces, which arrive later.
+
+    `inventory` has all of them. `simkube` is the SimKube trace, None without one.
+    """
+
+    initial: list[Manifest]
+    inventory: Inventory
+    start: Instant
+    arriving: list[ScriptedStep]
+    simkube: SimKubeTrace | None
+
+
+def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _ScenarioCluster:
+    """Read the files, traces and generated nodes of `scenario`. Raises InputError."""
     with named_by(path, "cluster.files"):
         names = scenario.cluster.files
         files = [document for name in names for document in read(str(folder / name))]
@@ -150,43 +205,9 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     with named_by(path, "cluster.simkube"):
         simkube = _simkube(folder, scenario, inventory)
     arriving += () if simkube is None else simkube.steps
-    events = steps_of(path, folder, scenario.events, inventory, seed)
-    duration = field_duration(path, "duration", scenario.duration)
-    _refuse_empty(path, inventory)
-    provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
-    loads = _loads(path, folder, scenario, inventory, start)
-    autoscaling = with_provider(autoscaling_of(path, folder, settings, initial), provider)
-    steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
-    with named_by(path, "settings.scheduler"):
-        scheduler = read_scheduler_config(
-            _config_path(folder, scenario),
-            plugins,
-            releases.general,
-            allow_extenders=allow_extenders,
-        )
-    experiment = Experiment(
-        title=scenario.title or Path(path).stem,
-        source=path,
-        initial=tuple(initial),
-        start=start,
-        steps=steps,
-        duration=duration,
-        seed=seed,
-        kubelet=_kubelet(path, settings, releases, initial, simkube, seed),
-        scheduler=scheduler,
-        node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
-        releases=releases,
-        autoscaler=autoscaling.config,
-        karpenter=autoscaling.karpenter,
-        loads=loads,
-        runs_cron_jobs=settings.cron_jobs,
-        notes=(*autoscaling.notes, *unread_loads(loads, inventory)),
+    return _ScenarioCluster(
+        initial=initial, inventory=inventory, start=start, arriving=arriving, simkube=simkube
     )
-    if batch.source:
-        return with_batch(experiment, batch, steps)
-    with named_by(path, "settings.batch"):
-        stated = replace(batch, source=_batch_source(folder, scenario))
-        return with_batch(experiment, stated, steps)
 
 
 def _loads(
@@ -214,11 +235,6 @@ def _kubelet(
     return replace(
         config, run_durations=RecordedDurations(simkube.lifecycles, config.run_durations)
     )
-
-
-def _refuse_empty(path: str, inventory: Inventory) -> None:
-    if not inventory.of_kind(NODE):
-        raise InputError(path, "has no nodes, and no event creates one", field="cluster")
 
 
 def _config_path(folder: Path, scenario: Scenario) -> str | None:

@@ -43,15 +43,14 @@ def explain(
         Names,
         repeatable(
             "FILE",
-            "Explain where a pod would go that does not exist yet: that of a Pod or a workload in "
-            "FILE.",
+            "Explain where a new pod would go: the Pod in FILE, or a pod of the workload in FILE.",
         ),
     ] = (),
     seeds: Annotated[
         int,
         Parameter(
-            help="Estimate when a waiting pod, workload or group starts, from N draws of the "
-            "runtimes of running pods, which completed pods of the snapshot show.",
+            help="Estimate when a waiting pod, workload or group starts, in N simulations. "
+            "How long running pods run is drawn from completed pods of the snapshot.",
             metavar="N",
             converter=integer,
         ),
@@ -60,8 +59,8 @@ def explain(
         str | None,
         named(
             "FILE",
-            "How long pods run, by workload, image or label, as YAML or CSV: estimates start times "
-            "as --seeds 20 does, with these runtimes.",
+            "How long pods run, by workload, image or label (YAML or CSV); estimates start times "
+            "in 20 simulations, or as many as --seeds says.",
         ),
     ] = None,
     output: AnswerOutput = "text",
@@ -112,10 +111,10 @@ def explain(
     Parameters
     ----------
     first
-        SNAPSHOT: a file, a directory, or - for standard input; with --snapshot, --context and the
-        like, the object.
+        The snapshot: a file, a directory, or - for standard input. If an option such as --context
+        names the cluster: the object.
     second
-        The object: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have one of that name.
+        The object: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have such an object.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,

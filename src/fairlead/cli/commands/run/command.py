@@ -23,8 +23,8 @@ CONFIG_HELP: Final = (
     "A KubeSchedulerConfiguration; its leaderElection and clientConnection apply too."
 )
 LISTEN_HELP: Final = (
-    "Where to serve /healthz, /readyz and /metrics over HTTPS (default: 127.0.0.1:10259); metrics "
-    "need a token that may get /metrics. none serves nothing."
+    "Where to serve /healthz, /readyz and /metrics over HTTPS (default: 127.0.0.1:10259), or "
+    "none. Metrics need a token that may get /metrics."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard, which changes nothing, for browsers on this machine. A line on "

@@ -7,7 +7,6 @@ import json
 import signal
 import ssl
 import sys
-from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,12 +31,10 @@ from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.reflector import ObjectUpdate
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
-from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter
@@ -117,16 +114,7 @@ def run_controllers(request: RunRequest) -> int:
     meter = Meter(perf_counter_ns)
     engine_config = _engine_config(request, controllers, meter)
     connection = _connection(request.connection, settings)
-    metrics = SchedulerMetrics(
-        SilentReporter(),
-        meter.times,
-        engine_config.scheduler.version.version,
-        engine_config.node_lifecycle.profile.version,
-        () if engine_config.batch is None else engine_config.batch.ownership.scheduler_names,
-    )
-
-    def build(now: Instant) -> Engine:
-        return build_running_engine(replace(engine_config, start=now), reporter, controllers)
+    metrics = _scheduler_metrics(engine_config, meter)
 
     def on_start(engine: RunningEngine) -> None:
         if isinstance(engine, Engine) and SCHEDULER in controllers:
@@ -135,29 +123,44 @@ def run_controllers(request: RunRequest) -> int:
 
     with ExitStack() as opened:
         dashboard = _dashboard(request, connection.name, settings, opened)
-        logging = (
-            request.log.logging if dashboard is None else dashboard.logging(request.log.logging)
-        )
-        reporter: Reporter = metrics if logging is None else logging(metrics)
-        extenders = engine_config.scheduler.extenders
-        caller = opened.enter_context(reaching(extenders)) if extenders else None
+        reporter = _reporter(request.log, metrics, dashboard)
         http = _http_options(request, opened)
+        extenders = engine_config.scheduler.extenders
+        gated = gated_resources(engine_config.scheduler.version)
         options = RunnerOptions(
             config=connection,
-            resources=watched_resources(
-                controllers, gated_resources(engine_config.scheduler.version)
+            resources=watched_resources(controllers, gated),
+            build=lambda now: build_running_engine(
+                replace(engine_config, start=now), reporter, controllers
             ),
-            build=build,
             election=settings.election if request.elects else None,
             limits=settings.limits,
             host=host_name() if request.writes_events else "",
-            extenders=caller,
+            extenders=opened.enter_context(reaching(extenders)) if extenders else None,
             log=_log,
             on_start=on_start,
-            on_updates=_ignore if dashboard is None else dashboard.observe,
         )
         problem = uvloop.run(_run(options, metrics, http, dashboard))
     return _ended(problem)
+
+
+def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
+    """Return the metrics of the schedulers of `config`, with the times that `meter` measures."""
+    return SchedulerMetrics(
+        SilentReporter(),
+        meter.times,
+        config.scheduler.version.version,
+        config.node_lifecycle.profile.version,
+        () if config.batch is None else config.batch.ownership.scheduler_names,
+    )
+
+
+def _reporter(
+    log: DecisionLogOptions, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
+) -> Reporter:
+    """Return the reporter of decisions: to the metrics, and to the dashboard and the log if any."""
+    logging = log.logging if dashboard is None else dashboard.logging(log.logging)
+    return metrics if logging is None else logging(metrics)
 
 
 def print_roles(request: RunRequest) -> int:
@@ -200,7 +203,6 @@ def run_shadow(request: RunRequest) -> int:
             limits=settings.limits,
             log=_log,
             on_start=lambda _: _log(f"comparing with the schedulers of {connection.name}"),
-            on_updates=_ignore if dashboard is None else dashboard.observe,
         )
         problem = uvloop.run(_run(runner_options, metrics, http, dashboard, duration))
     print(json.dumps(record.summary(), indent=2))
@@ -254,6 +256,8 @@ async def _run(
     dashboard: ClusterDashboard | None,
     seconds: float | None = None,
 ) -> str:
+    if dashboard is not None:
+        options = replace(options, on_updates=dashboard.observe)
     runner = ClusterRunner(options)
     metrics.registry.register(RuntimeMetrics(runner))
     loop = asyncio.get_running_loop()
@@ -322,10 +326,6 @@ def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> l
     flags = (("--in-cluster", given.in_cluster), ("--allow-extenders", request.allow_extenders))
     options = [word for option, value in named if value is not None for word in (option, value)]
     return [*options, *(flag for flag, is_given in flags if is_given)]
-
-
-def _ignore(_updates: Sequence[ObjectUpdate]) -> None:
-    pass
 
 
 def _controllers(names: Names) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ class ShadowOptions:
     """What to compare, and where to write it."""
 
     shadow: Annotated[
-        bool, Parameter(help="Decide about every pod that is placed, and compare.", negative=())
+        bool, Parameter(help="Decide about every pod that others place, and compare.", negative=())
     ] = False
     duration: Annotated[
         str,
@@ -36,7 +36,7 @@ class ShadowOptions:
         Path | None, named("FILE", "Write each comparison to FILE as a line of JSON.")
     ] = None
     new_config: Annotated[
-        str | None, named("FILE", "A KubeSchedulerConfiguration to compare beside --config.")
+        str | None, named("FILE", "A second KubeSchedulerConfiguration to compare.")
     ] = None
     new_plugin: Annotated[
         Names, repeatable("MODULE:CLASS", "Add a scheduler plugin to the second configuration.")

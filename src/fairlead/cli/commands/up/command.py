@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.provision_time import ProvisionTimes
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
@@ -52,10 +53,6 @@ AUTOSCALE_HELP: Final = (
 TYPES_HELP: Final = (
     "Instance types for Karpenter, as whatif takes them (default: those of the snapshot's nodes, "
     "or else types of 2 to 32 cores)."
-)
-PROVISION_HELP: Final = (
-    "Time from the request for a node until it is Ready, plus or minus a quarter, of all node "
-    "groups and NodePools or of one (default: 90s with Cluster Autoscaler, 1m with Karpenter)."
 )
 GROUPS_HELP: Final = (
     "Cluster Autoscaler's node groups (default: groups found by the labels of the snapshot's "
@@ -106,7 +103,7 @@ def up(
     dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
     dashboard_port: DashboardPort = 0,
     instance_types: Annotated[str | None, named("FILE", TYPES_HELP)] = None,
-    provision_time: Annotated[Names, repeatable("[GROUP=]DURATION", PROVISION_HELP)] = (),
+    provision_time: ProvisionTimes = (),
     detach: Annotated[
         bool,
         Parameter(

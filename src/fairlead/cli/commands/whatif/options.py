@@ -15,6 +15,7 @@ from fairlead.cli.options.plugin import (
     NewBatchConfig,
     Plugins,
 )
+from fairlead.cli.options.provision_time import ProvisionTimes
 
 CONDITIONS: Final = """\
 Exit with 3 if a condition holds: pending>0, undrained, pdb-breached, loop, workload-below=80% (of \
@@ -35,7 +36,7 @@ class ChangeOptions:
         bool, Parameter(help="Apply as kubectl apply --server-side does.", negative=())
     ] = False
     force_conflicts: Annotated[
-        bool, Parameter(help="Apply against conflicts with other field managers.", negative=())
+        bool, Parameter(help="Take over fields that other field managers own.", negative=())
     ] = False
     delete: Annotated[
         Names,
@@ -97,18 +98,21 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Refuse the drains that kubectl drain refuses; it has the three flags below.",
+            help="Refuse drains that kubectl drain refuses without the next three flags.",
             negative=(),
         ),
     ] = False
     ignore_daemonsets: Annotated[
-        bool, Parameter(help="kubectl drain's flag: leave pods of DaemonSets.", negative=())
+        bool,
+        Parameter(help="kubectl drain's flag: allow pods of DaemonSets, which stay.", negative=()),
     ] = False
     delete_emptydir_data: Annotated[
-        bool, Parameter(help="kubectl drain's flag: evict pods with emptyDir.", negative=())
+        bool,
+        Parameter(help="kubectl drain's flag: also evict pods with emptyDir volumes.", negative=()),
     ] = False
     force: Annotated[
-        bool, Parameter(help="kubectl drain's flag: evict pods without controller.", negative=())
+        bool,
+        Parameter(help="kubectl drain's flag: also evict pods without a controller.", negative=()),
     ] = False
     max_unavailable: Annotated[
         int | None,
@@ -183,7 +187,7 @@ class RunOptions:
     seeds: Annotated[
         int,
         Parameter(
-            help="Ask the question with N seeds, and say which outcomes are certain.",
+            help="Simulate with N seeds, and say which outcomes are the same with all of them.",
             metavar="N",
             converter=integer,
         ),
@@ -192,8 +196,8 @@ class RunOptions:
         str,
         named(
             "DURATION",
-            "How long pods take from their binding until they are ready (default: as pods of the "
-            "same workload in the snapshot took, else 1s).",
+            "Time from a pod's binding until it is ready (default: the time that pods of the same "
+            "workload took in the snapshot, else 1s).",
         ),
     ] = ""
     kwok_stages: Annotated[
@@ -208,9 +212,9 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "How long pods run, by workload, image or label, as YAML or CSV: with it, the answer "
-            "says when waiting pods start (also with --seeds, from completed pods of the "
-            "snapshot).",
+            "How long pods run, by workload, image or label (YAML or CSV); the answer then says "
+            "when waiting pods start. Without FILE, --seeds uses the durations of completed pods "
+            "in the snapshot.",
         ),
     ] = None
     horizon: Annotated[
@@ -242,16 +246,16 @@ class RunOptions:
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Simulate an autoscaler, with and without the change; auto: the one that "
-            "the snapshot has."
+            help="Simulate an autoscaler, with and without the change; auto: the one in the "
+            "snapshot."
         ),
     ] = "off"
     load: Annotated[
         str | None,
         named(
             "FILE",
-            "Load of workloads for HorizontalPodAutoscalers, as in a scenario or as CSV, with and "
-            "without the change.",
+            "The load of workloads, which HorizontalPodAutoscalers follow with and without the "
+            "change: YAML as in a scenario, or CSV.",
         ),
     ] = None
     node_groups: Annotated[
@@ -260,24 +264,17 @@ class RunOptions:
     ] = ""
     instance_types: Annotated[
         str | None,
-        Parameter(
-            help="Instance types for Karpenter or --instance-type: CSV, or JSON as aws, gcloud, "
-            "az or Karpenter's kwok provider print it."
+        named(
+            "FILE",
+            "Instance types for Karpenter or --instance-type: CSV, or JSON as aws, gcloud, az or "
+            "Karpenter's kwok provider print it.",
         ),
     ] = None
     node_pools: Annotated[
         str | None,
-        Parameter(help="NodePools and NodeOverlays in addition to those of the snapshot."),
+        named("FILE", "NodePools and NodeOverlays in addition to those of the snapshot."),
     ] = None
-    provision_time: Annotated[
-        Names,
-        repeatable(
-            "[GROUP=]DURATION",
-            "Time from the request for a node until it is Ready, plus or minus a quarter, of all "
-            "node groups and NodePools or of one (default: 90s with Cluster Autoscaler, 1m with "
-            "Karpenter).",
-        ),
-    ] = ()
+    provision_time: ProvisionTimes = ()
 
 
 @Parameter(name="*")
@@ -294,14 +291,14 @@ class ComparisonOptions:
         ),
     ] = ()
     against_snapshot: Annotated[
-        str | None, named("FILE", "Ask the same of another snapshot, and compare the answers.")
+        str | None, named("FILE", "Ask the same question about another snapshot, and compare.")
     ] = None
     against_config: Annotated[
         str | None,
         named(
             "FILE",
-            "Ask the same with another current KubeSchedulerConfiguration, and compare the "
-            "answers.",
+            "Ask the same question with this KubeSchedulerConfiguration instead of --config, and "
+            "compare.",
         ),
     ] = None
 
