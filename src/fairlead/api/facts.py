@@ -15,7 +15,7 @@ upstream's defaults.go and validation.go.
     listed               an empty string is refused as a value that is not in `enum`
     empty                an empty string counts as a value
     minimum, maximum     bounds of a number; words="..." replaces the standard error detail
-    zero                 an absent number counts as 0
+    zero                 an absent number counts as 0; with `required` it must not be 0
     format               the format of a string, see `validation.meta.format`
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
     immutable            an update may not change it; ="..." is the detail of the error, `forbids`

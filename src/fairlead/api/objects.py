@@ -327,7 +327,7 @@ class PodReadinessGate(_View, frozen=True):
 class SchedulingGroup(_View, frozen=True):
     """schedulingGroup of a pod: its PodGroup in scheduling.k8s.io."""
 
-    pod_group_name: str = ""
+    pod_group_name: str | None = None
 
 
 class PodResourceClaim(_View, frozen=True):

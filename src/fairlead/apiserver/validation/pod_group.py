@@ -10,7 +10,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.validation.meta.field import Causes, duplicate, invalid, required
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+)
 from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
@@ -22,6 +28,11 @@ from fairlead.apiserver.validation.status import check_status_conditions
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _POLICIES: Final = ("basic", "gang")
 _VERSION: Final = "scheduling.v1alpha2"
+# Fields that are not implemented, and the feature gates that would read them.
+_UNSUPPORTED: Final = {
+    "schedulingConstraints": "TopologyAwareWorkloadScheduling",
+    "resourceClaims": "DRAWorkloadResourceClaims",
+}
 
 
 def check_pod_group(obj: Json) -> Causes:
@@ -31,6 +42,19 @@ def check_pod_group(obj: Json) -> Causes:
     if reference is not None:
         yield from _check_template_reference("spec.podGroupTemplateRef", reference)
     yield from _check_group("spec", "PodGroupSpec", spec)
+
+
+def check_scheduled_pod_group(obj: Json) -> Causes:
+    """Yield the errors of a PodGroup in a simulation, and refuse fields that are not implemented.
+
+    A server drops these fields from new PodGroups as long as their feature gates are off.
+    """
+    yield from check_pod_group(obj)
+    spec = obj.get("spec") or {}
+    for name, gate in _UNSUPPORTED.items():
+        if spec.get(name):
+            why = f"needs the feature gate {gate}, which is not implemented"
+            yield forbidden(f"spec.{name}", why)
 
 
 def check_pod_group_status(_: Json, new: Json) -> Causes:
@@ -83,10 +107,8 @@ def _check_template_reference(field: str, reference: Json) -> Causes:
     workload = reference.get("workload")
     if workload is None:
         return
-    for name in ("workloadName", "podGroupTemplateName"):
-        yield from _check_name(
-            f"{field}.workload.{name}", workload.get(name) or "", check_dns_label
-        )
+    of = f"{_VERSION}.WorkloadPodGroupTemplateReference"
+    yield from check_fields(f"{field}.workload", of, workload)
 
 
 def _check_controller(field: str, reference: Json) -> Causes:

@@ -29,6 +29,7 @@ from fairlead.api.objects import (
     Unstructured,
 )
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
 from fairlead.apiserver.validation.apps.workload import (
     check_new_scheduled_controller,
     check_new_scheduled_workload,
@@ -45,6 +46,7 @@ from fairlead.apiserver.validation.core.pod.spec import (
     check_scheduled_pod,
 )
 from fairlead.apiserver.validation.core.resource import check_quantities
+from fairlead.apiserver.validation.pod_group import check_scheduled_pod_group, check_workload
 from fairlead.apiserver.validation.policy import check_disruption_budget
 from fairlead.apiserver.validation.scheduling import (
     check_pod_group,
@@ -72,6 +74,8 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_scheduled_job(view)
         case Queue():
             yield from check_queue(view)
+        case PodGroup() if view.api_version == POD_GROUP.api_version:
+            yield from check_scheduled_pod_group(obj)
         case PodGroup():
             yield from check_pod_group(view)
         case _:
@@ -86,6 +90,8 @@ def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
         case PersistentVolumeClaim():
             requests = view.spec.resources.requests
             yield from check_quantities("spec.resources.requests", requests)
+        case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
+            yield from check_workload(obj)
         case Unstructured(api_version="v1", kind="LimitRange"):
             yield from check_limit_range_form(obj)
         case Unstructured(api_version="v1", kind="ResourceQuota"):

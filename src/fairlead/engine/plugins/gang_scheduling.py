@@ -47,7 +47,7 @@ class GangScheduling:
             return None
         group = self._groups.group_of(pod)
         if group is None:
-            name = quoted(named.pod_group_name)
+            name = quoted(named.pod_group_name or "")
             return unresolvable(
                 f"waiting for pods's pod group {name} to appear in scheduling queue"
             )

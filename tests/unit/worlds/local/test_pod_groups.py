@@ -92,8 +92,12 @@ def test_with_the_gate_the_kinds_are_discovered(gated):
             group(policy={"basic": {}, **GANG}),
             'spec.schedulingPolicy: Invalid value: "{`basic`, `gang`}": must specify exactly one',
         ),
-        (group(policy={"gang": {"minCount": 0}}), "gang.minCount: Invalid value: 0: "),
-        (group(name="Not_a_label"), "metadata.name: Invalid value"),
+        (group(policy={"gang": {"minCount": 0}}), "gang.minCount: Required value"),
+        (
+            group(policy={"gang": {"minCount": -1}}),
+            "gang.minCount: Invalid value: -1: must be greater than or equal to 1",
+        ),
+        (group(name=".train"), "metadata.name: Invalid value"),
         (group(disruptionMode="Node"), 'disruptionMode: Unsupported value: "Node"'),
         (group(podGroupTemplateRef={}), "spec.podGroupTemplateRef: Invalid value"),
         (group(priorityClassName="none"), "no PriorityClass with name none was found"),
@@ -137,6 +141,43 @@ def test_an_invalid_pod_group_is_refused(gated, sent, problem):
 def test_an_invalid_workload_is_refused(gated, spec, problem):
     refused = gated().ask("POST", WORKLOADS, {"metadata": {"name": "w"}, "spec": spec})
     assert problem in refused["message"]
+
+
+def test_names_may_have_dots(gated):
+    """Those of PodGroups and Workloads are DNS subdomains."""
+    cluster = gated()
+    spec = {"podGroupTemplates": [{"name": "a", "schedulingPolicy": GANG}]}
+    cluster.ask("POST", WORKLOADS, {"metadata": {"name": "w.x"}, "spec": spec})
+    reference = {"workload": {"workloadName": "w.x", "podGroupTemplateName": "a"}}
+    made = cluster.ask("POST", GROUPS, group("train.1", podGroupTemplateRef=reference))
+    assert made["kind"] == "PodGroup"
+
+
+@pytest.mark.parametrize(
+    ("named", "problem"),
+    [
+        ({}, 'spec.schedulingGroup: Invalid value: "": must specify one of: `podGroupName`'),
+        ({"podGroupName": ""}, 'spec.schedulingGroup.podGroupName: Invalid value: "": a lower'),
+        ({"podGroupName": "../x"}, "spec.schedulingGroup.podGroupName: Invalid value: "),
+    ],
+)
+def test_a_pod_names_a_group_by_a_possible_name(gated, named, problem):
+    sent = pod("a")
+    sent["spec"]["schedulingGroup"] = named
+    assert problem in gated().ask("POST", PODS, sent)["message"]
+
+
+def test_what_needs_other_gates_is_dropped(gated):
+    """Topology constraints and claims of PodGroups, as a server does with their gates off."""
+    cluster = gated()
+    constraints = {"topology": [{"key": "rack"}]}
+    claims = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    sent = group(schedulingConstraints=constraints, resourceClaims=claims)
+    assert cluster.ask("POST", GROUPS, sent)["spec"] == {"schedulingPolicy": GANG}
+    stored = cluster.ask("GET", f"{GROUPS}/train")
+    stored["status"] = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "x"}]}
+    kept = cluster.ask("PUT", f"{GROUPS}/train/status", stored)
+    assert not kept.get("status")
 
 
 def test_a_workload_is_stored(gated):

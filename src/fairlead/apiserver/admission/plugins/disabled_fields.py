@@ -50,9 +50,11 @@ class DisabledFields:
         obj = attributes.obj
         if attributes.operation not in (Operation.CREATE, Operation.UPDATE):
             return obj
+        old = attributes.old or {}
+        if attributes.kind is POD_GROUP and attributes.subresource == "status":
+            return _without(obj, {}, ("status",), ("resourceClaimStatuses",))
         if attributes.subresource:
             return obj
-        old = attributes.old or {}
         if attributes.kind is POD_GROUP:
             return _without(obj, old, ("spec",), self._dropped)
         if attributes.kind is WORKLOAD:

@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import POD_GROUP, PRIORITY_CLASS, WORKLOAD
 from fairlead.apiserver.registry.strategy import CUSTOM, ResourceStrategy
 from fairlead.apiserver.validation import pod_group
-from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check, view_check
 from fairlead.apiserver.validation.scheduling import (
     BATCH_GROUPS,
@@ -47,7 +47,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     ),
     POD_GROUP.resource: ResourceStrategy(
         rules=KindRules(
-            name=dns_label_problems,
+            name=dns_subdomain_problems,
             metadata_validations=0,
             new=json_check(pod_group.check_pod_group),
             subresources={"status": pod_group.check_pod_group_status},

@@ -64,7 +64,8 @@ def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
         value = 0
     if value is None or (value == "" and not facts.checks_empty):
         value = None
-    if facts.required is not None and value in (None, "", [], {}):
+    is_empty = value in (None, "", [], {}) or (facts.is_zero and value == 0)
+    if facts.required is not None and is_empty:
         yield required(field, facts.required)
         return
     if value is None:

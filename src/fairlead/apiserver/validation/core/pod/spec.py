@@ -18,7 +18,13 @@ from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
-from fairlead.api.objects import Pod, PodSpec, ResourceRequirements, Toleration
+from fairlead.api.objects import (
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+    SchedulingGroup,
+    Toleration,
+)
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.annotation import check_annotations
@@ -190,6 +196,7 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
     yield from _check_priority(field, view)
     yield from check_requirements(f"{field}.overhead", ResourceRequirements(limits=view.overhead))
     yield from _check_system(field, spec)
+    yield from _check_scheduling_group(f"{field}.schedulingGroup", view.scheduling_group)
     yield from _check_gated_node_name(field, view)
 
 
@@ -212,6 +219,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
     yield from check_tolerations(f"{field}.tolerations", spec.tolerations)
     yield from check_spread(f"{field}.topologySpreadConstraints", spec.topology_spread_constraints)
     yield from _check_gates(f"{field}.schedulingGates", spec)
+    yield from _check_scheduling_group(f"{field}.schedulingGroup", spec.scheduling_group)
     yield from _check_priority(field, spec)
     yield from _check_restart_policy(field, spec)
     yield from _check_node_name(field, spec)
@@ -311,6 +319,18 @@ def _check_gates(field: str, spec: PodSpec) -> Causes:
         if gate.name in names:
             yield duplicate(f"{field}[{index}]", gate.name)
         names[gate.name] = None
+
+
+def _check_scheduling_group(field: str, group: SchedulingGroup | None) -> Causes:
+    """Yield the errors of the reference to a PodGroup of scheduling.k8s.io."""
+    if group is None:
+        return
+    name = group.pod_group_name
+    if name is None:
+        yield invalid(field, "", "must specify one of: `podGroupName`")
+        return
+    for problem in dns_subdomain_problems(name):
+        yield invalid(f"{field}.podGroupName", name, problem)
 
 
 def _check_system(field: str, spec: Json) -> Causes:
