@@ -26,7 +26,10 @@ from fairlead.apiserver.admission.plugins.node_restriction import NodeRestrictio
 from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
-from fairlead.apiserver.admission.plugins.pod_group_workload_exists import PodGroupWorkloadExists
+from fairlead.apiserver.admission.plugins.pod_group import (
+    PodGroupProtection,
+    PodGroupWorkloadExists,
+)
 from fairlead.apiserver.admission.plugins.pod_resize_validator import PodResizeValidator
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
@@ -75,6 +78,7 @@ def served_admission(
         DefaultTolerationSeconds(),
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
+        PodGroupProtection(),
         CertificateSigningRequests(),
         PersistentVolumeClaimResize(),
         RuntimeClass(),

@@ -1,7 +1,8 @@
 """Objects that every API server creates at start: APIServices, priority levels and flow schemas.
 
 They have no effect here, because this server serves all groups itself and never queues requests.
-They exist because clients and tools read and change them.
+They exist because clients and tools read and change them. `reconcile_at_start` completes them, and
+the RBAC roles, at a later start with other feature gates.
 
 upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go
@@ -14,14 +15,16 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.write import Write
+from fairlead.apiserver.auth.bootstrap_policy.objects import AUTOUPDATE, bootstrap_objects
 from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.kind import API_SERVICE, CLUSTER_ROLE, ROLE, kind_of
 from fairlead.apiserver.kind_table import GATED_GROUP_VERSIONS, GROUP_VERSIONS
 from fairlead.apiserver.registry.store import Store
 
 # The field manager of the API server's own writes: the name of its program.
 MANAGER: Final = "kube-apiserver"
 
+_ON_START: Final = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
 _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
 # name, nominal shares, lendable percent, queues, hand size, queue length limit
 _LEVELS: Final = """
@@ -45,6 +48,44 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
         store.create(manifest, now, write=Write(track=note))
 
 
+def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
+    """Bring the objects of an earlier start to what `gates`, the feature gates that are on, need.
+
+    Missing objects are created. Roles get the rules that they lack, unless their annotation
+    autoupdate is not "true"; rules that were added to them stay. APIServices of versions that are
+    not served any more are deleted.
+
+    upstream: component-helpers/auth/rbac/reconciliation/reconcile_role.go,
+    kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
+    """
+    wanted = [*bootstrap_objects(gates), *control_plane_objects(gates)]
+    for manifest in wanted:
+        kind, meta = kind_of(manifest), manifest["metadata"]
+        stored = store.find(kind, meta.get("namespace", ""), meta["name"])
+        if stored is None:
+            create_as_apiserver(store, (manifest,), now)
+        elif kind in (CLUSTER_ROLE, ROLE):
+            _add_rules(store, stored, manifest["rules"], now)
+    served = {one["metadata"]["name"] for one in wanted if one["kind"] == API_SERVICE.kind}
+    for service in store.list(API_SERVICE):
+        meta = service["metadata"]
+        if _ON_START.items() <= (meta.get("labels") or {}).items() and meta["name"] not in served:
+            store.delete(API_SERVICE, "", meta["name"], now)
+
+
+def _add_rules(store: Store, stored: Json, rules: Iterable[Json], now: int) -> None:
+    annotations = stored["metadata"].get("annotations") or {}
+    kept = stored.get("rules") or []
+    missing = [rule for rule in rules if rule not in kept]
+    if not missing or not AUTOUPDATE.items() <= annotations.items():
+        return
+    kind = kind_of(stored)
+    note = track(kind, MANAGER, "Update", "", now)
+    store.update(
+        kind, stored, {**stored, "rules": [*kept, *missing]}, now, write=Write(track=note)
+    )
+
+
 def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:
     """Yield the manifests, without statuses: post-start hooks write those.
 
@@ -63,11 +104,10 @@ def _api_services(gates: Collection[str]) -> Iterator[Json]:
         if group_priority == "-":
             continue
         group, _, version = group_version.rpartition("/")
-        labels = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
         yield {
             "apiVersion": "apiregistration.k8s.io/v1",
             "kind": "APIService",
-            "metadata": {"name": f"{version}.{group}", "labels": labels},
+            "metadata": {"name": f"{version}.{group}", "labels": dict(_ON_START)},
             "spec": {
                 **({"group": group} if group else {}),
                 "version": version,

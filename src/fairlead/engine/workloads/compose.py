@@ -30,11 +30,11 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import (  # noqa: PLC0415
         EndpointMirroring,
     )
+    from fairlead.engine.workloads.in_use_protection import InUseProtection
     from fairlead.engine.workloads.job.ttl_after_finished import (  # noqa: PLC0415
         TtlAfterFinished,
     )
     from fairlead.engine.workloads.pod_control.adoption import Adoption  # noqa: PLC0415
-    from fairlead.engine.workloads.volumes.protection import StorageProtection  # noqa: PLC0415
 
     return (
         Adoption(),  # first, so that adopted pods are not created again
@@ -45,7 +45,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
         TtlAfterFinished(),
         ServiceEndpoints(config),
         EndpointMirroring(config),
-        StorageProtection(),
+        InUseProtection(),
     )
 
 

@@ -19,7 +19,11 @@ from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
-from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create_as_apiserver
+from fairlead.apiserver.endpoints.bootstrap import (
+    control_plane_objects,
+    create_as_apiserver,
+    reconcile_at_start,
+)
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
@@ -132,6 +136,9 @@ class LocalCluster:
             self._load(now)
             if journal is not None:
                 journal.begin(self.store.storage)
+        else:
+            reconcile_at_start(self.store, options.release.gates_of_kinds, now)
+            self.server.run_post_start_hooks(now)
         if options.engine.karpenter is not None:
             self._load_karpenter(now)
         # 4. The engine and the controllers, which act on all of it.

@@ -12,6 +12,7 @@ from fairlead.apiserver.request import ADMIN, Request
 from fairlead.apiserver.storage.sqlite_log import SqliteLog
 from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
+from fairlead.engine.configuration.release import release_of
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 
@@ -21,11 +22,12 @@ FULL = "etcdserver: mvcc: database space exceeded"
 
 
 @contextmanager
-def kept(path, **options):
-    """A cluster of no nodes whose journal is the file `path`."""
+def kept(path, gates=(), **options):
+    """A cluster of no nodes, with `gates` on, whose journal is the file `path`."""
     journal = WriteAheadLog(path, synced=False, **options)
     clock = LocalClock(START, paused=True)
-    yield LocalCluster(LocalOptions(nodes=0), clock, {"t": ADMIN}, KEY, journal)
+    release = release_of(gates=dict.fromkeys(gates, True))
+    yield LocalCluster(LocalOptions(nodes=0, release=release), clock, {"t": ADMIN}, KEY, journal)
     journal.close()
 
 
@@ -96,3 +98,37 @@ def test_what_a_restart_writes_is_kept_like_everything_else(tmp_path):
         assert ask(cluster, "POST", MAPS, {"metadata": {"name": "a"}})[0] == 201
     with kept(tmp_path / "j") as cluster:
         assert cluster.store.find(kind, "", "widgets.example.com") == told
+
+
+def test_a_feature_gate_turned_on_later_adds_what_its_kinds_need(tmp_path):
+    """At every start: APIServices, roles, and rules of roles; turned off, the APIService goes."""
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:"
+    protection = f"{roles}controller:podgroup-protection-controller"
+    service = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha2.scheduling.k8s.io"
+    groups = "/apis/scheduling.k8s.io/v1alpha2/podgroups"
+
+    def reads_groups(role):
+        return any("podgroups" in rule.get("resources", ()) for rule in role["rules"])
+
+    with kept(tmp_path / "j") as cluster:
+        assert [ask(cluster, "GET", path)[0] for path in (service, protection)] == [404, 404]
+        role = ask(cluster, "GET", f"{roles}kube-scheduler")[1]
+        own = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+        role["rules"].append(own)
+        assert ask(cluster, "PUT", f"{roles}kube-scheduler", role)[0] == 200
+        fixed = ask(cluster, "GET", f"{roles}node-problem-detector")[1]
+        fixed["metadata"]["annotations"]["rbac.authorization.kubernetes.io/autoupdate"] = "false"
+        fixed["rules"] = []
+        assert ask(cluster, "PUT", f"{roles}node-problem-detector", fixed)[0] == 200
+    with kept(tmp_path / "j", ["GenericWorkload"]) as cluster:
+        status, registered = ask(cluster, "GET", service)
+        assert (status, registered["status"]["conditions"][0]["status"]) == (200, "True")
+        assert ask(cluster, "GET", protection)[0] == 200
+        role = ask(cluster, "GET", f"{roles}kube-scheduler")[1]
+        assert own in role["rules"]
+        assert reads_groups(role)
+        assert not ask(cluster, "GET", f"{roles}node-problem-detector")[1].get("rules")
+        assert ask(cluster, "GET", groups)[0] == 200
+    with kept(tmp_path / "j") as cluster:
+        assert ask(cluster, "GET", service)[0] == 404
+        assert ask(cluster, "GET", protection)[0] == 200

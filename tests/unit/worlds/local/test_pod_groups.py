@@ -180,6 +180,37 @@ def test_what_needs_other_gates_is_dropped(gated):
     assert not kept.get("status")
 
 
+def test_a_pod_group_stays_until_its_pods_have_finished(gated):
+    cluster = gated()
+    cluster.ask("POST", GROUPS, group(policy={"basic": {}}))
+    stored = cluster.ask("GET", f"{GROUPS}/train")
+    assert stored["metadata"]["finalizers"] == ["scheduling.k8s.io/podgroup-protection"]
+    cluster.ask("POST", PODS, pod("a"))
+    cluster.pass_time(10)
+    assert cluster.ask("DELETE", f"{GROUPS}/train")["metadata"]["deletionTimestamp"]
+    cluster.pass_time(60)
+    assert cluster.ask("GET", f"{GROUPS}/train")["kind"] == "PodGroup"
+    cluster.ask("DELETE", f"{PODS}/a")
+    cluster.pass_time(60)
+    assert cluster.ask("GET", f"{GROUPS}/train")["code"] == 404
+
+
+def test_without_the_gate_the_protection_controller_has_no_role(gated):
+    role = (
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+        "/system:controller:podgroup-protection-controller"
+    )
+    assert gated(gates={}).ask("GET", role)["code"] == 404
+    assert gated().ask("GET", role)["rules"] == [
+        {
+            "verbs": ["get", "list", "update", "watch"],
+            "apiGroups": ["scheduling.k8s.io"],
+            "resources": ["podgroups"],
+        },
+        {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["pods"]},
+    ]
+
+
 def test_a_workload_is_stored(gated):
     spec = {"podGroupTemplates": [{"name": "workers", "schedulingPolicy": GANG}]}
     made = gated().ask("POST", WORKLOADS, {"metadata": {"name": "w"}, "spec": spec})

@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.admission.plugins.default_class import default_class
+from fairlead.apiserver.admission.plugins.finalizer import with_finalizer
 from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -53,8 +54,4 @@ class StorageObjectInUseProtection:
         obj, finalizer = attributes.obj, _FINALIZERS.get(attributes.kind)
         if finalizer is None or not attributes.is_new:
             return obj
-        meta = obj["metadata"]
-        finalizers = meta.get("finalizers") or []
-        if finalizer in finalizers:
-            return obj
-        return {**obj, "metadata": {**meta, "finalizers": [*finalizers, finalizer]}}
+        return with_finalizer(obj, finalizer)

@@ -9,6 +9,7 @@ upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 PREFIX: Final = "system:controller:"
@@ -232,3 +233,12 @@ volumeattributesclass-protection-controller
   get,list,update,watch storage.k8s.io volumeattributesclasses
   EVENTS
 """  # noqa: E501 - one rule per line
+
+# Controllers that run with a feature gate only, by that gate.
+GATED_CONTROLLERS: Final[Mapping[str, str]] = {
+    "GenericWorkload": """
+podgroup-protection-controller
+  get,list,update,watch scheduling.k8s.io podgroups
+  READ - pods
+""",
+}

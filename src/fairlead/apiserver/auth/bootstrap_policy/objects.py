@@ -6,7 +6,12 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.bootstrap_policy.controller_roles import CONTROLLERS, EVENTS, PREFIX
+from fairlead.apiserver.auth.bootstrap_policy.controller_roles import (
+    CONTROLLERS,
+    EVENTS,
+    GATED_CONTROLLERS,
+    PREFIX,
+)
 from fairlead.apiserver.auth.bootstrap_policy.roles import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -42,13 +47,14 @@ def bootstrap_objects(gates: Collection[str] = ()) -> Iterator[Json]:
     """
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    roles = [*_roles(CLUSTER_ROLES), *_roles(_controller_roles())]
+    controllers = _controllers(gates)
+    roles = [*_roles(CLUSTER_ROLES), *_roles(_controller_roles(controllers))]
     roles = [_with_gated_rules(role, gates) for role in roles]
     for role in roles:
         yield {**role, "rules": _aggregated_rules(role, roles)}
     for name, *subjects in CLUSTER_ROLE_BINDINGS:
         yield _binding(name, subjects)
-    for name in _controllers():
+    for name in _names(controllers):
         yield _binding(f"{PREFIX}{name}", [("ServiceAccount", name)])
     yield from _roles(ROLES)
     for name, *subjects in ROLE_BINDINGS:
@@ -66,14 +72,19 @@ def _with_gated_rules(role: Json, gates: Collection[str]) -> Json:
     return {**role, "rules": [*role["rules"], *added]} if added else role
 
 
-def _controllers() -> list[str]:
-    return [line for line in CONTROLLERS.strip().splitlines() if not line.startswith(" ")]
+def _controllers(gates: Collection[str]) -> list[str]:
+    """Return the lines of the table of controllers."""
+    gated = (table for gate, table in GATED_CONTROLLERS.items() if gate in gates)
+    return [line for table in (CONTROLLERS, *gated) for line in table.strip().splitlines()]
 
 
-def _controller_roles() -> str:
+def _names(controllers: list[str]) -> list[str]:
+    return [line for line in controllers if not line.startswith(" ")]
+
+
+def _controller_roles(controllers: list[str]) -> str:
     """Return the controllers' roles in the format of the other tables."""
-    lines = CONTROLLERS.strip().splitlines()
-    named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in lines)
+    named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in controllers)
     return "\n".join(named).replace("EVENTS", EVENTS)
 
 

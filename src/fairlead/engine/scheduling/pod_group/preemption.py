@@ -23,7 +23,7 @@ from fairlead.engine.core.status import Status, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import settle
-from fairlead.engine.scheduling.pod_group.cycle import PodGroupMember, schedule_pod_group
+from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
 from fairlead.engine.scheduling.pod_group.victim import (
     PreemptionVictim,
     group_priority,

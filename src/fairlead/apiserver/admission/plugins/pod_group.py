@@ -1,20 +1,36 @@
-"""PodGroupWorkloadExists: a new PodGroup may only refer to a template of an existing Workload.
+"""Admission of PodGroups: PodGroupProtection and PodGroupWorkloadExists.
 
-upstream: plugin/pkg/admission/podgroup/admission.go
+upstream: plugin/pkg/admission/podgroupprotection/admission.go,
+plugin/pkg/admission/podgroup/admission.go
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.plugins.finalizer import with_finalizer
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
 from fairlead.apiserver.storage.storage import Storage
 
+PROTECTION_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
+
+
+class PodGroupProtection:
+    """The admission plugin `PodGroupProtection`."""
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Return a new PodGroup with the finalizer that keeps it while its pods are active."""
+        if attributes.kind is not POD_GROUP or not attributes.is_new:
+            return attributes.obj
+        return with_finalizer(attributes.obj, PROTECTION_FINALIZER)
+
 
 class PodGroupWorkloadExists:
-    """The admission plugin `PodGroupWorkloadExists`."""
+    """The admission plugin `PodGroupWorkloadExists`: the template of a PodGroup must exist."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse a new PodGroup whose template does not exist. Raises ApiError 403."""

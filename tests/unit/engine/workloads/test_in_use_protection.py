@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.workloads.volumes.protection import FINALIZERS, StorageProtection
+from fairlead.engine.workloads.in_use_protection import FINALIZERS, InUseProtection
 
 MOUNT = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
 
 
 @pytest.fixture
 def world(new_world):
-    return new_world(StorageProtection())
+    return new_world(InUseProtection())
 
 
 def held(kind, name, *, namespace="ns", **fields):
@@ -78,3 +78,18 @@ def test_who_is_held_by_others_as_well_loses_this_only(world):
     world.load(more)
     go(world, "PersistentVolumeClaim", "c")
     assert world.get("PersistentVolumeClaim", "c")["metadata"]["finalizers"] == ["a.b/c"]
+
+
+@pytest.mark.parametrize(("phase", "is_gone"), [("Pending", False), ("Succeeded", True)])
+def test_a_pod_group_stays_while_a_pod_of_it_has_not_finished(world, build, phase, is_gone):
+    group = {**held("PodGroup", "train"), "apiVersion": "scheduling.k8s.io/v1alpha2"}
+    world.load(group, build.pod("a", phase=phase, schedulingGroup={"podGroupName": "train"}))
+    go(world, "PodGroup", "train")
+
+    def sent():
+        kind = "PodGroup.scheduling.k8s.io"
+        return [one.patch for one in world.log if one.target.kind == kind]
+
+    assert bool(sent()) is is_gone
+    world.delete("Pod", "a", grace=0)
+    assert sent() == [{"metadata": {"finalizers": None}}]

@@ -1,4 +1,4 @@
-"""schedule_pod_group: the scheduling cycle of a PodGroup, up to the decision.
+"""schedule_pod_group: tries to place all waiting pods of a PodGroup, one after the other.
 
     1 try     each waiting pod of the group, in order of priority and arrival: schedule it, assume
               it on its node and run Reserve and Permit, so that the next pod sees it there

@@ -1,4 +1,8 @@
-"""decide_group: the decision about a PodGroup, with preemption for the group as a whole.
+"""decide_group: a PodGroup's scheduling cycle, from the trial placement to its condition.
+
+    1 place     try to place all waiting pods of the group (`placement`)
+    2 preempt   if they do not fit, find the victims without which they do (`preemption`)
+    3 report    set the condition PodGroupScheduled
 
 upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupCycle
 """
@@ -18,7 +22,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.failure import SCHEDULER_ERROR, UNSCHEDULABLE
-from fairlead.engine.scheduling.pod_group.cycle import (
+from fairlead.engine.scheduling.pod_group.placement import (
     PodGroupMember,
     PodGroupResult,
     schedule_pod_group,

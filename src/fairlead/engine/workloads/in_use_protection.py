@@ -1,14 +1,16 @@
-"""StorageProtection: keeps claims, volumes and classes that are in use from being deleted.
+"""InUseProtection: keeps storage objects and PodGroups that are in use from being deleted.
 
 Admission adds a finalizer to each. A deleted object keeps its finalizer
 
     PersistentVolumeClaim    while a bound pod mounts it, even a finished pod
     PersistentVolume         while it is bound
     VolumeAttributesClass    while a claim or volume uses or requests it
+    PodGroup                 while a pod that names it has not finished
 
 and loses it as soon as that ends.
 
-upstream: pkg/controller/volume/pvcprotection, pvprotection, vacprotection
+upstream: pkg/controller/volume/pvcprotection, pvprotection, vacprotection,
+pkg/controller/scheduling/podgroupprotection
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from fairlead.api.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodGroup,
     Unstructured,
 )
+from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
@@ -31,17 +35,20 @@ from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 
 CLASS_KIND: Final = "VolumeAttributesClass"
+GROUP_KIND: Final = "PodGroup"
 FINALIZERS: Final = {
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
     "PersistentVolume": "kubernetes.io/pv-protection",
     CLASS_KIND: "kubernetes.io/vac-protection",
+    GROUP_KIND: "scheduling.k8s.io/podgroup-protection",
 }
+_API_GROUPS: Final = {CLASS_KIND: "storage.k8s.io", GROUP_KIND: "scheduling.k8s.io"}
 BOUND: Final = "Bound"
 Key = tuple[str, str, str]  # kind, namespace, name
 
 
 @dataclass(slots=True)
-class StorageProtection:
+class InUseProtection:
     """The protection controllers: deleted objects with finalizers, and their users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
@@ -115,7 +122,7 @@ class StorageProtection:
             return
         del self._held[key]
         kept = [name for name in one.metadata.finalizers if name != FINALIZERS[key[0]]]
-        kind = f"{CLASS_KIND}.storage.k8s.io" if key[0] == CLASS_KIND else key[0]
+        kind = ".".join(filter(None, (key[0], _API_GROUPS.get(key[0]))))
         ref = ObjectRef(kind, key[1], key[2], one.metadata.uid)
         yield PatchObject(ref, {"metadata": {"finalizers": kept or None}})
 
@@ -128,14 +135,26 @@ def _key(one: ApiObject) -> Key:
 def _used_by(one: ApiObject) -> tuple[Key, ...]:
     """Return the objects that `one` uses."""
     match one:
-        case Pod() if one.spec.node_name:
-            namespace = one.metadata.namespace
-            return tuple(("PersistentVolumeClaim", namespace, name) for name in all_claims(one))
+        case Pod():
+            return (*_mounted(one), *_group(one))
         case PersistentVolumeClaim() | PersistentVolume():
             name = one.spec.volume_attributes_class_name
             return ((CLASS_KIND, "", name),) if name else ()
         case _:
             return ()
+
+
+def _mounted(pod: Pod) -> Iterator[Key]:
+    if pod.spec.node_name:
+        for name in all_claims(pod):
+            yield "PersistentVolumeClaim", pod.metadata.namespace, name
+
+
+def _group(pod: Pod) -> Iterator[Key]:
+    """Yield the PodGroup that `pod` names, unless it has finished."""
+    group = pod.spec.scheduling_group
+    if group is not None and not is_terminal(pod):
+        yield GROUP_KIND, pod.metadata.namespace, group.pod_group_name or ""
 
 
 def _is_bound(one: ApiObject) -> bool:
