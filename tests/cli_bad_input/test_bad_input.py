@@ -56,6 +56,12 @@ CLASS = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name:
 VOLCANO = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: "
 QUEUE = VOLCANO + "Queue\nmetadata: {name: q}\nspec: "
 GROUP = VOLCANO + "PodGroup\nmetadata: {name: g, namespace: shop}\nspec: "
+NATIVE_GROUP = """\
+apiVersion: scheduling.k8s.io/v1alpha2
+kind: PodGroup
+metadata: {name: g, namespace: shop}
+spec: %s
+"""
 CORE = "apiVersion: v1\nkind: "
 RANGE = CORE + "LimitRange\nmetadata: {name: l, namespace: shop}\nspec: "
 QUOTA = CORE + "ResourceQuota\nmetadata: {name: q, namespace: shop}\nspec: "
@@ -327,6 +333,21 @@ CASES = [
         "Queue q0: spec.parent: has more than 100 queues above it"),
     snapshot("a group of lots", documents(NODE, GROUP + "{minResources: {memory: lots}}\n"),
              "PodGroup shop/g: spec.minResources[memory]: Invalid value"),
+    snapshot("a group with a topology", documents(
+        NODE, NATIVE_GROUP % "{schedulingPolicy: {basic: {}}, "
+        "schedulingConstraints: {topology: [{key: rack}]}}"),
+        "PodGroup shop/g: spec.schedulingConstraints: Forbidden: needs the feature gate Topology"),
+    snapshot("a group with claims", documents(
+        NODE, NATIVE_GROUP % "{schedulingPolicy: {basic: {}}, resourceClaims: [{name: a}]}"),
+        "PodGroup shop/g: spec.resourceClaims: Forbidden: needs the feature gate DRAWorkload"),
+    snapshot("a gang of none", documents(
+        NODE, NATIVE_GROUP % "{schedulingPolicy: {gang: {minCount: 0}}}"),
+        "PodGroup shop/g: spec.schedulingPolicy.gang.minCount: Required value"),
+    snapshot("a workload without templates", documents(
+        NODE, NATIVE_GROUP.replace("PodGroup", "Workload") % "{podGroupTemplates: []}"),
+        "Workload shop/g: spec.podGroupTemplates: Required value"),
+    snapshot("a group above", documents(NODE, specified("schedulingGroup: {podGroupName: ../x}")),
+             "Pod shop/web: spec.schedulingGroup.podGroupName: Invalid value"),
     snapshot("a lease of the far future", documents(
         NODE, LEASE + "spec: {renewTime: '9999-12-31T23:59:59.999999Z'}\n"),
         "Lease a/n1: '9999-12-31T23:59:59.999999Z' is later than 2250"),

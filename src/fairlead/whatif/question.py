@@ -221,7 +221,7 @@ def what_if(
         source=snapshot.source,
         change=change,
         seed=conditions.seed,
-        releases=conditions.releases,
+        releases=pair.changed.followed,
         scheduler_config=conditions.config or "",
         effect=effect,
         verdict=verdict,

@@ -81,9 +81,7 @@ def _add_rules(store: Store, stored: Json, rules: Iterable[Json], now: int) -> N
         return
     kind = kind_of(stored)
     note = track(kind, MANAGER, "Update", "", now)
-    store.update(
-        kind, stored, {**stored, "rules": [*kept, *missing]}, now, write=Write(track=note)
-    )
+    store.update(kind, stored, {**stored, "rules": [*kept, *missing]}, now, write=Write(track=note))
 
 
 def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:

@@ -74,10 +74,9 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_scheduled_job(view)
         case Queue():
             yield from check_queue(view)
-        case PodGroup() if view.api_version == POD_GROUP.api_version:
-            yield from check_scheduled_pod_group(obj)
         case PodGroup():
-            yield from check_pod_group(view)
+            is_native = view.api_version == POD_GROUP.api_version
+            yield from check_scheduled_pod_group(obj) if is_native else check_pod_group(view)
         case _:
             yield from _check_stored_amounts(obj, view)
 

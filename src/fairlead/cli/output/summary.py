@@ -43,8 +43,8 @@ def print_simulation(
     start, moved = outcome.started_at, moves_within(outcome)
     print_line(console, experiment.title, "bold")
     print_line(console, _run_line(experiment.source, experiment.seed, outcome))
-    if experiment.releases.words:
-        print_line(console, experiment.releases.words)
+    if experiment.followed.words:
+        print_line(console, experiment.followed.words)
     print_line(console, _counts_of_outcome(outcome, len(moved)), "bold")
     if outcome.outage is not None:
         _print_sections(console, outage_sections(outcome, outcome.outage))

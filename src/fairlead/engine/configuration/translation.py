@@ -90,6 +90,7 @@ def scheduler_config(
         out_of_tree=user_plugins.factories(),
         extenders=extenders,
         version=release.scheduler,
+        gates=release.gates,
     )
 
 
@@ -97,7 +98,9 @@ def default_config(release: Release, factories: Mapping[str, Factory]) -> Schedu
     """Return the SchedulerConfig of `release` without a file."""
     version = release.scheduler
     profile = Profile(plugins=version.plugins, args=version.args)
-    return SchedulerConfig((profile,), version.backoff, out_of_tree=factories, version=version)
+    return SchedulerConfig(
+        (profile,), version.backoff, out_of_tree=factories, version=version, gates=release.gates
+    )
 
 
 @dataclass(frozen=True, slots=True)

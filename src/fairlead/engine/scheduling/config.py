@@ -23,7 +23,7 @@ class SchedulerConfig:
     cycle starts, at its end. `out_of_tree` are plugins that profiles may use in addition to
     Fairlead's own, or instead of them. `extenders` serve all profiles and are called in order.
     `meter` measures plugin durations and changes no decision. `version` holds the rules of the
-    Kubernetes version to follow.
+    Kubernetes version to follow; `gates` are the feature gates that were set, by the file too.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)
@@ -33,3 +33,4 @@ class SchedulerConfig:
     extenders: tuple[Extender, ...] = ()
     meter: Meter | None = field(default=None, compare=False)
     version: SchedulerVersion = V1_36
+    gates: Mapping[str, bool] = field(default_factory=dict)

@@ -250,7 +250,10 @@ class Scheduler:
     def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
         """Begin the cycle of the group of a popped pod, with all its pods that can be tried."""
         # Few clusters have PodGroups of scheduling.k8s.io, and importing costs every start.
-        from fairlead.engine.scheduling.pod_group.decision import decide_group, mixed_schedulers
+        from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415
+            decide_group,
+            mixed_schedulers,
+        )
 
         waiting = self._cluster.pod_groups.unscheduled(group_key(queued.info))
         popped = [
@@ -322,7 +325,9 @@ class Scheduler:
         self, cycle: _Cycle, result: PodGroupResult, now: Instant
     ) -> list[Command]:
         """Place or requeue every pod of the group; the next cycle waits for the last patch."""
-        from fairlead.engine.scheduling.pod_group.decision import group_condition
+        from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415 - as above
+            group_condition,
+        )
 
         group = self._cluster.pod_groups.group_of(cycle.pod)
         removing: list[Command] = []
@@ -497,7 +502,7 @@ class Scheduler:
     ) -> list[Command]:
         """Begin the preemption for `group`, of which `pod` is a member; return its commands."""
         self._report_preemption(pod, PostFilterResult(SUCCESS, victims=victims), now)
-        from fairlead.engine.scheduling.pod_group.decision import group_ref
+        from fairlead.engine.scheduling.pod_group.decision import group_ref  # noqa: PLC0415 - as above
 
         return self._preemptions.start_group(pod, group_ref(group), victims)
 

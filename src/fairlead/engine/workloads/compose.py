@@ -30,7 +30,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import (  # noqa: PLC0415
         EndpointMirroring,
     )
-    from fairlead.engine.workloads.in_use_protection import InUseProtection
+    from fairlead.engine.workloads.in_use_protection import InUseProtection  # noqa: PLC0415
     from fairlead.engine.workloads.job.ttl_after_finished import (  # noqa: PLC0415
         TtlAfterFinished,
     )

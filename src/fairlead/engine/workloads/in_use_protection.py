@@ -24,7 +24,6 @@ from fairlead.api.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
-    PodGroup,
     Unstructured,
 )
 from fairlead.api.pods.facts import is_terminal

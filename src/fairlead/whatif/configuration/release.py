@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.api.json import Json
@@ -50,6 +50,10 @@ class Releases:
 
     general: Release = field(default_factory=lambda: CURRENT)
     nodes: Release = field(default_factory=lambda: CURRENT)
+
+    def with_gates(self, gates: Mapping[str, bool]) -> Releases:
+        """Return the releases with `gates` of a scheduler's configuration; gates set here win."""
+        return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property
     def parts(self) -> dict[str, str]:

@@ -135,6 +135,7 @@ class ClusterModel:
         self.cluster.apply(ObjectsLoaded(self.objects))
         self.table = self.cluster.table
         self.has_extenders = bool(config.extenders)
+        self.gates = config.gates
         self._nominator = Nominator()
         self._tie_break = TieBreak(seed)
         self._preempts = preempts

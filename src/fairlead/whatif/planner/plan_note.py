@@ -14,7 +14,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -> tuple[str, ...]:
     """Return the notes about a plan for `snapshot`, each a sentence."""
     release = read_release(choice)
-    words = Releases(release, release).words
+    words = Releases(release, release).with_gates(model.gates).words
     rules = any(one.kind is DEVICE_TAINT_RULE for one in snapshot.manifests)
     foreign = sum(not model.has_profile(pod) for pod in model.pods())
     return (

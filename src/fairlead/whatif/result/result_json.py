@@ -92,7 +92,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
     completed = [pod for pod in outcome.pods.values() if pod.is_completed]
     return {
         **_head(SIMULATION, experiment.source, experiment.seed, outcome),
-        **experiment.releases.as_json(),
+        **experiment.followed.as_json(),
         "choices_among_equals": outcome.choices_among_equals,
         "placed": _placed(outcome.placed()),
         "moved": [_move(move) for move in moves_within(outcome)],

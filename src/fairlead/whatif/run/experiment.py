@@ -64,6 +64,11 @@ class Experiment:
     runs_cron_jobs: bool = False
     notes: tuple[str, ...] = ()
 
+    @property
+    def followed(self) -> Releases:
+        """The releases with the feature gates of the scheduler's configuration file."""
+        return self.releases.with_gates(self.scheduler.gates)
+
 
 def with_batch(
     experiment: Experiment, options: BatchOptions, steps: Iterable[ScriptedStep]

@@ -216,14 +216,15 @@ class ExperimentRun:
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
         self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs)
+        release = experiment.followed.general
         self._world = SimulatedWorld(
             self._engine,
             start=self._start,
             seed=experiment.seed,
             events_max=0,
             command_log=command_log,
-            preemption_policies=experiment.releases.general.preemption_policies,
-            group_priorities=experiment.releases.general.group_priorities,
+            preemption_policies=release.preemption_policies,
+            group_priorities=release.group_priorities,
         )
         self._done = 0
         self._skipped: list[Skipped] = []

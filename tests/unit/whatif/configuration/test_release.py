@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_releases
@@ -9,6 +13,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
+EXAMPLES = Path(__file__).parents[4] / "examples"
 NODES = "cluster: {generated: {nodes: 2}}\n"
 OUTAGE = (
     NODES
@@ -134,3 +139,22 @@ def test_without_leases_kubelets_post_their_status(experiment):
     assert not [one for one in finished.objects if one["kind"] == "Lease"]
     leased = run_experiment(experiment(OUTAGE, "1.16"))
     assert [one for one in leased.objects if one["kind"] == "Lease"]
+
+
+def test_gates_of_the_configuration_file_act_everywhere_and_are_named(experiment, tmp_path):
+    """In the scheduler, in admission (the gang's priority is that of its class), in the answer."""
+    names = ("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption")
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "featureGates": dict.fromkeys(names, True),
+    }
+    (tmp_path / "gates.yaml").write_text(json.dumps(config))
+    gangs = (EXAMPLES / "pod-groups" / "preemption.yaml").read_text()
+    text = re.sub(r"feature-gates: {.*}", "scheduler: gates.yaml", gangs)
+    one = experiment(text)
+    assert one.followed.gates == dict.fromkeys(names, True)
+    assert len(run_experiment(one).outcome.preempted) == 3
+    one = experiment(text, gates="WorkloadAwarePreemption=false")
+    assert one.followed.gates == {**dict.fromkeys(names, True), names[2]: False}
+    assert len(run_experiment(one).outcome.preempted) != 3

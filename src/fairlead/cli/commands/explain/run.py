@@ -28,22 +28,12 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.configuration.batch.options import BatchOptions
-from fairlead.whatif.configuration.release import (
-    NO_CHOICE,
-    ReleaseChoice,
-    Releases,
-    read_release,
-)
+from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import PREFIXES, stored_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.explain.group import explain_group_of, group_explanation_json, is_about_group
-from fairlead.whatif.explain.pod import (
-    Explanation,
-    explain_new_pod,
-    explain_pod,
-    explanation_json,
-)
+from fairlead.whatif.explain.pod import Explanation, explain_new_pod, explain_pod, explanation_json
 from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -129,6 +119,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     release, target = read_release(request.release), request.target
     snapshot = snapshot_of(request.snapshot, request.connection, request.max_input)
     scheduler = _scheduler(request, snapshot, release)
+    releases = Releases(release, release).with_gates(scheduler.gates)
     wants_starts = request.seeds != 1 or request.runtimes is not None
     if request.apply:
         if wants_starts:
@@ -137,7 +128,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         cluster, new = new_pod_to_explain(snapshot, request.apply, target)
         explanation = explain_new_pod(cluster, new, scheduler)
         _print_unreadable(snapshot)
-        return _print_pod(explanation, release, output, all_nodes=all_nodes)
+        return _print_pod(explanation, releases, output, all_nodes=all_nodes)
     answer = explain_object(snapshot, target, scheduler, request.release)
     if answer is not None:
         if wants_starts:
@@ -150,14 +141,16 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     if not is_about_group(target, snapshot, scheduler, batch):
         explanation = explain_pod(snapshot, target, scheduler)
         own = starts and starts.of([f"pod/{explanation.pod}"])
-        return _print_pod(explanation, release, output, all_nodes=all_nodes, starts=own)
+        return _print_pod(explanation, releases, output, all_nodes=all_nodes, starts=own)
     _refuse_markdown(output)
     group = explain_group_of(snapshot, target, scheduler, batch)
     title = group.found.title
     own = starts and starts.of([f"podgroup/{title}", title[:1].lower() + title[1:]])
     if output == "json":
-        _print_json({**group_explanation_json(group), **(start_times_json(own) if own else {})})
+        found = start_times_json(own) if own else {}
+        _print_json({**group_explanation_json(group), **releases.as_json(), **found})
     else:
+        _print_releases(releases)
         print_group(group, stdout_console())
         _print_starts(own)
     return exit_code.SUCCESS
@@ -234,23 +227,26 @@ def _refuse_markdown(output: AnswerFormat) -> None:
 
 def _print_pod(
     explanation: Explanation,
-    release: Release,
+    releases: Releases,
     output: AnswerFormat,
     *,
     all_nodes: bool,
     starts: StartTimes | None = None,
 ) -> int:
     _refuse_markdown(output)
-    releases = Releases(release, release)
     if output == "json":
         found = start_times_json(starts) if starts else {}
         _print_json({**explanation_json(explanation), **releases.as_json(), **found})
         return exit_code.SUCCESS
-    if releases.words:
-        print_line(stdout_console(), releases.words)
+    _print_releases(releases)
     print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
     _print_starts(starts)
     return exit_code.SUCCESS
+
+
+def _print_releases(releases: Releases) -> None:
+    if releases.words:
+        print_line(stdout_console(), releases.words)
 
 
 def _print_json(value: Json) -> None:

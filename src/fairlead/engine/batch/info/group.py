@@ -14,13 +14,10 @@ last wins: cache/event_handlers.go: setPodGroup.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
-from fairlead.api.objects import Pod
-from fairlead.api.objects import PodGroup
-from fairlead.api.objects import PodGroupStatus
-from fairlead.api.objects import ResourceList
+
+from fairlead.api.objects import Pod, PodGroup, PodGroupStatus, ResourceList
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.task_status import THE_BEGINNING
