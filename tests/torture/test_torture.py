@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from fairlead.engine.engine import Engine
 from fairlead.testing.torture.law import Law
 from fairlead.testing.torture.run import run
 from fairlead.testing.torture.scenario import from_yaml, to_yaml
@@ -52,3 +53,22 @@ def test_every_law_is_checked(short):
     seldom = {Law.NO_CRASH, Law.NO_LIVELOCK, Law.DETERMINISM, Law.RUNS}
     unchecked = {law for law in Law if not short.checked[law.name]}
     assert unchecked <= seldom | {Law.ZONE_RATE, Law.QUOTA, Law.TOLERATION, Law.LOWER_VICTIM}
+
+
+class Indiscriminate:
+    """A controller that gets every stimulus."""
+
+    def __init__(self, controller):
+        self.issuer = controller.issuer
+        self.handle = controller.handle
+        self.next_deadline = controller.next_deadline
+        self.handle_deadline = controller.handle_deadline
+
+
+def test_interests_exclude_only_what_controllers_ignore(short):
+    """Else a controller would miss something, and other commands would follow."""
+
+    def with_all_stimuli(engine):
+        return Engine(engine.cluster, [Indiscriminate(one) for one, _ in engine._controllers])
+
+    assert run(short.scenario, with_all_stimuli).digest == short.digest

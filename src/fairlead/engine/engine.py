@@ -1,7 +1,7 @@
 """Engine: stimulus in, commands out.
 
     1. the state applies the stimulus; it has no other writer
-    2. every controller, in order, returns commands
+    2. every controller that the stimulus concerns, in order, returns commands
     3. each command is tagged with the controller that issued it
 
 A deadline goes to its controller, one unit of work at a time.
@@ -15,6 +15,8 @@ from typing import TypeVar
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
+from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.state.cluster import Cluster
 
@@ -28,9 +30,14 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in order; at equal deadlines, the first one acts."""
+        """Pass stimuli to `controllers` in order; at equal deadlines, the first one acts.
+
+        A controller with an attribute `interest` gets only the stimuli that it includes.
+        """
         self.cluster = cluster
         self._controllers = tuple((one, one.issuer) for one in controllers)
+        # Topics are few: they are pairs of classes.
+        self._concerned: dict[Topic, tuple[tuple[Controller, Issuer], ...]] = {}
 
     def find(self, kind: type[Found]) -> Found:
         """Return the controller of class `kind`, for inspection.
@@ -46,12 +53,19 @@ class Engine:
         """Return the commands that follow from `stimulus`."""
         self.cluster.now = now
         self.cluster.apply(stimulus)
+        topic = topic_of(stimulus)
+        concerned = self._concerned.get(topic)
+        if concerned is None:
+            concerned = self._concerned[topic] = self._concerned_by(topic)
         issued: list[Issued] = []
-        for controller, issuer in self._controllers:
+        for controller, issuer in concerned:
             commands = controller.handle(stimulus, now)
             if commands:
                 issued += [Issued(command, issuer) for command in commands]
         return issued
+
+    def _concerned_by(self, topic: Topic) -> tuple[tuple[Controller, Issuer], ...]:
+        return tuple(each for each in self._controllers if _interest(each[0]).includes(topic))
 
     def next_deadline(self) -> Instant | None:
         """Return when to call `handle_deadline`; an instant in the past means at once."""
@@ -70,3 +84,8 @@ class Engine:
             if due is not None and due <= now:
                 return [Issued(command, issuer) for command in controller.handle_deadline(now)]
         return []
+
+
+def _interest(controller: Controller) -> Interest:
+    interest: Interest = getattr(controller, "interest", EVERYTHING)
+    return interest

@@ -21,6 +21,7 @@ from typing import ClassVar, Final, TypeVar
 
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
@@ -47,6 +48,7 @@ class LoopDetector:
     """A Reporter that collects findings, and a Controller that records them as events."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
+    interest: ClassVar[Interest] = Interest(changed=(), deleted=(), succeeded=(), failed=())
 
     def __init__(self, reporter: Reporter) -> None:
         """Pass all records and findings on to `reporter`."""

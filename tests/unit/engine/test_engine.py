@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.command import DeleteObject, Issued, ObjectRef
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.core.reporter import SilentReporter
-from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
 from fairlead.engine.engine import Engine
 from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_node, make_pod
@@ -73,6 +82,28 @@ def test_answers_are_told_to_everybody_too(diary):
     engine = engine_of(Spy("a", diary), Spy("b", diary))
     engine.handle(CommandSucceeded(command("x")), 1)
     assert [name for name, *_ in diary] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("stimulus", "concerned"),
+    [
+        pytest.param(ObjectChanged(make_pod("p")), ["a"], id="a changed pod"),
+        pytest.param(ObjectChanged(make_node("n")), ["a", "b"], id="a changed node"),
+        pytest.param(ObjectDeleted(make_node("n")), ["a"], id="a deleted node"),
+        pytest.param(CommandSucceeded(command("x")), ["a"], id="a deletion that succeeded"),
+        pytest.param(
+            CommandFailed(command("x"), FailureReason.CONFLICT, ""),
+            ["a", "b"],
+            id="a deletion that failed",
+        ),
+        pytest.param(ObjectsLoaded([]), ["a", "b"], id="a load concerns everyone"),
+    ],
+)
+def test_a_controller_gets_what_its_interest_includes(diary, stimulus, concerned):
+    a, b = Spy("a", diary), Spy("b", diary)
+    b.interest = Interest(changed=(Node,), deleted=(), succeeded=(), failed=(DeleteObject,))
+    engine_of(a, b).handle(stimulus, 1)
+    assert [name for name, *_ in diary] == concerned
 
 
 @pytest.mark.parametrize(

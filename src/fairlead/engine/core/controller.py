@@ -13,7 +13,8 @@ from fairlead.engine.core.stimulus import Stimulus
 class Controller(Protocol):
     """Turns stimuli into commands. Never waits, never calls another controller.
 
-    `handle` receives every stimulus once, in order. `next_deadline` is the instant at which to call
+    `handle` receives every stimulus once, in order; if the class has an attribute `interest`, an
+    Interest, it receives only what that includes. `next_deadline` is the instant at which to call
     `handle_deadline` (immediately, if it is in the past); None means that the controller has
     nothing to do until the next stimulus.
     """

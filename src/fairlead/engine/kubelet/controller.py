@@ -23,6 +23,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import KUBELET, Issuer
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.core.stimulus import (
@@ -45,6 +46,11 @@ class Kubelets:
     """All simulated kubelets; pods on unknown nodes are not changed."""
 
     issuer: ClassVar[Issuer] = KUBELET
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod, Node, Lease),
+        succeeded=(),
+        failed=(PatchStatus, PatchObject, CreateObject, DeleteObject),
+    )
 
     def __init__(
         self, config: KubeletConfig | None = None, reporter: Reporter | None = None

@@ -21,6 +21,7 @@ from fairlead.api.lease import NODE_LEASES, renewals_of
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import NodeTainted, Reporter
 from fairlead.engine.core.stimulus import (
@@ -61,6 +62,7 @@ class NodeLifecycle:
     """Node health, condition taints, node labels and rate-limited evictions."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
+    interest: ClassVar[Interest] = Interest(changed=(Pod, Node, Lease))
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
         """Start empty; the first monitor pass begins at `start`."""

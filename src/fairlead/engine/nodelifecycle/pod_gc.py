@@ -23,6 +23,7 @@ from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodCollected, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
@@ -54,6 +55,7 @@ class PodGarbageCollector:
     """The pod garbage collection controller."""
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
+    interest: ClassVar[Interest] = Interest(changed=(Node, Pod), succeeded=(), failed=())
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
         """The first pass runs `gc_offset` after `start`."""

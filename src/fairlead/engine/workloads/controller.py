@@ -29,6 +29,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -59,6 +60,7 @@ class Workloads:
     """The controllers of all kinds of owners; a stimulus runs only the rules that it affects."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
+    interest: ClassVar[Interest] = Interest(succeeded=(CreateObject, PatchStatus, PatchObject))
 
     def __init__(
         self,

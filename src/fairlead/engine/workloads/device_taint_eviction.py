@@ -36,6 +36,7 @@ from fairlead.engine.core.command import (
     RecordEvent,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.stimulus import (
@@ -82,6 +83,7 @@ class DeviceTaintEviction:
     """The device taint eviction controller."""
 
     issuer: ClassVar[Issuer] = controller_account(NAME)
+    interest: ClassVar[Interest] = Interest(succeeded=(DeleteObject,), failed=(DeleteObject,))
 
     def __init__(self, reporter: Reporter, *, has_rules: bool = False) -> None:
         """Start empty; evictions go to `reporter`. DeviceTaintRules count only if `has_rules`."""

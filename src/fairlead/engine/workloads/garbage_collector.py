@@ -32,6 +32,7 @@ from fairlead.api.codec import as_json
 from fairlead.api.objects import ApiObject, OwnerReference, Pod, Unstructured
 from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -80,6 +81,10 @@ class GarbageCollector:
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
+    interest: ClassVar[Interest] = Interest(
+        succeeded=(DeleteObject, PatchObject, LookUpOwners),
+        failed=(DeleteObject, PatchObject, LookUpOwners),
+    )
 
     looks_up_owners: bool = False
     config: WorkloadsConfig = field(default_factory=WorkloadsConfig)

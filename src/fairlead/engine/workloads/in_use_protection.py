@@ -30,6 +30,7 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 
@@ -51,6 +52,7 @@ class InUseProtection:
     """The protection controllers: deleted objects with finalizers, and their users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=())
 
     _held: dict[Key, ApiObject] = field(default_factory=dict)
     _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # by uid

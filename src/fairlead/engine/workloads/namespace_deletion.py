@@ -29,6 +29,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CollectionDeleted,
@@ -73,6 +74,9 @@ class NamespaceDeletion:
     """All terminating namespaces; other objects cause no work."""
 
     issuer: ClassVar[Issuer] = controller_account("namespace-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Namespace,), deleted=(Namespace,), succeeded=(), failed=(FinalizeNamespace,)
+    )
 
     _terminating: dict[str, Namespace] = field(default_factory=dict)
     _due: dict[str, Instant] = field(default_factory=dict)

@@ -36,6 +36,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -51,6 +52,12 @@ class ResourceClaims:
     """The controller of ResourceClaims."""
 
     issuer: ClassVar[Issuer] = controller_account("resource-claim-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod, ResourceClaim, ResourceClaimTemplate),
+        deleted=(Pod, ResourceClaim, ResourceClaimTemplate),
+        succeeded=(),
+        failed=(CreateObject, PatchStatus, DeleteObject),
+    )
 
     def __init__(self) -> None:
         """Start empty."""

@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from fairlead.api.objects import ApiObject, Unstructured
 from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 
@@ -27,6 +28,7 @@ class ResourceQuotas:
     """All quotas; a change in a namespace without quotas costs one lookup."""
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=())
 
     _quotas: dict[str, dict[str, ObjectRef]] = field(default_factory=dict)  # by namespace, name
     _changed: dict[str, None] = field(default_factory=dict)  # namespaces

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
@@ -71,15 +72,20 @@ class Result:
     virtual_ns: int = 0
 
 
-def run(scenario: TortureScenario) -> Result:
-    """Run `scenario` and return what happened."""
-    return _Run(scenario).run()
+def _same(engine: Engine) -> Engine:
+    return engine
+
+
+def run(scenario: TortureScenario, replaced: Callable[[Engine], Engine] = _same) -> Result:
+    """Run `scenario` and return what happened; `replaced` may return another engine to run."""
+    return _Run(scenario, replaced).run()
 
 
 class _Run:
-    def __init__(self, scenario: TortureScenario) -> None:
+    def __init__(self, scenario: TortureScenario, replaced: Callable[[Engine], Engine]) -> None:
         self.result = Result(scenario)
         self._scenario = scenario
+        self._replaced = replaced
         self._calm_at = START + scenario.chaos_ms * NANOSECONDS_PER_MILLISECOND
         self._end = self._calm_at + scenario.calm_ms * NANOSECONDS_PER_MILLISECOND
         self._plan = FaultPlan(scenario)
@@ -143,7 +149,7 @@ class _Run:
         return self._auditor
 
     def _interpose(self, engine: Engine, world: LocalWorld) -> tuple[CommandSource, World]:
-        self._auditor.attach(engine)
+        self._auditor.attach(self._replaced(engine))
         self._world = FaultyWorld(
             world, self._plan, self._script, self.result.tally, calm_at=self._calm_at
         )

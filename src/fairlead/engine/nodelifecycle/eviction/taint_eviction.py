@@ -33,6 +33,7 @@ from fairlead.engine.core.command import (
     RecordEvent,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import EvictionCancelled, EvictionTimed, PodEvicted, Reporter
 from fairlead.engine.core.stimulus import (
@@ -85,6 +86,9 @@ class TaintEviction:
     """The taint eviction controller."""
 
     issuer: ClassVar[Issuer] = controller_account("taint-eviction-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod, Node), deleted=(Pod, Node), succeeded=(DeleteObject,), failed=(DeleteObject,)
+    )
 
     def __init__(
         self, profile: VersionProfile, reporter: Reporter, *, is_taking_over: bool = False

@@ -9,6 +9,7 @@ from fairlead.api.objects import ApiObject, CronJob, Job
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -31,6 +32,12 @@ class CronJobs:
     """The controller of all CronJobs."""
 
     issuer: ClassVar[Issuer] = controller_account("cronjob-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(CronJob, Job),
+        deleted=(CronJob, Job),
+        succeeded=(CreateObject, PatchStatus),
+        failed=(CreateObject, PatchStatus),
+    )
 
     def __init__(self) -> None:
         """Start empty."""

@@ -25,6 +25,7 @@ from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -66,6 +67,7 @@ class Disruption:
     """The PodDisruptionBudget controller."""
 
     issuer: ClassVar[Issuer] = controller_account("disruption-controller")
+    interest: ClassVar[Interest] = Interest(succeeded=(PatchStatus,), failed=(PatchStatus,))
 
     def __init__(
         self, events: EventSink | None = None, form: ConditionForm = short_conditions

@@ -26,6 +26,7 @@ from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_te
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.stimulus import (
@@ -72,6 +73,9 @@ class Drain:
     """The drain controller; granted evictions are reported to `reporter`."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Node, Pod), deleted=(Node, Pod), succeeded=(EvictPod,), failed=(EvictPod,)
+    )
 
     def __init__(self, reporter: Reporter) -> None:
         """Start empty."""

@@ -23,6 +23,7 @@ from fairlead.api.objects import ApiObject, Node
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -77,6 +78,9 @@ class RollingDrains:
     """The rolling drain controller."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Node,), deleted=(Node,), succeeded=(), failed=()
+    )
 
     def __init__(self) -> None:
         """Start empty."""

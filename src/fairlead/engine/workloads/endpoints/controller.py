@@ -20,6 +20,7 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -42,12 +43,16 @@ from fairlead.engine.workloads.endpoints.service_endpoint import endpoint_of, is
 from fairlead.engine.workloads.work_queue import Key, WorkQueue, Write
 
 WHY_GONE: Final = "its Service is gone"
+_WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
 
 class ServiceEndpoints:
     """The controller of EndpointSlices and Endpoints."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod, Service, Node, EndpointSlice, Endpoints), succeeded=_WRITES, failed=_WRITES
+    )
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start empty."""

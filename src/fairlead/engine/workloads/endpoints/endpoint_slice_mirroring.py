@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Service
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -38,6 +39,7 @@ from fairlead.engine.workloads.work_queue import Key, WorkQueue, Write
 SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 ELECTION: Final = "control-plane.alpha.kubernetes.io/leader"
 WHY_GONE: Final = "there is nothing to mirror"
+_WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
 
 @dataclass(slots=True)
@@ -64,6 +66,9 @@ class EndpointMirroring:
     """The controller of mirrored EndpointSlices."""
 
     issuer: ClassVar[Issuer] = controller_account("endpointslicemirroring-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Service, Endpoints, EndpointSlice), succeeded=_WRITES, failed=_WRITES
+    )
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start empty."""

@@ -17,6 +17,7 @@ from fairlead.api.objects import ApiObject, HorizontalPodAutoscaler, LabelSelect
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, PatchObject, RecordEvent
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -108,6 +109,7 @@ class HorizontalPodAutoscalers:
     """The controller of all HorizontalPodAutoscalers; `history` has what it scaled, in order."""
 
     issuer: ClassVar[Issuer] = controller_account(CONTROLLER)
+    interest: ClassVar[Interest] = Interest(succeeded=(PatchObject,), failed=(PatchObject,))
 
     def __init__(
         self,

@@ -24,6 +24,7 @@ from fairlead.api.objects import ApiObject, Job, Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.identity import pod_ref
@@ -98,6 +99,9 @@ class JobOrphans:
     """Removes finalizers from pods whose Job no longer counts them."""
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Job, Pod), deleted=(Job, Pod), succeeded=(), failed=()
+    )
 
     _jobs: dict[str, None] = field(default_factory=dict)  # by uid
     _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
@@ -163,6 +167,7 @@ class EndedJobPods:
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
+    interest: ClassVar[Interest] = Interest(changed=(Pod,), deleted=(), succeeded=(), failed=())
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Remove the finalizers of the pods that ended in `stimulus`."""

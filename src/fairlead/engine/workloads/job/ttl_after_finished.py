@@ -11,6 +11,7 @@ from fairlead.api.objects import ApiObject, Job
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -23,6 +24,7 @@ class TtlAfterFinished:
     """The TTL-after-finished controller."""
 
     issuer: ClassVar[Issuer] = controller_account("ttl-after-finished-controller")
+    interest: ClassVar[Interest] = Interest(changed=(Job,), deleted=(Job,), succeeded=(), failed=())
 
     def __init__(self) -> None:
         """Start empty."""

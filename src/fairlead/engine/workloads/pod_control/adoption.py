@@ -34,6 +34,7 @@ from fairlead.api.pods.facts import controller_of, is_static, is_terminal
 from fairlead.api.selector import map_selector, selector_matches
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -64,6 +65,7 @@ class Adoption:
     """The controller that adopts and releases pods and ReplicaSets."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))
 
     def __init__(self) -> None:
         """Start empty."""

@@ -19,7 +19,7 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, sy
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from fairlead.api.objects import (
     ApiObject,
@@ -28,8 +28,15 @@ from fairlead.api.objects import (
     Pod,
     StorageClass,
 )
-from fairlead.engine.core.command import Command, PatchStatus
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -58,11 +65,14 @@ from fairlead.engine.workloads.volumes.volume_index import (
     claim_key,
 )
 
+_WRITES: Final = (CreateObject, PatchObject, PatchStatus, DeleteObject)
+
 
 class Volumes:
     """The persistent volume controller."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
+    interest: ClassVar[Interest] = Interest(succeeded=_WRITES, failed=_WRITES)
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from typing import ClassVar
 from fairlead.api.objects import ApiObject, PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -43,6 +44,7 @@ class ExternalProvisioner:
     """Provisions the volumes of annotated claims, for every provisioner name."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(CreateObject,))
 
     def __init__(self, config: VolumesConfig) -> None:
         """Start empty; `config` has the delays of provisioning and of retries."""

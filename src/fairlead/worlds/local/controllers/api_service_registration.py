@@ -12,10 +12,12 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Unstructured
 from fairlead.apiserver.kind import API_SERVICE, CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import API_SERVER, Issuer
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import (
@@ -36,6 +38,9 @@ class ApiServiceRegistration(ReactiveController):
     """Registers the groups of custom resources."""
 
     issuer: ClassVar[Issuer] = API_SERVER
+    interest: ClassVar[Interest] = Interest(
+        changed=(Unstructured,), deleted=(Unstructured,), succeeded=(), failed=()
+    )
 
     def __init__(self, storage: Storage) -> None:
         """Read the objects in `storage`."""

@@ -24,13 +24,14 @@ from hashlib import sha256
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Namespace
+from fairlead.api.objects import Lease, Namespace, Unstructured
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import CONFIG_MAP, LEASE, Kind
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import API_SERVER, Issuer
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
@@ -61,6 +62,9 @@ class ApiServerRecords(ReactiveController):
     """
 
     issuer: ClassVar[Issuer] = API_SERVER
+    interest: ClassVar[Interest] = Interest(
+        changed=(Namespace, Lease, Unstructured), succeeded=(), failed=()
+    )
 
     def __init__(
         self,

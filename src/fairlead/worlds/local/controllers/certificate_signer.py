@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Unstructured
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 from fairlead.apiserver.auth.certificate_signer import SIGNERS, request_of, sign, signing_problem
@@ -21,6 +22,7 @@ from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import (
@@ -42,6 +44,9 @@ class CertificateSigner(ReactiveController):
     """Signs with `authority`."""
 
     issuer: ClassVar[Issuer] = controller_account("certificate-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Unstructured,), deleted=(), succeeded=(), failed=()
+    )
 
     def __init__(self, storage: Storage, authority: CertificateKeyPair) -> None:
         """Read the requests in `storage`."""

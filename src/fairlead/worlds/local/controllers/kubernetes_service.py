@@ -19,6 +19,7 @@ from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import API_SERVER, Issuer
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
@@ -37,6 +38,7 @@ class KubernetesService(ReactiveController):
     """Maintains the Service `kubernetes`; its endpoint is `address`, the API server's host:port."""
 
     issuer: ClassVar[Issuer] = API_SERVER
+    interest: ClassVar[Interest] = Interest(changed=(Namespace,), succeeded=(), failed=())
 
     def __init__(self, storage: Storage, address: str) -> None:
         """Read the objects in `storage`."""

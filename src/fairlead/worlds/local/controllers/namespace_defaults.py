@@ -12,10 +12,12 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Namespace, Unstructured
 from fairlead.apiserver.kind import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, CreateObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import (
@@ -37,6 +39,9 @@ class NamespaceDefaults(ReactiveController):
     """Maintains these objects; `authority` is the PEM text of the server's CA, "" without one."""
 
     issuer: ClassVar[Issuer] = controller_account("service-account-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Namespace, Unstructured), succeeded=(), failed=()
+    )
 
     def __init__(self, storage: Storage, authority: str = "") -> None:
         """Read the objects in `storage`."""

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
@@ -32,6 +33,9 @@ class NodeTtl(ReactiveController):
     """Annotates all nodes."""
 
     issuer: ClassVar[Issuer] = controller_account("ttl-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Node,), deleted=(Node,), succeeded=(), failed=()
+    )
 
     def __init__(self) -> None:
         """Start without nodes."""

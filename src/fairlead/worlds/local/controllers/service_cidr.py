@@ -12,12 +12,14 @@ from ipaddress import ip_address, ip_network
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Unstructured
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.endpoints.post_start_hook.ip_address_reconciler import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import ApplyStatus, Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -46,6 +48,9 @@ class ServiceCidrs:
     """Reconciles all ServiceCIDRs."""
 
     issuer: ClassVar[Issuer] = controller_account("service-cidrs-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Unstructured,), deleted=(Unstructured,), succeeded=(), failed=()
+    )
 
     def __init__(self, storage: Storage) -> None:
         """Read the objects in `storage`."""

@@ -1,0 +1,69 @@
+"""Interest: the stimuli that a controller needs.
+
+Most stimuli concern a few controllers: the outcome of an event concerns none, a changed Lease the
+kubelets and the node controllers. A controller states its interest as classes of objects and of
+commands:
+
+    interest = Interest(changed=(Pod, Node), deleted=(Pod,), succeeded=(), failed=(PatchStatus,))
+
+The engine skips the controllers whose `handle` would ignore a stimulus. The order of the others
+stays the same, and so do all commands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    Stimulus,
+)
+
+Classes = tuple[type, ...]
+# The class of a stimulus and the class of its object or command, which is NoneType if it has none.
+Topic = tuple[type, type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interest:
+    """The classes of the objects and commands that concern a controller; None: all classes.
+
+    All other stimuli, such as ObjectsLoaded, concern every controller.
+    """
+
+    changed: Classes | None = None
+    deleted: Classes | None = None
+    succeeded: Classes | None = None
+    failed: Classes | None = None
+
+    def includes(self, topic: Topic) -> bool:
+        """Return whether stimuli of `topic` concern the controller."""
+        stimulus, subject = topic
+        classes: Classes | None = None
+        if stimulus is ObjectChanged:
+            classes = self.changed
+        elif stimulus is ObjectDeleted:
+            classes = self.deleted
+        elif stimulus is CommandSucceeded:
+            classes = self.succeeded
+        elif stimulus is CommandFailed:
+            classes = self.failed
+        return classes is None or issubclass(subject, classes)
+
+
+EVERYTHING: Final = Interest()
+
+
+def topic_of(stimulus: Stimulus) -> Topic:
+    """Return the topic of `stimulus`."""
+    match stimulus:
+        case ObjectChanged(subject) | ObjectDeleted(subject):
+            return type(stimulus), type(subject)
+        case CommandSucceeded(command) | CommandFailed(command):
+            return type(stimulus), type(command)
+        case _:
+            return type(stimulus), type(None)
