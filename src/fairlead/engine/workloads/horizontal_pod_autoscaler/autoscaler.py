@@ -14,7 +14,8 @@ a sync without a change the target is in one of three states in which no later s
 
 The state lasts while the pods stay as they are and the load gives proposals on the same side. So
 the proposals for the coming syncs are computed, and the next sync is the first one with another
-state. The skipped recommendations are added before it, because stabilization reads them.
+state. Where the load only rises or only falls, bisection finds it. The skipped recommendations are
+added before it, because stabilization reads them.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector
@@ -308,16 +309,42 @@ class Autoscaler:
         self._skip = _Skip(self._last_sync, self._metrics, scale.replicas)
         expiry = min((at for one in self._metrics for at in one.until()), default=None)
         at = self._next_with_other_load(self._last_sync)
-        for _ in range(SKIPPED_MAX):
-            if at is None or (expiry is not None and at >= expiry):
-                break
+        left = SKIPPED_MAX
+        while left > 0 and at is not None and (expiry is None or at < expiry):
             if self._state(scale.replicas, at) != state:
                 break
-            at = self._next_with_other_load(at)
+            skipped = self._syncs_in_state(state, scale.replicas, at, expiry, left)
+            left -= skipped
+            at = self._next_with_other_load(at + (skipped - 1) * self.config.sync_period)
         self.due = at
         if expiry is not None:
             last = self.scheduled_at_or_after(expiry)
             self.due = last if at is None else min(at, last)
+
+    def _syncs_in_state(
+        self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
+    ) -> int:
+        """Return how many syncs from `at` on are in `state`, as that at `at` is; at most `limit`.
+
+        If proposals rise and fall with the load, those in one state follow each other within a part
+        of the load curve, so bisection finds the last of them.
+        """
+        if len(self._metrics) != 1:
+            return 1
+        metric = self._metrics[0]
+        if metric.curve is None or not metric.follows_load(replicas):
+            return 1
+        ends = [end for end in (metric.curve.linear_until(at), expiry) if end is not None]
+        period = self.config.sync_period
+        # The first `known` syncs are in the state; those from number `end` on are not considered.
+        known, end = 1, min([limit, *(-(-(one - at) // period) for one in ends)])
+        while known < end:
+            middle = (known + end) // 2
+            if self._state(replicas, at + middle * period) == state:
+                known = middle + 1
+            else:
+                end = middle
+        return known
 
     def _next_with_other_load(self, at: Instant) -> Instant | None:
         """Return the first sync after `at` at which a load may differ, None if it never does."""

@@ -84,6 +84,20 @@ class LoadCurve:
             return now
         return begin + self._times[after]
 
+    def linear_until(self, now: Instant) -> Instant | None:
+        """Return the end of the part of the curve that contains `now`; None if it has no end.
+
+        Within a part, up to but not including its end, the amount only rises or only falls.
+        """
+        elapsed, begin = now - self.start, self.start
+        if self.period is not None:
+            elapsed %= self.period
+            begin = now - elapsed
+        after = bisect_right(self._times, elapsed)
+        if after == len(self.points):
+            return None if self.period is None else begin + self.period
+        return begin + self._times[after]
+
 
 WorkloadLoad = Mapping[str, LoadCurve]  # by resource: cpu, memory
 WorkloadLoads = Mapping[ScaleTargetKey, WorkloadLoad]

@@ -150,6 +150,17 @@ class Metric:
         }
         return {"type": "ContainerResource", "containerResource": container}
 
+    def follows_load(self, current: int) -> bool:
+        """Return whether a higher load never gives a lower proposal for `current` replicas.
+
+        That holds if each replica has a pod that counts: a ratio below, within and above the
+        tolerances then gives at most, exactly and at least `current`.
+        """
+        groups = self.groups
+        if groups is None or groups.unready.pods or groups.missing_requests:
+            return False
+        return groups.counted.pods == current
+
     def until(self) -> Iterator[Instant]:
         """Yield when time alone changes the groups."""
         if self.groups is not None and self.groups.until is not None:

@@ -48,6 +48,21 @@ def test_it_is_known_how_long_the_amount_stays(curve, at_s, until_s):
     assert curve.constant_until(seconds(at_s)) == until
 
 
+@pytest.mark.parametrize(
+    ("curve", "at_s", "until_s"),
+    [
+        pytest.param(STEP_AND_RAMP, 20, 70, id="up to the step"),
+        pytest.param(STEP_AND_RAMP, 80, 130, id="to the end of a ramp"),
+        pytest.param(STEP_AND_RAMP, 130, None, id="forever after the last point"),
+        pytest.param(DAILY, 210, 240, id="a ramp of a later period"),
+        pytest.param(DAILY, 85, 100, id="after the last point, up to the next period"),
+    ],
+)
+def test_it_is_known_how_long_the_amount_only_rises_or_falls(curve, at_s, until_s):
+    until = None if until_s is None else seconds(until_s)
+    assert curve.linear_until(seconds(at_s)) == until
+
+
 def test_an_annotation_states_a_constant_load():
     found = annotated_load({"fairlead.dev/load": "cpu=1.5, memory=2Gi"})
     assert {name: curve.at(7) for name, curve in found.items()} == {"cpu": 1500, "memory": 2 << 30}

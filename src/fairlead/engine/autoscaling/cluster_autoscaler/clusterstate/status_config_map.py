@@ -53,7 +53,8 @@ class StatusConfigMap:
             return []
         self._written = essential
         at = _update_time(now)
-        text = yaml.safe_dump({"time": at, **status}, sort_keys=False, default_flow_style=False)
+        stated = {"time": at, **status}
+        text = yaml.dump(stated, Dumper=yaml.CSafeDumper, sort_keys=False, default_flow_style=False)
         content: Json = {"metadata": {"annotations": {LAST_UPDATED: at}}, "data": {"status": text}}
         if self.exists:
             return [PatchObject(self.ref, content)]

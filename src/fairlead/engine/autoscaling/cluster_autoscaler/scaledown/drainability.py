@@ -112,6 +112,29 @@ class DrainRules:
                 (found.daemon_set_pods if is_daemon_set_pod(pod) else found.pods).append(pod)
         return found
 
+    def emptiness(self, pods: Iterable[Pod], now: Instant) -> tuple[tuple[bool, bool], bool]:
+        """Return whether no pod has to move and none blocks, and whether pods wait for completion.
+
+        Controllers and budgets are not looked up. The second value tells whether the answer holds
+        until `pods` change: one pod that has to move decides alone, all others decide together.
+        """
+        asked = _Question(self._options, now, None, RemainingBudgets())
+        waits, is_empty, is_lasting = False, True, True
+        for pod in pods:
+            outcome, varies = asked.about(pod), depends_on_time(pod)
+            is_lasting = is_lasting and not varies
+            if outcome is DrainDecision.WAIT:
+                waits = True
+            elif outcome is not DrainDecision.SKIP and not _moves_with_node(outcome, pod):
+                if not varies:
+                    return (False, False), True
+                is_empty = False
+        return (is_empty, is_empty and waits), is_lasting
+
+
+def _moves_with_node(outcome: Outcome, pod: Pod) -> bool:
+    return outcome is DrainDecision.MOVE and is_daemon_set_pod(pod)
+
 
 @dataclass(frozen=True, slots=True)
 class _Question:

@@ -15,10 +15,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingCo
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
     RemainingBudgets,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import (
-    DrainRules,
-    depends_on_time,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
     Unremovable,
     UnremovableReason,
@@ -77,10 +74,8 @@ class RemovalSimulator:
         known = self._emptiness.get(name)
         if known is not None and known[0] == revision:
             return known[1]
-        pods = self._pods(name)
-        to_move = self._rules.pods_to_move(pods, now)
-        found = to_move.is_empty, to_move.is_empty and bool(to_move.on_completion)
-        if not any(depends_on_time(pod) for pod in pods):
+        found, is_lasting = self._rules.emptiness(self._pods(name), now)
+        if is_lasting:
             self._emptiness[name] = revision, found
         return found
 
