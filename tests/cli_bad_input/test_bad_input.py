@@ -186,7 +186,7 @@ AUDITED = (
 CASES = [
     # --- replays -------------------------------------------------------------------------------
     plan("a log without bodies", "replay a.log",
-         "a.log: line 1: create pods/binding was recorded at level Metadata; a replay needs",
+         "a.log: line 1: create pods/binding was recorded at level Metadata; needed is level",
          files=(("a.log", AUDITED),)),
     plan("a dump in place of a log", "replay dump.yaml",
          "dump.yaml: line 1: is not an audit event"),

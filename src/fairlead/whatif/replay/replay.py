@@ -17,17 +17,17 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.input.archive import unpacked_file
-from fairlead.whatif.input.content import content_of, content_of_stream
-from fairlead.whatif.input.document import STDIN, Document, parse_listings
-from fairlead.whatif.input.error import InputError
-from fairlead.whatif.replay.audit_log import AuditedWrite, read_audit_log
-from fairlead.whatif.replay.recorded_cluster import (
+from fairlead.whatif.audit.audit_log import AuditedWrite, read_audit_log
+from fairlead.whatif.audit.recorded_cluster import (
     RecordedCluster,
     initial_objects,
     manifest_of,
     unbound,
 )
+from fairlead.whatif.input.archive import unpacked_file
+from fairlead.whatif.input.content import content_of, content_of_stream
+from fairlead.whatif.input.document import STDIN, Document, parse_listings
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.manifest import Manifest, manifests

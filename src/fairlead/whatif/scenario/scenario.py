@@ -4,6 +4,7 @@
       files: [nodes.yaml, dump/]       kubectl output
       trace: {nodes: …, pods: …}       CSV tables (module trace)
       simkube: trace.sktrace           a SimKube trace, for the nodes of the others
+      audit-log: audit.log             what users did (module audited_input)
       generated: {nodes: 5000, …}      synthetic nodes (module generated_nodes)
     objects: [...]                 additional objects that exist from the start
     events:                        each with `at` and one verb (module timed_event)
@@ -25,7 +26,7 @@ when `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +34,7 @@ from typing import Any, Final
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.step import ScriptedStep
@@ -52,7 +53,14 @@ from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.document import Document, read, read_bytes, read_one
 from fairlead.whatif.input.error import InputError, named_by
 from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
-from fairlead.whatif.run.experiment import Experiment, with_batch
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.run.experiment import QUIET, Experiment, with_batch
+from fairlead.whatif.scenario.audited_input import (
+    NO_INPUT,
+    AuditLog,
+    audited_input,
+    read_audited,
+)
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
 from fairlead.whatif.scenario.settings import (
     Settings,
@@ -64,6 +72,7 @@ from fairlead.whatif.scenario.settings import (
 )
 from fairlead.whatif.scenario.simkube_trace import (
     RecordedDurations,
+    RecordedLifecycle,
     SimKubeTrace,
     parse_simkube_trace,
 )
@@ -73,7 +82,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests, refuse_duplicates
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
-from fairlead.whatif.snapshot.snapshot import start_of_time
+from fairlead.whatif.snapshot.snapshot import DEFAULT_START, start_of_time
 
 _FAILED: Final = {"phase": "Failed"}
 
@@ -84,6 +93,7 @@ class ClusterSource(StrictForm, frozen=True, kw_only=True):
     files: list[FileName] = []
     trace: Trace | None = None
     simkube: FileName | None = None
+    audit_log: FileName | None = None
     generated: GeneratedNodes | None = None
 
 
@@ -155,8 +165,9 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         start=start,
         steps=tuple(sorted([*cluster.arriving, *events], key=lambda step: step.after)),
         duration=duration,
+        quiet=cluster.quiet,
         seed=seed,
-        kubelet=_kubelet(path, settings, releases, initial, cluster.simkube, seed),
+        kubelet=_kubelet(path, settings, releases, cluster, seed),
         scheduler=scheduler,
         node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
         releases=releases,
@@ -164,7 +175,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         karpenter=autoscaling.karpenter,
         loads=loads,
         runs_cron_jobs=settings.cron_jobs,
-        notes=(*autoscaling.notes, *unread_loads(loads, inventory)),
+        notes=(*cluster.notes, *autoscaling.notes, *unread_loads(loads, inventory)),
     )
     if batch.source:
         return with_batch(experiment, batch, experiment.steps)
@@ -177,14 +188,21 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
 class _ScenarioCluster:
     """The objects of a scenario at its `start`, and the pods of its traces, which arrive later.
 
-    `inventory` has all of them. `simkube` is the SimKube trace, None without one.
+    `inventory` has all of them. `lifecycles` are the recorded ones; `notes` say what was left out.
     """
 
     initial: list[Manifest]
     inventory: Inventory
     start: Instant
     arriving: list[ScriptedStep]
-    simkube: SimKubeTrace | None
+    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
+    notes: tuple[str, ...]
+
+    @property
+    def quiet(self) -> DurationNs:
+        """The quiet time of a cluster at rest: longer than any pod runs until it completes."""
+        known = (one for found in self.lifecycles.values() for one in found)
+        return max((one.ended - one.started for one in known if one.ended), default=0) + QUIET
 
 
 def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _ScenarioCluster:
@@ -194,6 +212,11 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
         files = [document for name in names for document in read(str(folder / name))]
         from_files = manifests(files)
     start = start_of_time(files, from_files)
+    with named_by(path, "cluster.audit-log"):
+        audit = _audit_log(folder, scenario)
+        if audit is not None:
+            from_files = from_files or audit.first_objects()
+            start = audit.start if start == DEFAULT_START else start
     with named_by(path, "cluster.trace"):
         made, trace = _objects(path, folder, scenario, seed, start)
     initial = [*from_files, *made]
@@ -205,8 +228,15 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
     with named_by(path, "cluster.simkube"):
         simkube = _simkube(folder, scenario, inventory)
     arriving += () if simkube is None else simkube.steps
+    with named_by(path, "cluster.audit-log"):
+        audited = NO_INPUT if audit is None else audited_input(audit, initial, start, inventory)
     return _ScenarioCluster(
-        initial=initial, inventory=inventory, start=start, arriving=arriving, simkube=simkube
+        initial=initial,
+        inventory=inventory,
+        start=start,
+        arriving=[*arriving, *audited.steps],
+        lifecycles={**audited.lifecycles, **({} if simkube is None else simkube.lifecycles)},
+        notes=audited.notes,
     )
 
 
@@ -224,16 +254,16 @@ def _kubelet(
     path: str,
     settings: Settings,
     releases: Releases,
-    initial: Sequence[Manifest],
-    simkube: SimKubeTrace | None,
+    cluster: _ScenarioCluster,
     seed: int,
 ) -> KubeletConfig:
-    """Return the kubelets' configuration; KWOK Stages precede settings, and a trace Stages."""
-    config = with_stages(kubelet_config(path, settings.kubelet, releases.nodes), initial, seed)
-    if simkube is None:
+    """Return the kubelets' configuration; KWOK Stages precede settings, and records Stages."""
+    config = kubelet_config(path, settings.kubelet, releases.nodes)
+    config = with_stages(config, cluster.initial, seed)
+    if not cluster.lifecycles:
         return config
     return replace(
-        config, run_durations=RecordedDurations(simkube.lifecycles, config.run_durations)
+        config, run_durations=RecordedDurations(cluster.lifecycles, config.run_durations)
     )
 
 
@@ -252,8 +282,9 @@ def _objects(
 ) -> tuple[list[Manifest], TraceCluster | None]:
     """Return generated and inline objects, and the trace whose pods arrive."""
     cluster = scenario.cluster
-    if not (cluster.files or cluster.trace or cluster.generated):
-        raise InputError(path, "needs files, a trace or generated nodes", field="cluster")
+    if not (cluster.files or cluster.trace or cluster.generated or cluster.audit_log):
+        problem = "needs files, a trace, an audit log or generated nodes"
+        raise InputError(path, problem, field="cluster")
     trace: TraceCluster | None = None
     values = []
     if cluster.generated:
@@ -283,6 +314,14 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
         for after, name in trace.departures
     ]
     return [*created, *ended]
+
+
+def _audit_log(folder: Path, scenario: Scenario) -> AuditLog | None:
+    """Return the audit log of a scenario. Raises InputError."""
+    if scenario.cluster.audit_log is None:
+        return None
+    file = folder / scenario.cluster.audit_log
+    return read_audited(*unpacked_file(str(file), read_bytes(file)))
 
 
 def _simkube(folder: Path, scenario: Scenario, inventory: Inventory) -> SimKubeTrace | None:

@@ -131,7 +131,7 @@ def test_a_trace_brings_its_pods_as_steps(experiment, write):
     [
         ("[]", "s.yaml: expected object, got array"),
         ("seed: 1", "s.yaml: cluster: is required"),
-        ("cluster: {}", "s.yaml: cluster: needs files, a trace or generated nodes"),
+        ("cluster: {}", "s.yaml: cluster: needs files, a trace, an audit log or"),
         (CLUSTER + "hue: red", "s.yaml: hue: unknown field; known: cluster, duration"),
         (CLUSTER + "duration: soon", "s.yaml: duration: 'soon' is not a duration"),
         (CLUSTER + "seed: x", "s.yaml: seed: expected int, got str"),

@@ -34,9 +34,9 @@ from fairlead.apiserver.registry.snapshot_load import as_stored
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.whatif.audit.audit_log import AuditedWrite
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.replay.audit_log import AuditedWrite
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
@@ -81,6 +81,10 @@ class RecordedCluster:
             self._note_version((ref.namespace, ref.name, ref.kind), str(version))
         views = load_objects(snapshot, self._store)
         return ObjectsLoaded(views)
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """Return the object as it is after the writes so far, None if there is none."""
+        return self._store.find(kind, namespace, name)
 
     def apply(self, write: AuditedWrite) -> Iterator[Stimulus]:
         """Apply `write`; yield the changes of objects. Raises InputError for a malformed object."""

@@ -48,9 +48,22 @@ _RESOURCES: Final = (
     "resourceslices.resource.k8s.io",
     "deviceclasses.resource.k8s.io",
 )
-_KINDS: Final = {
-    (kind.plural, kind.group): kind for kind in map(find_kind, _RESOURCES) if kind is not None
-}
+_WORKLOADS: Final = (
+    "deployments.apps",
+    "daemonsets.apps",
+    "jobs.batch",
+    "cronjobs.batch",
+)
+SCALE: Final = "scale"
+
+
+def _kinds_of(resources: Iterable[str]) -> dict[tuple[str, str], Kind]:
+    found = [kind for kind in map(find_kind, resources) if kind is not None]
+    return {(kind.plural, kind.group): kind for kind in found}
+
+
+_KINDS: Final = _kinds_of(_RESOURCES)
+_ALL_KINDS: Final = _kinds_of((*_RESOURCES, *_WORKLOADS))
 
 _NO_BODY: Final = msgspec.Raw(b"null")
 
@@ -67,6 +80,10 @@ class _ResponseStatus(msgspec.Struct):
     code: int = 0
 
 
+class _User(msgspec.Struct):
+    username: str = ""
+
+
 class _Event(msgspec.Struct, rename="camel"):
     kind: str = ""
     api_version: str = ""
@@ -75,6 +92,7 @@ class _Event(msgspec.Struct, rename="camel"):
     stage: str = ""
     verb: str = ""
     request_uri: str = msgspec.field(name="requestURI", default="")
+    user: _User = msgspec.field(default_factory=_User)
     object_ref: _ObjectReference | None = None
     response_status: _ResponseStatus | None = None
     request_object: msgspec.Raw = _NO_BODY
@@ -85,7 +103,7 @@ class _Event(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class AuditedWrite:
-    """A successful write; `where` is its line in messages.
+    """A successful write by `user`; `where` is its line in messages.
 
     `request` is the body of the request, a patch for the verb `patch`; `response` is the object
     after the write, None if it was not recorded or is not an object of `kind`. `deleted` are the
@@ -102,12 +120,15 @@ class AuditedWrite:
     request: Any
     response: Json | None
     deleted: tuple[Json, ...] = ()
+    user: str = ""
 
 
-def read_audit_log(source: str, data: bytes) -> list[AuditedWrite]:
+def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> list[AuditedWrite]:
     """Return the writes in the log `data`, called `source` in messages, in order of time.
 
-    Raises InputError for a line that is not an event, and for a level without bodies.
+    With `has_workloads` these are also the writes of Deployments, DaemonSets, Jobs and CronJobs,
+    and of the subresource scale. Raises InputError for a line that is not an event, and for a level
+    without bodies.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []
@@ -128,7 +149,7 @@ def read_audit_log(source: str, data: bytes) -> list[AuditedWrite]:
             if one.audit_id and identity in seen:
                 continue  # the event is in two of the concatenated files
             seen.add(identity)
-            writes += _writes(source, where, one)
+            writes += _writes(source, where, one, has_workloads=has_workloads)
     if _COMPLETE not in stages:
         raise InputError(source, f"has no audit event of the stage {_COMPLETE}")
     return sorted(writes, key=lambda write: write.at)
@@ -143,21 +164,25 @@ def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
     return (event,) if event.kind == "Event" else event.items
 
 
-def _writes(source: str, where: str, event: _Event) -> Iterator[AuditedWrite]:
+def _writes(
+    source: str, where: str, event: _Event, *, has_workloads: bool
+) -> Iterator[AuditedWrite]:
     """Yield the write of `event`, if it is one of an object that is followed."""
     ref, status = event.object_ref, event.response_status
     if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
         return
-    kind = _KINDS.get((ref.resource, ref.api_group))
-    if kind is None or ref.subresource not in _SUBRESOURCES or "dryRun=" in event.request_uri:
+    kinds = _ALL_KINDS if has_workloads else _KINDS
+    subresources = (*_SUBRESOURCES, SCALE) if has_workloads else _SUBRESOURCES
+    kind = kinds.get((ref.resource, ref.api_group))
+    if kind is None or ref.subresource not in subresources or "dryRun=" in event.request_uri:
         return
     if status is None or not 200 <= status.code < 300:
         return
     if event.level not in _BODY_LEVELS:
         what = "/".join(filter(None, (ref.resource, ref.subresource)))
         problem = (
-            f"{event.verb} {what} was recorded at level {event.level or 'None'}; a replay needs "
-            f"level Request or RequestResponse in the audit policy for {what}"
+            f"{event.verb} {what} was recorded at level {event.level or 'None'}; needed is level "
+            f"Request or RequestResponse in the audit policy for {what}"
         )
         raise InputError(source, problem, object_name=where)
     try:
@@ -180,6 +205,7 @@ def _writes(source: str, where: str, event: _Event) -> Iterator[AuditedWrite]:
         request,
         response if is_object else None,
         tuple(_listed(response, kind)) if event.verb == "deletecollection" else (),
+        event.user.username,
     )
 
 

@@ -1,0 +1,344 @@
+"""AuditedInput: what users did to a cluster, according to its audit log, as steps of a scenario.
+
+The simulation has controllers, a scheduler and kubelets of its own. What theirs wrote is left out:
+
+    an object that a known object controls     its controller creates it again
+    bindings, status                           decided again; but a node's allocatable is followed
+    deletions by the scheduler, evictions      decided again, by preemption and node lifecycle
+      after taints, garbage collection
+    annotations and claims of controllers      written again
+
+Everything else is done at its recorded time: objects are created, changed (their spec, labels and
+annotations, as a merge patch) and deleted. A pod whose owner the log and the dump do not have is
+created as recorded, without owner. Pods that completed in the log run as long as they did there.
+
+    line  create  deployment shop/web        ->  a step, if an administrator wrote it
+    line  create  replicaset shop/web-5d     ->  left out: shop/web controls it
+    line  create  pod shop/web-5d-x7         ->  left out: shop/web-5d controls it
+    line  update  deployment shop/web/scale  ->  a step that sets spec.replicas
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.apiserver.kind import (
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    STATEFUL_SET,
+    Kind,
+    find_kind,
+)
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.whatif.audit.audit_log import SCALE, AuditedWrite, read_audit_log
+from fairlead.whatif.audit.recorded_cluster import (
+    RecordedCluster,
+    initial_objects,
+    manifest_of,
+)
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.kubectl_apply import merge_patch_between
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.scenario.simkube_trace import RecordedLifecycle
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+# The kinds whose controllers the simulation has.
+_CONTROLLING: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob",
+                       "ReplicationController", "Node")  # fmt: skip
+_ACCOUNT: Final = "system:serviceaccount:kube-system:"
+_KUBELET: Final = "system:node:"
+# Their deletions and changes of pods are decided again.
+_DECIDERS: Final = frozenset(
+    {"system:kube-scheduler",
+     *(f"{_ACCOUNT}{name}" for name in ("node-controller", "taint-eviction-controller",
+                                        "pod-garbage-collector"))}
+)  # fmt: skip
+_CONTROLLERS: Final = frozenset(
+    {"system:kube-controller-manager", "system:apiserver",
+     *(f"{_ACCOUNT}{name}" for name in (
+         "deployment-controller", "replicaset-controller", "replication-controller",
+         "statefulset-controller", "daemon-set-controller", "job-controller", "cronjob-controller",
+         "disruption-controller", "generic-garbage-collector", "namespace-controller",
+         "persistent-volume-binder", "pvc-protection-controller", "pv-protection-controller",
+         "attachdetach-controller", "resource-claim-controller", "ttl-after-finished-controller"))}
+)  # fmt: skip
+_STATEFUL_SETS: Final = f"{_ACCOUNT}statefulset-controller"
+_NOT_FOLLOWED: Final = ("VolumeAttachment", "ResourceClaim")
+_PROVISIONED: Final = "pv.kubernetes.io/provisioned-by"
+_ORDINAL: Final = re.compile(r"-\d+$")
+_SYSTEM: Final = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+     "deletionGracePeriodSeconds", "ownerReferences", "managedFields", "selfLink"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLog:
+    """An audit log and its writes, in the order of their times."""
+
+    source: str
+    writes: Sequence[AuditedWrite]
+
+    @property
+    def start(self) -> Instant:
+        """The time of the first write."""
+        return self.writes[0].at if self.writes else 0
+
+    def first_objects(self) -> list[Manifest]:
+        """Return the objects that existed before the first write, as far as the log shows them."""
+        found = initial_objects(self.writes)
+        return [manifest_of(self.source, write.where, obj) for write, obj in found]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedInput:
+    """Steps, the lifecycles of completed pods in the order of their starts, and notes."""
+
+    steps: tuple[ScriptedStep, ...] = ()
+    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+NO_INPUT: Final = AuditedInput()
+
+
+def read_audited(source: str, data: bytes) -> AuditLog:
+    """Return the audit log `data`, called `source` in messages. Raises InputError."""
+    return AuditLog(source, read_audit_log(source, data, has_workloads=True))
+
+
+def audited_input(
+    log: AuditLog, initial: Sequence[Manifest], start: Instant, inventory: Inventory
+) -> AuditedInput:
+    """Return what users did after `start` to the cluster `initial`, whose objects `inventory` has.
+
+    Created objects join `inventory`. Raises InputError.
+    """
+    later = [one for one in log.writes if one.at > start or start == log.start]
+    if log.writes and not later:
+        raise InputError(log.source, "its last write is before the dump was taken")
+    reader = _Reader(log.source, start, inventory)
+    reader.cluster.load(Snapshot(log.source, tuple(initial), start))
+    steps = tuple(step for write in later for step in reader.steps(write))
+    notes = tuple(reader.notes(len(log.writes) - len(later)))
+    return AuditedInput(steps, reader.lifecycles(), notes)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Follows the writes of a log, and turns those of users into steps."""
+
+    source: str
+    start: Instant
+    inventory: Inventory
+    cluster: RecordedCluster = field(init=False)
+    _left_out: int = 0
+    _moved: int = 0
+    _kinds: set[str] = field(default_factory=set)
+    _unrecorded: set[str] = field(default_factory=set)
+    _started: dict[tuple[str, str], Instant] = field(default_factory=dict)
+    _ended: dict[tuple[str, str], Instant] = field(default_factory=dict)
+    _workloads: dict[tuple[str, str], WorkloadRef] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cluster = RecordedCluster(self.source)
+
+    def steps(self, write: AuditedWrite) -> Iterator[ScriptedStep]:
+        """Yield the steps of `write`. Raises InputError."""
+        if write.subresource == SCALE:
+            write = _scaling(write)
+        self._kinds.add(write.kind.kind)
+        names = [(one["metadata"].get("namespace", ""), one["metadata"]["name"])
+                 for one in write.deleted] or [(write.namespace, write.name)]  # fmt: skip
+        before = {key: self.cluster.find(write.kind, *key) for key in names}
+        changes = [one for one in self.cluster.apply(write)
+                   if isinstance(one, ObjectChanged | ObjectDeleted)]  # fmt: skip
+        for key in dict.fromkeys(_key(one.object) for one in changes):
+            old, new = before.get(key), self.cluster.find(write.kind, *key)
+            if write.kind is POD and new is not None:
+                self._note_lifecycle(key, write.at)
+            if self._is_left_out(write, new or old):
+                self._left_out += 1
+                continue
+            yield from self._step(write, key, old, new)
+
+    def _step(
+        self, write: AuditedWrite, key: tuple[str, str], old: Json | None, new: Json | None
+    ) -> Iterator[ScriptedStep]:
+        after, title = write.at - self.start, f"{write.kind.kind} {'/'.join(filter(None, key))}"
+        ref = ObjectRef(write.kind.kind, *key)
+        if new is None or new["metadata"].get("deletionTimestamp"):
+            is_first = old is not None and not old["metadata"].get("deletionTimestamp")
+            if is_first and self.inventory.get(write.kind, *key) is not None:
+                yield ScriptedStep(after, (commands.delete(ref),), write.where, title)
+            return
+        if old is None and self.inventory.get(write.kind, *key) is None:
+            made = manifest_of(self.source, write.where, _desired(write.kind, new, write))
+            self.inventory.add(made)
+            yield replace(ScriptedStep.creating(after, made), source=write.where)
+            return
+        earlier = {} if old is None else _desired(write.kind, old, write)
+        change = merge_patch_between(earlier, _desired(write.kind, new, write))
+        if patches := commands.patch(ref, change):
+            yield ScriptedStep(after, tuple(patches), write.where, title)
+
+    # --- what is left out -------------------------------------------------------------------
+
+    def _is_left_out(self, write: AuditedWrite, obj: Json | None) -> bool:
+        """Return whether the simulation does again what `write` did to `obj`."""
+        kind, owner = write.kind, _controller(obj)
+        if kind is NODE:
+            return False
+        if kind.kind in _NOT_FOLLOWED or write.subresource in ("binding", "status"):
+            return True
+        if owner is not None and self._is_known(obj, owner):
+            self._note_owned(write, owner)
+            return True
+        if not _is_creation(write) and _is_deciding(write.user):
+            return True
+        return owner is None and self._is_controllers(write, obj)
+
+    def _is_controllers(self, write: AuditedWrite, obj: Json | None) -> bool:
+        """Return whether a controller of the simulation writes `obj`, which has no owner."""
+        if write.kind is PERSISTENT_VOLUME_CLAIM and write.user == _STATEFUL_SETS:
+            return self._is_claim_of_known(write)
+        annotations = (obj or {}).get("metadata", {}).get("annotations") or {}
+        is_scaling = write.subresource == SCALE
+        return _PROVISIONED in annotations or (write.user in _CONTROLLERS and not is_scaling)
+
+    def _is_known(self, obj: Json | None, owner: Json) -> bool:
+        kind = find_kind(owner["kind"])
+        if kind is None or owner["kind"] not in _CONTROLLING or obj is None:
+            return False
+        namespace = obj["metadata"].get("namespace", "") if kind.namespaced else ""
+        return self.cluster.find(kind, namespace, owner["name"]) is not None
+
+    def _is_claim_of_known(self, write: AuditedWrite) -> bool:
+        """Return whether a StatefulSet of the cluster creates this claim, `TEMPLATE-SET-N`."""
+        parts = _ORDINAL.sub("", write.name).split("-")
+        owners = ("-".join(parts[at:]) for at in range(1, len(parts)))
+        return any(
+            self.cluster.find(STATEFUL_SET, write.namespace, owner) is not None for owner in owners
+        )
+
+    def _note_owned(self, write: AuditedWrite, owner: Json) -> None:
+        is_removal = write.verb in ("delete", "deletecollection") or write.subresource == "eviction"
+        is_users = write.user not in _CONTROLLERS and not _is_deciding(write.user)
+        if write.kind is POD and is_removal and is_users:
+            self._moved += 1
+        elif write.kind is not POD and not is_removal:
+            self._unrecorded.add(owner["kind"])
+
+    def notes(self, earlier: int) -> Iterator[str]:
+        """Yield what was left out; `earlier` writes are older than the dump."""
+        if earlier:
+            yield f"{self.source}: {earlier:,} writes before the dump was taken are in it already."
+        if self._left_out:
+            yield (
+                f"{self.source}: {self._left_out:,} writes of controllers, schedulers and kubelets "
+                "are left out, because those of the simulation act instead."
+            )
+        if self._moved:
+            yield (
+                f"{self.source}: {self._moved:,} deletions and evictions of pods that controllers "
+                "replace are left out; an event such as drain repeats them."
+            )
+        for kind in sorted(self._unrecorded - self._kinds):
+            yield (
+                f"{self.source}: it records no write of a {kind}, so changes of them are missing; "
+                "record them at level Request."
+            )
+        if self.cluster.unfollowed:
+            yield (
+                f"{self.source}: {self.cluster.unfollowed:,} writes of unknown objects or effect "
+                "are left out."
+            )
+
+    # --- lifecycles -------------------------------------------------------------------------
+
+    def _note_lifecycle(self, key: tuple[str, str], at: Instant) -> None:
+        value = self.cluster.find(POD, *key) or {}
+        phase = (value.get("status") or {}).get("phase", "")
+        if phase in ("Running", "Succeeded", "Failed"):
+            self._started.setdefault(key, max(at, self.start))
+        if phase in ("Succeeded", "Failed"):
+            self._ended.setdefault(key, at)
+        if key not in self._workloads:
+            pod: Pod = manifest_of(self.source, "", value).pod
+            is_known = self._is_known(value, _controller(value) or {"kind": "", "name": ""})
+            self._workloads[key] = workload_of(pod) if is_known else WorkloadRef(POD.kind, *key)
+
+    def lifecycles(self) -> dict[WorkloadRef, list[RecordedLifecycle]]:
+        """Return the lifecycles of the workloads of which a pod completed, by start."""
+        found: dict[WorkloadRef, list[RecordedLifecycle]] = defaultdict(list)
+        completing = {self._workloads[key] for key in self._ended}
+        for key, started in sorted(self._started.items(), key=lambda item: (item[1], item[0])):
+            workload, ended = self._workloads[key], self._ended.get(key)
+            if workload in completing:
+                until = None if ended is None else ended - self.start
+                found[workload].append(RecordedLifecycle(started - self.start, until))
+        return dict(found)
+
+
+def _key(obj: Any) -> tuple[str, str]:
+    return obj.metadata.namespace, obj.metadata.name
+
+
+def _is_creation(write: AuditedWrite) -> bool:
+    return write.verb == "create" and not write.subresource
+
+
+def _is_deciding(user: str) -> bool:
+    """Return whether `user` is a scheduler, a kubelet, or a controller that evicts pods."""
+    return user in _DECIDERS or user.startswith(_KUBELET)
+
+
+def _controller(obj: Json | None) -> Json | None:
+    """Return the reference to the controller of `obj`."""
+    for one in ((obj or {}).get("metadata") or {}).get("ownerReferences") or ():
+        if one.get("controller"):
+            reference: Json = one
+            return reference
+    return None
+
+
+def _scaling(write: AuditedWrite) -> AuditedWrite:
+    """Return a write of the subresource scale as a patch of `spec.replicas`."""
+    match write.request:
+        case {"spec": {"replicas": int(replicas)}}:
+            request: Any = {"spec": {"replicas": replicas}}
+        case [*operations]:
+            request = operations
+        case _:
+            request = None
+    return replace(write, verb="patch", request=request, response=None)
+
+
+def _desired(kind: Kind, obj: Json, write: AuditedWrite) -> Json:
+    """Return `obj` without what the cluster wrote into it."""
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _SYSTEM}
+    kept = {key: value for key, value in obj.items() if key != "status"} | {"metadata": meta}
+    spec = obj.get("spec") or {}
+    if kind is POD and not _is_creation(write):
+        kept["spec"] = {key: value for key, value in spec.items() if key != "nodeName"}
+    if kind is NODE:
+        taints = [one for one in spec.get("taints") or () if is_lasting_taint(one.get("key", ""))]
+        others = {key: value for key, value in spec.items() if key != "taints"}
+        kept["spec"] = {**others, **({"taints": taints} if taints else {})}
+        status = obj.get("status") or {}
+        kept["status"] = {key: status[key] for key in ("capacity", "allocatable") if key in status}
+    return kept

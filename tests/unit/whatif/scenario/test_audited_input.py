@@ -1,0 +1,223 @@
+"""A scenario from an audit log: what users did is repeated, what controllers did is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, REPLICA_SET
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+ACCOUNT = "system:serviceaccount:kube-system:"
+SCHEDULER = "system:kube-scheduler"
+GROUPS = {"deployments": "apps", "replicasets": "apps", "jobs": "batch"}
+KINDS = {"deployments": "Deployment", "replicasets": "ReplicaSet", "jobs": "Job", "pods": "Pod",
+         "nodes": "Node"}  # fmt: skip
+
+
+def write(verb, path, body, minute, user="admin", response=None):
+    """An event; `path` is RESOURCE/NAME or RESOURCE/NAME/SUBRESOURCE in the namespace shop."""
+    resource, name, subresource = [*path.split("/"), ""][:3]
+    group = GROUPS.get(resource, "")
+    reply = response or (body if verb == "create" and not subresource else None)
+    typed = {"apiVersion": f"{group}/v1".strip("/"), "kind": KINDS[resource]}
+    return {
+        "apiVersion": "audit.k8s.io/v1", "kind": "Event", "level": "RequestResponse",
+        "auditID": f"{path}{minute}", "stage": "ResponseComplete", "verb": verb,
+        "user": {"username": user},
+        "objectRef": {"resource": resource, "apiGroup": group, "name": name,
+                      "namespace": "" if resource == "nodes" else "shop",
+                      "subresource": subresource},
+        "responseStatus": {"code": 200}, "requestObject": body,
+        "responseObject": {**typed, **reply} if reply else None,
+        "stageTimestamp": f"2026-03-01T10:{minute:02d}:00.000000Z",
+    }  # fmt: skip
+
+
+def owned(kind, name, uid):
+    return [{"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "controller": True}]
+
+
+def template(app, **spec):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return {"metadata": {"labels": {"app": app}}, "spec": {"containers": [container], **spec}}
+
+
+def deployment(name, replicas):
+    return {
+        "metadata": {"name": name, "namespace": "shop", "uid": name},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
+                 "template": template(name)},
+    }  # fmt: skip
+
+
+def replica_set(name, app, replicas):
+    meta = {"name": name, "namespace": "shop", "uid": name,
+            "ownerReferences": owned("Deployment", app, app)}  # fmt: skip
+    return {"metadata": meta, "spec": deployment(app, replicas)["spec"]}
+
+
+def pod(name, owner=None, **spec):
+    meta = {"name": name, "namespace": "shop", "labels": {"app": "x"}}
+    if owner:
+        meta["ownerReferences"] = owned(*owner)
+    return {"metadata": meta, **template("x", **spec)} | {"metadata": meta}
+
+
+def node(name, **spec):
+    status = {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}
+    return {"metadata": {"name": name, "labels": {"zone": "a"}}, "spec": spec, "status": status}
+
+
+def bound(name, minute):
+    return write("create", f"pods/{name}/binding", {"target": {"name": "n1"}}, minute, SCHEDULER)
+
+
+RECORDED = [
+    write("create", "deployments/web", deployment("web", 2), 1),
+    write("create", "replicasets/web-5d", replica_set("web-5d", "web", 2), 1,
+          f"{ACCOUNT}deployment-controller"),
+    *(write("create", f"pods/web-5d-{n}", pod(f"web-5d-{n}", ("ReplicaSet", "web-5d", "web-5d")), 1,
+            f"{ACCOUNT}replicaset-controller") for n in "ab"),
+    bound("web-5d-a", 1),
+    write("update", "deployments/web/scale", {"spec": {"replicas": 3}}, 5),
+    write("create", "pods/alone", pod("alone"), 6),
+    bound("alone", 7),
+    write("create", "nodes/n2", node("n2"), 8, "system:node:n2"),
+    write("create", "pods/of-argo", pod("of-argo", ("Workflow", "etl", "w")), 9, f"{ACCOUNT}argo"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def simulate(tmp_path):
+    """The run of a scenario from `events`, from a dump of one node and `dumped` objects."""
+
+    def run_scenario(events, *dumped, files=True, settings=None):
+        base = {"apiVersion": "v1", "kind": "Node", **node("n1")}
+        (tmp_path / "dump.json").write_text(
+            json.dumps({"apiVersion": "v1", "kind": "List", "items": [base, *dumped]})
+        )
+        (tmp_path / "audit.log").write_text("".join(f"{json.dumps(one)}\n" for one in events))
+        source = {"files": ["dump.json"]} if files else {}
+        value = {"cluster": {**source, "audit-log": "audit.log"}, "settings": settings or {}}
+        path = str(tmp_path / "s.yaml")
+        (tmp_path / "s.yaml").write_text(json.dumps(value))
+        return run_experiment(experiment_of(path, read_scenario(path)))
+
+    return run_scenario
+
+
+def pods_of(run):
+    return sorted(one["metadata"]["name"] for one in run.store.list(POD))
+
+
+def test_controllers_create_their_pods_once(simulate):
+    """Two replicas, then three, of the simulated ReplicaSet; the recorded pods are left out."""
+    run = simulate(RECORDED)
+    [found] = run.store.list(REPLICA_SET)
+    assert (found["metadata"]["name"] != "web-5d", found["spec"]["replicas"]) == (True, 3)
+    of_web = [name for name in pods_of(run) if name.startswith("web-")]
+    assert len(of_web) == 3
+    assert not {"web-5d-a", "web-5d-b"} & set(of_web)
+    assert run.outcome.complaints == ()
+
+
+def test_what_users_did_is_repeated_at_its_time(simulate):
+    """The bare pod and the one of an unknown owner are created, and scheduled anew."""
+    run = simulate(RECORDED)
+    placed = {one.name: one for one in run.outcome.placed()}
+    assert {"alone", "of-argo"} < set(placed)
+    assert sorted(one["metadata"]["name"] for one in run.store.list(NODE)) == ["n1", "n2"]
+    [own] = [one for one in run.store.list(POD) if one["metadata"]["name"] == "of-argo"]
+    assert "ownerReferences" not in own["metadata"]
+    [note] = [one for one in run.outcome.notes if "left out, because" in one]
+    assert ": 5 writes of controllers, schedulers and kubelets" in note
+
+
+def test_a_workload_of_the_dump_is_scaled_and_its_recorded_pods_are_not_created(simulate):
+    kept = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment("web", 1)}
+    old = {"apiVersion": "apps/v1", "kind": "ReplicaSet", **replica_set("web-5d", "web", 1)}
+    old["spec"]["selector"]["matchLabels"]["pod-template-hash"] = "5d"
+    new = pod("web-5d-new", ("ReplicaSet", "web-5d", "web-5d"))
+    events = [
+        write("patch", "deployments/web/scale", {"spec": {"replicas": 4}}, 2),
+        write("create", "pods/web-5d-new", new, 3, f"{ACCOUNT}replicaset-controller"),
+        write("delete", "pods/web-5d-new", None, 4),
+    ]
+    run = simulate(events, kept, old)
+    [found] = run.store.list(DEPLOYMENT)
+    assert found["spec"]["replicas"] == 4
+    assert len(pods_of(run)) == 4
+    assert any("1 deletions and evictions of pods that controllers" in one
+               for one in run.outcome.notes)  # fmt: skip
+
+
+def test_changes_and_deletions_of_users_are_repeated(simulate):
+    events = [
+        *RECORDED,
+        write("patch", "nodes/n1", {"spec": {"unschedulable": True}}, 20,
+              response=node("n1", unschedulable=True)),
+        write("patch", "nodes/n2", {}, 21, f"{ACCOUNT}node-controller",
+              response=node("n2", taints=[{"key": "node.kubernetes.io/not-ready",
+                                           "effect": "NoExecute"}])),
+        write("delete", "deployments/web", None, 22),
+        write("delete", "pods/alone", None, 23),
+    ]  # fmt: skip
+    run = simulate(events)
+    nodes = {one["metadata"]["name"]: one["spec"] for one in run.store.list(NODE)}
+    assert nodes["n1"]["unschedulable"] is True
+    assert "taints" not in nodes["n2"]
+    assert pods_of(run) == ["of-argo"]
+
+
+def test_a_pod_that_completed_runs_as_long_as_recorded(simulate):
+    job = {"metadata": {"name": "etl", "namespace": "shop", "uid": "etl"},
+           "spec": {"template": template("etl", restartPolicy="Never")}}  # fmt: skip
+    made = pod("etl-1", ("Job", "etl", "etl"), restartPolicy="Never")
+
+    def status(phase, minute):
+        body = {**made, "spec": {**made["spec"], "nodeName": "n1"}, "status": {"phase": phase}}
+        return write("patch", "pods/etl-1/status", {"status": {"phase": phase}}, minute,
+                     "system:node:n1", response=body)  # fmt: skip
+
+    events = [
+        write("create", "jobs/etl", job, 1),
+        write("create", "pods/etl-1", made, 1, f"{ACCOUNT}job-controller"),
+        bound("etl-1", 2),
+        status("Running", 3),
+        status("Succeeded", 13),
+    ]
+    run = simulate(events)
+    [ran] = run.outcome.pods.values()
+    assert (ran.name != "etl-1", ran.phase) == (True, "Succeeded")
+    assert run.outcome.virtual_seconds == 601  # a second to start, ten minutes as recorded
+
+
+def test_without_a_dump_the_log_shows_the_nodes(simulate):
+    heartbeat = write("patch", "nodes/n7/status", {}, 0, "system:node:n7",
+                      response=node("n7") | {"metadata": {
+                          "name": "n7", "creationTimestamp": "2026-02-01T00:00:00Z"}})  # fmt: skip
+    run = simulate([heartbeat, write("create", "pods/alone", pod("alone"), 6)], files=False)
+    assert [one.node for one in run.outcome.placed()] == ["n7"]
+
+
+def test_workloads_that_are_not_recorded_are_named(simulate):
+    """The policy of a replay records ReplicaSets, but not the Deployments that scale them."""
+    kept = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment("web", 1)}
+    made = replica_set("web-6e", "web", 3)
+    run = simulate([write("create", "replicasets/web-6e", made, 2,
+                          f"{ACCOUNT}deployment-controller")], kept)  # fmt: skip
+    assert any("records no write of a Deployment" in one for one in run.outcome.notes)
+
+
+def test_a_lower_level_is_refused_with_the_level_needed(simulate):
+    low = {**RECORDED[0], "level": "Metadata"}
+    expected = (
+        r"s\.yaml: cluster\.audit-log: .*audit\.log: line 1: create deployments was recorded at "
+        "level Metadata; needed is level Request or RequestResponse"
+    )
+    with pytest.raises(InputError, match=expected):
+        simulate([low])
