@@ -28,7 +28,7 @@ def test_every_law_holds_under_faults(seed):
     result = run(draw(seed))
     assert result.failure is None
     commands = result.tally["commands"]
-    assert commands / 30 < len(result.faults) < commands / 15
+    assert commands / 20 < len(result.faults) < commands / 10
 
 
 @pytest.fixture(scope="module")

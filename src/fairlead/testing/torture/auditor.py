@@ -18,7 +18,14 @@ from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import whole_value
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
-from fairlead.engine.core.command import Bind, DeleteObject, Issued, ObjectRef, PatchObject
+from fairlead.engine.core.command import (
+    Bind,
+    DeleteObject,
+    Issued,
+    ObjectRef,
+    PatchObject,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     NodeTainted,
@@ -46,6 +53,7 @@ _REFUSAL: Final = re.compile(
     r"(?s)0/\d+ nodes are available: .+|no nodes available to schedule pods"
 )
 _RATE_TOLERANCE: Final = seconds(0.1)  # of the periodic passes that take the turns
+_RETRIES: Final = seconds(60)  # longer than five refusals with late answers
 
 
 class Auditor:
@@ -67,12 +75,14 @@ class Auditor:
         self._groups: dict[str, PodGroup] = {}
         self._nodes: dict[str, Node] = {}
         self._taints: dict[str, list[tuple[str, Instant]]] = {}
+        self._evicted: dict[str, Instant] = {}  # by uid, the last eviction that a taint allowed
         self._placed: dict[str, str] = {}  # pods on their way to a node, by uid
         self._binding: dict[str, str] = {}  # those of which the Bind is unanswered
         self._taint_sent: dict[str, list[Instant]] = {}  # by node
         self._last_turn: dict[str, Instant] = {}
         self._rates: dict[str, float] = {}
         self._deadlines = 0
+        self.unexpected_jobs: set[tuple[str, str]] = set()  # by namespace and name
         self.suspended_until: Instant = 0
         self.now: Instant = 0
 
@@ -117,6 +127,8 @@ class Auditor:
                 case PatchObject(ObjectRef(kind="Node", name=name), patch):
                     if any(map(_is_of_outage, patch.get("spec", {}).get("taints") or ())):
                         self._taint_sent.setdefault(name, []).append(self.now)
+                case RecordEvent(regarding=cron_job, reason="UnexpectedJob", note=note):
+                    self.unexpected_jobs.add((cron_job.namespace, note.rpartition(": ")[2]))
                 case _:
                     pass
         for group in bound:
@@ -324,6 +336,12 @@ class Auditor:
             and max(since, placed) + seconds(limit) <= self.now
             for key, since in stretch
         )
+        # Upstream repeats a refused deletion five times without another look at the taints.
+        uid = deletion.target.uid
+        is_repeated = self.now - self._evicted.get(uid, -_RETRIES) < _RETRIES
+        if may:
+            self._evicted[uid] = self.now
+        may = may or is_repeated
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:

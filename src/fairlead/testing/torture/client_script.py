@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind
@@ -14,6 +15,7 @@ from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.workloads.annotation import DRAIN
 from fairlead.testing.torture.scenario import (
     Change,
     ClockJump,
@@ -82,15 +84,13 @@ class ClientScript:
         change = self._changes[self._next]
         self._next += 1
         self._tally["changes"] += 1
+        self._tally[f"change {change_name(change)}"] += 1
         match change:
             case Restart(down_ms=down_ms):
-                self._tally["restarts"] += 1
                 raise ProcessKilledError(now, down_ms * NANOSECONDS_PER_MILLISECOND)
             case ClockJump(by_ms=by_ms):
-                self._tally["clock jumps"] += 1
                 self._suspend(now + by_ms * NANOSECONDS_PER_MILLISECOND)
             case WatchCut(kinds=kinds, for_ms=for_ms, is_compacted=compacted):
-                self._tally["watch cuts"] += 1
                 target.cut(kinds, now, for_ms * NANOSECONDS_PER_MILLISECOND, compacted=compacted)
             case _:
                 try:
@@ -98,6 +98,36 @@ class ClientScript:
                 except ApiError:
                     self._tally["refused changes"] += 1
         return True
+
+
+def change_name(change: Change) -> str:
+    """Return what a change does, as reports count it."""
+    match change:
+        case Patch(kind="Node", patch=patch):
+            return _node_change_name(patch)
+        case Patch(kind=kind):
+            return f"{kind.partition('.')[0]} changed"
+        case Create(manifest=manifest):
+            return f"{manifest['kind']} created"
+        case Delete(kind=kind):
+            return f"{kind.partition('.')[0]} deleted"
+        case DeletePod(evicts=evicts):
+            return "pod evicted" if evicts else "pod deleted"
+        case WatchCut(is_compacted=is_compacted):
+            return f"watch cut and {'compacted' if is_compacted else 'stale'}"
+        case _:
+            return "clock jump" if isinstance(change, ClockJump) else "process restarted"
+
+
+def _node_change_name(patch: Json) -> str:
+    annotations = patch.get("metadata", {}).get("annotations", {})
+    if KUBELET in annotations:
+        return f"Node's kubelet: {annotations[KUBELET].partition(' ')[0]}"
+    if DRAIN in annotations:
+        return "Node drained" if annotations[DRAIN] else "Node's drain ended"
+    if "status" in patch:
+        return "Node resized"
+    return "Node tainted" if "taints" in patch["spec"] else "Node cordoned"
 
 
 def _request(change: Create | Patch | Delete | DeletePod, store: Store, now: Instant) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
@@ -17,6 +19,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.testing.torture.in_process_extender import CONFIGURATION
 from fairlead.testing.torture.scenario import ControlPlaneOptions
 from fairlead.testing.torture.unreliable_plugin import NAME, UnreliablePlugin
 from fairlead.worlds.local.control_plane import OBSERVED
@@ -27,11 +30,15 @@ GROUP_SIZE_MAX: Final = 10
 
 
 def engine_config(
-    options: ControlPlaneOptions, seed: int, now: Instant, is_calm: Callable[[], bool]
+    options: ControlPlaneOptions,
+    seed: int,
+    now: Instant,
+    tally: Counter[str],
+    is_calm: Callable[[], bool],
 ) -> EngineConfig:
     """Return the configuration of an engine that starts at `now`.
 
-    A plugin misbehaves until `is_calm`.
+    A plugin misbehaves until `is_calm`, and `tally` counts how often.
     """
     kubelet = replace(
         OBSERVED.kubelet,
@@ -44,17 +51,23 @@ def engine_config(
         start=now,
         kubelet=kubelet,
         batch=shipped_configuration(options.batch) if options.batch else None,
-        scheduler=_scheduler(options.plugin, is_calm) if options.plugin else OBSERVED.scheduler,
+        scheduler=_scheduler(options, tally, is_calm),
         autoscaler=_autoscaler() if options.autoscaler == CLUSTER_AUTOSCALER else None,
     )
 
 
-def _scheduler(behaviour: str, is_calm: Callable[[], bool]) -> SchedulerConfig:
-    """Return the default profile with an unreliable plugin."""
+def _scheduler(
+    options: ControlPlaneOptions, tally: Counter[str], is_calm: Callable[[], bool]
+) -> SchedulerConfig:
+    """Return the default profile, with an unreliable plugin and an extender if asked for."""
+    extenders = (CONFIGURATION,) if options.extender else ()
+    if not options.plugin:
+        return replace(OBSERVED.scheduler, extenders=extenders)
     profile = Profile()
     profile = replace(profile, plugins=((NAME, 0), *profile.plugins))
-    factories = {NAME: lambda _handle, _args: UnreliablePlugin(behaviour, is_calm)}
-    return SchedulerConfig((profile,), out_of_tree=factories)
+    plugin = partial(UnreliablePlugin, options.plugin, tally, is_calm)
+    factories = {NAME: lambda _handle, _args: plugin()}
+    return SchedulerConfig((profile,), out_of_tree=factories, extenders=extenders)
 
 
 def _autoscaler() -> ClusterAutoscalerConfig:

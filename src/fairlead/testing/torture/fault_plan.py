@@ -61,7 +61,7 @@ class FaultPlan:
 
     def next_fault(self, command: Command) -> Fault | None:
         """Return the fault of `command`, which is about to be performed; None for most."""
-        if isinstance(command, RecordEvent | CallExtender):
+        if isinstance(command, RecordEvent):
             return None
         name, ref = type(command).__name__, target_of(command)
         target = f"{ref.kind} {ref.key}"

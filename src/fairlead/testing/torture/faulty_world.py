@@ -23,6 +23,7 @@ from fairlead.engine.core.stimulus import (
     CollectionDeleted,
     CommandFailed,
     CommandSucceeded,
+    ExtenderAnswered,
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
@@ -249,7 +250,8 @@ class FaultyWorld:
 def is_outcome(stimulus: Stimulus) -> bool:
     """Return whether `stimulus` is the answer to a command."""
     return isinstance(
-        stimulus, CommandSucceeded | CommandFailed | CollectionDeleted | OwnersLookedUp
+        stimulus,
+        CommandSucceeded | CommandFailed | CollectionDeleted | OwnersLookedUp | ExtenderAnswered,
     )
 
 
@@ -258,7 +260,7 @@ def _kind_of(stimulus: Stimulus) -> str:
     match stimulus:
         case ObjectChanged(view) | ObjectDeleted(view):
             return type(view).__name__
-        case CommandSucceeded(command) | CommandFailed(command, _, _):
+        case CommandSucceeded(command) | CommandFailed(command, _, _) | ExtenderAnswered(command):
             return target_of(command).kind.partition(".")[0]
         case _:
             return ""

@@ -35,6 +35,7 @@ from fairlead.testing.torture.fault_plan import FaultPlan
 from fairlead.testing.torture.faulty_world import EndlessInstantError, FaultyWorld
 from fairlead.testing.torture.final_state import FinalState, is_volatile
 from fairlead.testing.torture.history import StoreHistory
+from fairlead.testing.torture.in_process_extender import InProcessExtender
 from fairlead.testing.torture.law import Law, LawBrokenError
 from fairlead.testing.torture.scenario import Fault, TortureScenario
 from fairlead.worlds.driver import CommandSource, LivelockError, World
@@ -137,7 +138,8 @@ class _Run:
         options = self._scenario.options
         self._auditor = Auditor(self.result.checked, self._note)
         self._auditor.suspended_until = self._suspended_until
-        config = engine_config(options, self._scenario.seed, now, self._is_calm)
+        tally = self.result.tally
+        config = engine_config(options, self._scenario.seed, now, tally, self._is_calm)
         self._plane = ControlPlane(
             self._store, now, config=config, logging=self._listen, interpose=self._interpose
         )
@@ -150,6 +152,8 @@ class _Run:
 
     def _interpose(self, engine: Engine, world: LocalWorld) -> tuple[CommandSource, World]:
         self._auditor.attach(self._replaced(engine))
+        if self._scenario.options.extender:
+            world.extenders = InProcessExtender(self.result.tally, self._is_calm)
         self._world = FaultyWorld(
             world, self._plan, self._script, self.result.tally, calm_at=self._calm_at
         )
@@ -212,7 +216,8 @@ class _Run:
             most = ", ".join(f"{name} ({n} times)" for name, n in self._restless.most_common(5))
             raise LawBrokenError(Law.SETTLES, f"in the last {to_seconds(REST):.0f} s: {most}")
         self.result.checked[Law.SETTLES.name] += 1
-        final = FinalState(self._store, self.result.checked, self._now)
+        unexpected_jobs = self._auditor.unexpected_jobs
+        final = FinalState(self._store, self.result.checked, self._now, unexpected_jobs)
         final.check()
         self._restart()
         self._run_until(self._now + REST)

@@ -120,12 +120,14 @@ class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True)
 
     `batch` is the name of a shipped batch configuration, `autoscaler` is `cluster-autoscaler` or
     empty. `plugin` is `raises` or `waits`: a scheduler plugin that fails one call in 40, or makes
-    one pod in 40 wait for a permission that never comes.
+    one pod in 40 wait for a permission that never comes. `extender` adds a scheduler extender that
+    answers one call in 25 wrongly.
     """
 
     batch: str = "fairlead"
     autoscaler: str = ""
     plugin: str = ""
+    extender: bool = False
     start_delay_ms: int = 1000
     ready_delay_ms: int = 0
 
@@ -145,7 +147,7 @@ class TortureScenario(Struct, frozen=True, omit_defaults=True, kw_only=True):
     objects: tuple[Json, ...] = ()
     changes: tuple[Change, ...] = ()
     faults: tuple[Fault, ...] | None = None
-    fault_every: int = 16
+    fault_every: int = 13
 
 
 def to_yaml(scenario: TortureScenario) -> str:

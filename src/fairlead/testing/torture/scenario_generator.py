@@ -38,6 +38,7 @@ _FIRST_MS: Final = 60_000
 NAMESPACES: Final = ("default", "team-a", "team-b")
 PRIORITIES: Final = {"low": -5, "middle": 100, "high": 1000}
 QUEUES: Final = {"q1": 1, "q2": 3}
+STORAGE_CLASSES: Final = ("late", "at-once")
 _VOLCANO: Final = "scheduling.volcano.sh/v1beta1"
 _CUT: Final = ("Pod", "Node", "ReplicaSet", "PodGroup", "PodDisruptionBudget", "Job")
 
@@ -53,7 +54,7 @@ class _Draw:
         self.chance = Chance(seed)
         self.chaos_ms = chaos_ms
         self.nodes = [f"node-{number}" for number in range(1, nodes + 1)]
-        self.counts = {"deploy": 0, "ds": 0, "sts": 0, "job": 0, "pod": 0, "gang": 0}
+        self.counts = {"deploy": 0, "ds": 0, "sts": 0, "job": 0, "cron": 0, "pod": 0, "gang": 0}
         self.changes: list[Change] = []
 
     def scenario(self) -> TortureScenario:
@@ -61,6 +62,7 @@ class _Draw:
         options = ControlPlaneOptions(
             autoscaler=chance.of(("", "", CLUSTER_AUTOSCALER)),
             plugin=chance.of(("", "", "", RAISES, WAITS)),
+            extender=chance.one_in(5),
             batch=chance.of(("fairlead", "fairlead", "kube-batch", "volcano")),
             start_delay_ms=chance.of((0, 1000, 1000, 20_000)),
             ready_delay_ms=chance.of((0, 0, 5_000, 40_000)),
@@ -95,7 +97,13 @@ class _Draw:
             {**_named(_VOLCANO, "Queue", name), "spec": {"weight": weight}}
             for name, weight in QUEUES.items()
         ]
-        return [*namespaces, *classes, *queues]
+        late = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": "csi.example.com"}
+        at_once = {**late, "volumeBindingMode": "Immediate", "reclaimPolicy": "Retain"}
+        storage = [
+            {**_named("storage.k8s.io/v1", "StorageClass", name), **mode}
+            for name, mode in zip(STORAGE_CLASSES, (late, at_once), strict=True)
+        ]
+        return [*namespaces, *classes, *queues, *storage]
 
     def _nodes(self) -> list[Json]:
         return [self._node(name) for name in self.nodes]
@@ -128,13 +136,15 @@ class _Draw:
         return f"{kind}-{self.counts[kind]}"
 
     def _any_workload(self) -> list[Json]:
-        match self.chance.below(14):
+        match self.chance.below(15):
             case 0 | 1 | 2 | 3:
                 return self._deployment()
             case 12:
                 return self._daemon_set()
             case 13:
                 return self._autoscaled()
+            case 14:
+                return [self._cron_job()]
             case 4 | 5:
                 return self._stateful_set()
             case 6 | 7:
@@ -157,7 +167,23 @@ class _Draw:
         one["spec"]["serviceName"] = name
         if self.chance.one_in(2):
             one["spec"]["podManagementPolicy"] = "Parallel"
+        if self.chance.one_in(3):
+            self._claim_volumes(one)
         return [one, *self._around(name, namespace)]
+
+    def _claim_volumes(self, stateful_set: Json) -> None:
+        """Give each pod a volume of its own, which mostly goes with the pod or the StatefulSet."""
+        chance, spec = self.chance, stateful_set["spec"]
+        claim = {
+            "storageClassName": chance.of(STORAGE_CLASSES),
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+        spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim}]
+        spec["persistentVolumeClaimRetentionPolicy"] = {
+            event: chance.of(("Delete", "Delete", "Retain"))
+            for event in ("whenDeleted", "whenScaled")
+        }
 
     def _daemon_set(self) -> list[Json]:
         name, namespace = self._next("ds"), self.chance.of(NAMESPACES)
@@ -219,6 +245,23 @@ class _Draw:
         }
         if chance.one_in(3):
             one["spec"]["ttlSecondsAfterFinished"] = 60
+        return one
+
+    def _cron_job(self) -> Json:
+        """Return a CronJob of every few minutes, whose Jobs may last longer than that."""
+        chance, name = self.chance, self._next("cron")
+        one = _named("batch/v1", "CronJob", name, chance.of(NAMESPACES))
+        job = self._job()["spec"]
+        job.pop("ttlSecondsAfterFinished", None)
+        one["spec"] = {
+            "schedule": f"*/{1 + chance.below(10)} * * * *",
+            "concurrencyPolicy": chance.of(("Allow", "Forbid", "Replace")),
+            "successfulJobsHistoryLimit": chance.below(3),
+            "failedJobsHistoryLimit": chance.below(2),
+            "jobTemplate": {"spec": job},
+        }
+        if chance.one_in(3):
+            one["spec"]["startingDeadlineSeconds"] = chance.of((20, 200))
         return one
 
     def _gang(self) -> list[Json]:
@@ -283,7 +326,10 @@ class _Draw:
     def update(self, at: int, _node: str, namespace: str) -> None:
         """Change the pod template, so that pods are replaced."""
         kind, name = self._any_name()
-        if kind != "Job":
+        if kind == "CronJob":
+            schedule = {"spec": {"schedule": f"*/{1 + self.chance.below(10)} * * * *"}}
+            self.changes.append(Patch(at, kind, name, schedule, namespace))
+        elif kind != "Job":
             spec = {"containers": [{"name": "c", "image": f"i{at}"}]}
             patch = {"spec": {"template": {"spec": spec}}}
             self.changes.append(Patch(at, kind, name, patch, namespace))
@@ -323,6 +369,14 @@ class _Draw:
         queue = self.chance.of(tuple(QUEUES))
         self.changes.append(Patch(at, "Queue.scheduling.volcano.sh", queue, weight))
 
+    def reprioritize(self, at: int, _node: str, _namespace: str) -> None:
+        """Replace a PriorityClass by one with another value."""
+        name = self.chance.of(tuple(PRIORITIES))
+        priority_class = _named("scheduling.k8s.io/v1", "PriorityClass", name)
+        priority_class["value"] = self.chance.below(1000)
+        self.changes.append(Delete(at, "PriorityClass", name))
+        self.changes.append(Create(at + self.chance.below(20_000), priority_class))
+
     def restart(self, at: int, _node: str, _namespace: str) -> None:
         """Kill the process and start it again."""
         self.changes.append(Restart(at, self.chance.of((0, 1_000, 60_000, 600_000))))
@@ -340,7 +394,7 @@ class _Draw:
 
     def _any_name(self) -> tuple[str, str]:
         kind, prefix = self.chance.of(
-            (("Deployment", "deploy"), ("StatefulSet", "sts"), ("Job", "job"))
+            (("Deployment", "deploy"), ("StatefulSet", "sts"), ("Job", "job"), ("CronJob", "cron"))
         )
         return kind, f"{prefix}-{1 + self.chance.below(self.counts[prefix] + 1)}"
 
@@ -348,7 +402,9 @@ class _Draw:
         """Scale a workload."""
         kind, name = self._any_name()
         count = self.chance.below(16)
-        spec = {"parallelism": count} if kind == "Job" else {"replicas": count}
+        spec: Json = {"parallelism": count} if kind == "Job" else {"replicas": count}
+        if kind == "CronJob":
+            spec = {"suspend": count < 4}
         self.changes.append(Patch(at, kind, name, {"spec": spec}, namespace))
 
     def fail(self, at: int, node: str, _namespace: str) -> None:
@@ -404,6 +460,10 @@ class _Draw:
                 "spec": {"unschedulable": False, "taints": []},
             }
             self.changes.append(Patch(at, "Node", node, back))
+        for number in range(1, self.counts["cron"] + 1):
+            for namespace in NAMESPACES:
+                suspend = {"spec": {"suspend": True}}
+                self.changes.append(Patch(at, "CronJob", f"cron-{number}", suspend, namespace))
         if self.chance.one_in(2):
             for namespace in NAMESPACES:
                 self.changes.append(Delete(at, "ResourceQuota", "quota", namespace))
@@ -425,6 +485,7 @@ _WEIGHTED: Final[tuple[tuple[Callable[[_Draw, int, str, str], None], int], ...]]
     (_Draw.quota, 2),
     (_Draw.budget, 1),
     (_Draw.reweigh, 1),
+    (_Draw.reprioritize, 1),
     (_Draw.restart, 1),
     (_Draw.cut, 4),
     (_Draw.jump, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar, Final
 
@@ -27,9 +28,10 @@ class UnreliablePlugin:
     name: ClassVar[str] = NAME
     locality: ClassVar[Locality] = Locality.CLUSTER
 
-    def __init__(self, behaviour: str, is_calm: Callable[[], bool]) -> None:
-        """`behaviour` is RAISES or WAITS."""
+    def __init__(self, behaviour: str, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
+        """`behaviour` is RAISES or WAITS; `tally` counts the failures and the stalled pods."""
         self._raises = behaviour == RAISES
+        self._tally = tally
         self._is_calm = is_calm
         self._calls = 0
 
@@ -51,6 +53,7 @@ class UnreliablePlugin:
         """Permit the pod, or let it wait for a permission that never comes."""
         self._maybe_fail("permit")
         if not self._raises and self._is_turn(_EVERY):
+            self._tally["plugin stalls"] += 1
             return Wait(_PATIENCE)
         return None
 
@@ -65,6 +68,7 @@ class UnreliablePlugin:
 
     def _maybe_fail(self, point: str, every: int = _EVERY) -> None:
         if self._raises and self._is_turn(every):
+            self._tally["plugin raises"] += 1
             raise RuntimeError(f"{point} fails")
 
     def _is_turn(self, every: int) -> bool:

@@ -134,3 +134,42 @@ def test_create_commands_are_complete_nodes():
     [command] = one.commands
     assert isinstance(command, CreateObject)
     assert view(command.manifest).status.allocatable == {"cpu": "4"}
+
+
+def test_a_new_machine_has_no_name_of_a_node_from_an_earlier_process():
+    first = provider()
+    first.node_groups()[0].increase_size(1, 0)
+    [(_, manifest)] = registered(first)
+    second = provider()
+    second.adopt(view(manifest))
+    second.node_groups()[0].increase_size(1, 0)
+    [(_, other)] = registered(second)
+    assert other["metadata"]["name"] == "a-b-new-2"
+    assert second.node_groups()[0].target_size() == 2
+
+
+def test_a_refused_registration_and_a_refused_deletion_are_repeated():
+    one = provider(deletion_time=seconds(30))
+    group = one.node_groups()[0]
+    group.increase_size(1, 0)
+    [(_, manifest)] = registered(one)
+    one.refused(CreateObject(manifest), seconds(200))
+    assert registered(one) == [(210, manifest)]
+    node = one.adopt(view(manifest))
+    group.delete_nodes([node.spec.provider_id], seconds(300))
+    one.run_due(seconds(330))
+    [deletion] = one.commands
+    one.commands.clear()
+    one.refused(deletion, seconds(330))
+    one.run_due(seconds(340))
+    assert one.commands == [deletion]
+
+
+def test_a_refused_registration_of_a_machine_that_was_deleted_meanwhile_is_over():
+    one = provider()
+    group = one.node_groups()[0]
+    group.increase_size(1, 0)
+    [(_, manifest)] = registered(one)
+    group.delete_nodes([manifest["spec"]["providerID"]], seconds(200))
+    one.refused(CreateObject(manifest), seconds(200))
+    assert one.next_due() == seconds(260)  # when the Node is deleted

@@ -29,7 +29,13 @@ from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
 )
-from fairlead.engine.core.command import Command, CreateObject, EvictPod, PatchObject
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    EvictPod,
+    PatchObject,
+)
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.issuer import CLUSTER_AUTOSCALER, Issuer
 from fairlead.engine.core.stimulus import (
@@ -94,10 +100,25 @@ class ClusterAutoscaler:
             case CommandFailed(CreateObject() | PatchObject() as command, reason, _):
                 if command.target == self._status.ref:
                     self._status.lost(exists=reason is not FailureReason.NOT_FOUND)
+                self._see_refusal(command, reason, now)
+                return []
+            case CommandFailed(DeleteObject() as command, reason, _):
+                self._see_refusal(command, reason, now)
                 return []
             case _:
                 return []
         return self._commands()
+
+    def _see_refusal(
+        self,
+        command: CreateObject | PatchObject | DeleteObject,
+        reason: FailureReason,
+        now: Instant,
+    ) -> None:
+        """Repeat what did not happen to the Node of a machine."""
+        is_over = reason in (FailureReason.NOT_FOUND, FailureReason.ALREADY_EXISTS)
+        if command.target.kind == "Node" and not isinstance(command, PatchObject) and not is_over:
+            self._provider.refused(command, now)
 
     def _put(self, changed: ApiObject, now: Instant, *, is_loaded: bool) -> None:
         if not is_read(type(changed)):

@@ -40,6 +40,8 @@ from fairlead.engine.core.timer_queue import TimerQueue
 PROVISION_TIME: Final[DurationNs] = seconds(90)
 DELETION_TIME: Final[DurationNs] = seconds(60)
 _ERROR_AFTER: Final[DurationNs] = seconds(10)
+_RETRY_AFTER: Final[DurationNs] = seconds(10)
+_WHY_DELETED: Final = "machine deleted"
 _SCHEME: Final = "simulated"
 _CORE_PRICE: Final = 0.03
 _GIB_PRICE: Final = 0.004
@@ -249,9 +251,7 @@ class SimulatedProvider:
 
     def begin(self, group: SimulatedNodeGroup, now: Instant) -> None:
         """Start a machine of `group`."""
-        group.created += 1
-        name = f"{_NOT_IN_NAME.sub('-', group.id.lower()).strip('-.')}-new-{group.created}"
-        provider_id = f"{_SCHEME}:///{name}"
+        name, provider_id = self._next_name(group)
         self._of_machine[provider_id] = group.id
         group.machines[provider_id] = Instance(provider_id, CREATING)
         if not self._delivers(group.spec, now - self._start):
@@ -260,6 +260,19 @@ class SimulatedProvider:
         machine = crc32(group.id.encode()) << 32 | group.created
         due = now + provision_time(group.spec.provision_time, self._seed, machine)
         self._timers.add(due, partial(self._register, group, provider_id, name))
+
+    def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
+        """Return a name that no machine has, and its providerID.
+
+        Nodes that an earlier process created have such names, too.
+        """
+        stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
+        while True:
+            group.created += 1
+            name = f"{stem}-new-{group.created}"
+            provider_id = f"{_SCHEME}:///{name}"
+            if provider_id not in self._names:
+                return name, provider_id
 
     def _delivers(self, spec: NodeGroupSpec, elapsed: DurationNs) -> bool:
         if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
@@ -312,7 +325,22 @@ class SimulatedProvider:
 
     def _delete(self, provider_id: str, name: str, _now: Instant) -> None:
         if self._names.get(provider_id) == name:
-            self.commands.append(DeleteObject(ObjectRef("Node", "", name), why="machine deleted"))
+            self.commands.append(DeleteObject(ObjectRef("Node", "", name), why=_WHY_DELETED))
+
+    def refused(self, command: CreateObject | DeleteObject, now: Instant) -> None:
+        """Repeat a refused registration or deletion of a machine's Node."""
+        if self._is_wanted(command):
+            self._timers.add(now + _RETRY_AFTER, partial(self._repeat, command))
+
+    def _repeat(self, command: CreateObject | DeleteObject, _now: Instant) -> None:
+        if self._is_wanted(command):
+            self.commands.append(command)
+
+    def _is_wanted(self, command: CreateObject | DeleteObject) -> bool:
+        if isinstance(command, DeleteObject):
+            return command.why == _WHY_DELETED and command.target.name in self._names.values()
+        provider_id = command.manifest["spec"].get("providerID", "")
+        return self._is_machine(provider_id)
 
     # --- time ------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fairlead.api.objects import ApiObject, CronJob, Job
 from fairlead.api.pods.facts import controller_of
-from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchStatus
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -62,8 +62,9 @@ class CronJobs:
             case CommandFailed(CreateObject() as command, reason, message):
                 return self._see_refusal(command.target, reason, message, now)
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == CRON_JOB:
-                if reason is not FailureReason.NOT_FOUND:
-                    self._see_answer(target)
+                self._see_status_refused(target, reason, now)
+            case CommandFailed(DeleteObject() as command) if command.target.kind == "Job":
+                self._see_deletion_refused(command, now)
             case _:
                 pass
         return []
@@ -104,6 +105,7 @@ class CronJobs:
                 elif known.view.spec != one.spec or known.view.metadata != one.metadata:
                     self._changed[uid] = None
                 self._crons[uid].view = one
+                self._writer.see(self._crons[uid].ref)
             case Job():
                 cron = self._cron_of(one)
                 if cron is not None:
@@ -113,7 +115,9 @@ class CronJobs:
     def _forget(self, one: ApiObject) -> None:
         match one:
             case CronJob():
-                self._crons.pop(one.metadata.uid, None)
+                deleted = self._crons.pop(one.metadata.uid, None)
+                if deleted is not None:
+                    self._writer.forget(deleted.ref)
             case Job():
                 cron = self._cron_of(one)
                 if cron is not None:
@@ -138,9 +142,9 @@ class CronJobs:
             if target.name not in cron.creating:
                 return []  # the Job was created, although the answer says otherwise
             del cron.creating[target.name]
-            if reason is FailureReason.ALREADY_EXISTS:
-                return []
             cron.last = cron.before
+            if reason is FailureReason.ALREADY_EXISTS:
+                return []  # it is listed once it is seen, if it belongs to the CronJob
             self._timers.add(now + RETRY_AFTER, cron.view.metadata.uid)
             note = f"Error creating job: {message}"
             return [owner_event(cron.ref, "FailedCreate", note, is_warning=True)]
@@ -161,6 +165,21 @@ class CronJobs:
     def _see_answer(self, target: ObjectRef) -> None:
         if self._writer.answered(target):
             self._changed[target.uid] = None
+
+    def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
+        """Handle a rejected status write: retry, unless the CronJob was deleted."""
+        if reason is FailureReason.NOT_FOUND:
+            self._writer.forget(target)
+        elif self._writer.refused(target):
+            self._timers.add(now + RETRY_AFTER, target.uid)
+
+    def _see_deletion_refused(self, deletion: DeleteObject, now: Instant) -> None:
+        """Handle a rejected deletion: retry, if the Job is still there."""
+        job = deletion.target
+        for uid, cron in self._crons.items():
+            if job.name in cron.deleting and cron.view.metadata.namespace == job.namespace:
+                cron.undeleted[job.name] = deletion
+                self._timers.add(now + RETRY_AFTER, uid)
 
 
 def _is_named_after(job: str, cron_job: str) -> bool:

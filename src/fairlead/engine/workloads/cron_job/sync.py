@@ -46,8 +46,8 @@ class CronJobState:
 
     `before` is the previous value of `last`, to restore if the Job cannot be created. `creating`
     are names of Jobs being created, `running` names of its unfinished Jobs, `deleting` names of
-    Jobs whose deletion was requested. `reported` is the last event note, so that it is not
-    repeated. `due` is when to sync again.
+    Jobs whose deletion was requested, `undeleted` those of the requests that failed. `reported` is
+    the last event note, so that it is not repeated. `due` is when to sync again.
     """
 
     view: CronJob
@@ -57,6 +57,7 @@ class CronJobState:
     creating: dict[str, None] = field(default_factory=dict)
     running: dict[str, None] = field(default_factory=dict)
     deleting: dict[str, None] = field(default_factory=dict)
+    undeleted: dict[str, DeleteObject] = field(default_factory=dict)
     ended: dict[str, None] = field(default_factory=dict)
     successful_at: str = ""
     reported: str = ""
@@ -93,14 +94,15 @@ class CronJobState:
 
     def forget(self, name: str) -> None:
         """Remove a deleted Job."""
-        for known in (self.jobs, self.running, self.deleting, self.ended):
+        for known in (self.jobs, self.running, self.deleting, self.undeleted, self.ended):
             known.pop(name, None)
 
     # --- decisions -----------------------------------------------------------------------------
 
     def sync(self, now: Instant) -> list[Command]:
         """Return the commands to send now; sets `due`."""
-        commands = self._note_ended() + self._delete_old()
+        commands = [*self._note_ended(), *self.undeleted.values(), *self._delete_old()]
+        self.undeleted = {}
         self.due = None
         spec = self.view.spec
         if self.view.metadata.deletion_timestamp or spec.suspend:
@@ -120,8 +122,10 @@ class CronJobState:
         known = {entry.get("uid"): entry for entry in self.view.status.get("active", ())}
         active = [known.get(job.metadata.uid) or _reference(job) for job in running]
         status: Json = {"active": active} if active else {}
-        if self.last is not None:
-            status["lastScheduleTime"] = format_timestamp(self.last)
+        # The time counts once the Job exists: a new process takes it for done.
+        last = self.before if self.creating else self.last
+        if last is not None:
+            status["lastScheduleTime"] = format_timestamp(last)
         if self.successful_at:
             status["lastSuccessfulTime"] = self.successful_at
         return status
@@ -138,6 +142,7 @@ class CronJobState:
         name = f"{meta.name}-{due // MINUTE}"
         if name in self.jobs or name in self.creating:
             self.last = due
+            self._adopt(name)
             return []
         running = self.active
         if spec.concurrency_policy == "Forbid" and (running or self.creating):
@@ -153,6 +158,16 @@ class CronJobState:
         self.before, self.last, self.reported = self.last, due, ""
         self.creating[name] = None
         return [*commands, CreateObject(self._manifest(name, due))]
+
+    def _adopt(self, name: str) -> None:
+        """List the Job of the current run if it exists already and is unfinished.
+
+        It was created before the controller stopped, and the status was not written any more.
+        upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob (IsAlreadyExists)
+        """
+        job = self.jobs.get(name)
+        if job is not None and not is_finished(job):
+            self.running[name] = None
 
     def _manifest(self, name: str, due: Instant) -> Json:
         # upstream: pkg/controller/cronjob/utils.go:getJobFromTemplate2

@@ -110,11 +110,21 @@ class ServiceEndpoints:
             case Service():
                 self._see_service(one)
             case Node():
-                self._zones[one.metadata.name] = one.metadata.labels.get(ZONE, "")
+                self._see_node(one)
             case EndpointSlice() | Endpoints():
                 self._see_written(one)
             case _:
                 pass
+
+    def _see_node(self, node: Node) -> None:
+        """Add the pods that wait for this node to their slices."""
+        name = node.metadata.name
+        is_new = name not in self._zones
+        self._zones[name] = node.metadata.labels.get(ZONE, "")
+        if is_new:
+            for key, state in self._states.items():
+                if any(pod.spec.node_name == name for pod in state.pods.values()):
+                    self._queue.add(key)
 
     def _see_pod(self, pod: Pod) -> None:
         meta = pod.metadata
@@ -211,13 +221,19 @@ class ServiceEndpoints:
         self._queue.add(key)
 
     def _sync(self, state: ServiceState) -> list[Write]:
+        """Write the slices, without pods whose node is unknown, and the Endpoints.
+
+        upstream: staging/src/k8s.io/endpointslice/reconciler.go: reconcileByAddressType
+        """
         found = (
             endpoint_of(state.service, pod, self._zones.get(pod.spec.node_name, ""))
             for _, pod in sorted(state.pods.items())
         )
         endpoints = [one for one in found if one is not None]
         state.trigger.look(state.service, state.pods.values())
-        return [*slices(state, endpoints), *older_form(state, endpoints)]
+        is_published = state.service.spec.publish_not_ready_addresses
+        placed = [one for one in endpoints if is_published or one.node in self._zones]
+        return [*slices(state, placed), *older_form(state, endpoints)]
 
 
 def _selects(service: Service, pod: Pod) -> bool:

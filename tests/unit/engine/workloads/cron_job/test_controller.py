@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import CreateObject, PatchStatus
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason
 from fairlead.engine.workloads.controller import Workloads
@@ -186,6 +186,64 @@ def test_a_job_that_is_there_although_its_creation_failed_is_kept(world, build):
     assert cron_jobs.handle(failed, world.now) == []
     assert cron_jobs.handle_deadline(world.now) == []
     assert jobs(world) == made
+
+
+def test_a_job_missing_in_the_status_is_listed_after_a_restart_in_the_same_minute(
+    world, new_world, build
+):
+    """The controller stopped after it had created the Job and before it wrote the status."""
+    world.create(cron_job(build))
+    world.run(seconds(60))
+    (name,) = jobs(world)
+    cron, job = world.get("CronJob", "tick"), world.get("Job", name)
+    restarted = new_world(CronJobs())
+    restarted.now = world.now
+    restarted.load({**cron, "status": {}}, job)
+    assert [entry["name"] for entry in status(restarted)["active"]] == [name]
+
+
+def test_a_refused_status_is_written_again(world, build):
+    """The Job is running before it is listed, and the last time is stored along with it."""
+    down = [True]
+    world.refuse = lambda one: (
+        FailureReason.CONFLICT if down[0] and isinstance(one, PatchStatus) else None
+    )
+    world.create(cron_job(build, schedule="@hourly"))
+    world.run(seconds(14 * 60))
+    (name,) = jobs(world)
+    assert status(world) == {}
+    down[0] = False
+    world.run(seconds(10))
+    assert [entry["name"] for entry in status(world)["active"]] == [name]
+    assert status(world)["lastScheduleTime"] == "1970-01-12T14:00:00Z"
+
+
+def test_a_refused_deletion_is_repeated(world, build):
+    """Of a Job over the limit of the history."""
+    down = [True]
+    world.refuse = lambda one: (
+        FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, DeleteObject) else None
+    )
+    world.create(cron_job(build, schedule="@hourly", successfulJobsHistoryLimit=0))
+    world.run(seconds(14 * 60))
+    finish(world)
+    assert len(jobs(world)) == 1
+    down[0] = False
+    world.run(seconds(10))
+    assert jobs(world) == []
+
+
+def test_the_last_time_is_not_stored_before_the_job_exists(world, build):
+    """A new process would take the run for done."""
+    world.refuse = lambda one: (
+        FailureReason.INTERNAL_ERROR
+        if isinstance(one, CreateObject) and one.target.kind == "Job"
+        else None
+    )
+    world.create(cron_job(build, schedule="@hourly"))
+    world.run(seconds(14 * 60))
+    statuses = [one.fields for one in world.sent(PatchStatus) if one.target.kind == "CronJob"]
+    assert not any("lastScheduleTime" in one for one in statuses)
 
 
 def test_with_its_cron_job_everything_goes(world, build):

@@ -233,3 +233,16 @@ def test_what_is_refused_is_tried_again_later_and_later(new_world):
     world.run(seconds(60))
     assert world.get("Endpoints", "web") is not None
     assert len(slices(world)) == 1
+
+
+def test_a_pod_is_left_out_of_slices_until_its_node_is_known(world, build):
+    """Endpoints in the older form have it at once; publishNotReadyAddresses has it everywhere."""
+    world.create(service(ports=[PORT]))
+    world.create(service("eager", ports=[PORT], publishNotReadyAddresses=True))
+    world.create(pod(build, "web-1", "10.0.0.1", node="n2"))
+    assert addresses(world) == [("10.0.0.1", True)]
+    assert [len(one["endpoints"]) for one in slices(world)] == [1, 0]
+    assert world.get("Endpoints", "web")["subsets"][0]["addresses"][0]["ip"] == "10.0.0.1"
+    world.create(build.node("n2", labels={"topology.kubernetes.io/zone": "b"}))
+    assert addresses(world) == [("10.0.0.1", True), ("10.0.0.1", True)]
+    assert slices(world)[1]["endpoints"][0]["zone"] == "b"
