@@ -22,6 +22,7 @@ from cyclopts import App, Argument, CycloptsError, MissingArgumentError
 
 from fairlead import __version__
 from fairlead.cli import exit_code
+from fairlead.cli.dataclass_methods import compile_when_called
 from fairlead.worlds.gc_thresholds import collect_rarely
 
 DEBUG_FLAG: Final = "--debug"
@@ -223,6 +224,7 @@ def main() -> None:
     _open_closed_streams()
     _accept_all_characters()
     collect_rarely()
+    compile_when_called()
     _leave(run(sys.argv[1:]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.api.codec import DecodeError, decode, decode_stored
+from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
@@ -33,12 +33,6 @@ def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
         if change.type is not ChangeType.DELETED or identity not in fresh:
             last[identity] = change
     return list(last.values())
-
-
-def stimulus_of(change: StoredChange) -> Stimulus:
-    """Return `change` as a stimulus."""
-    view = decode(change.object)
-    return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
 
 
 def stimulus_if_decodable(change: StoredChange) -> Stimulus | None:

@@ -34,7 +34,7 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_groups import PodGroupTable, is_kept
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
-from fairlead.engine.state.shape import ShapeTable
+from fairlead.engine.state.shape import Shape, ShapeTable, is_same_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,9 @@ class Cluster:
         if is_terminal(pod):
             self._drop_pod(pod.key)
             return
-        new = PodInfo(pod, self.shapes.shape_of(pod))
-        old = self.pods.get(new.key)
+        meta = pod.metadata
+        old = self.pods.get(f"{meta.namespace}/{meta.name}")
+        new = PodInfo(pod, self._shape_of(pod, old))
         if old is not None and old.uid != new.uid:
             self._drop_pod(old.key)
             old = None
@@ -174,6 +175,11 @@ class Cluster:
         if pod.spec.scheduling_group is not None:
             self.pod_groups.put_member(new, is_scheduled=bool(self.node_of(new)))
         self.changes.append(PodChange(old, new))
+
+    def _shape_of(self, pod: Pod, old: PodInfo | None) -> Shape:
+        if old is not None and is_same_shape(old.pod, pod):
+            return old.shape
+        return self.shapes.shape_of(pod)
 
     def _move(self, old: PodInfo | None, new: PodInfo) -> None:
         """Remove `old` from the sums of its node and add `new` to those of its node."""

@@ -163,6 +163,46 @@ def _resize_key(pod: Pod) -> object:
     return [len(status.container_statuses), sizes, resizing]
 
 
+def is_same_shape(before: Pod, after: Pod) -> bool:
+    """Return whether the versions of a pod certainly have one shape, because they share a spec."""
+    return before.spec is after.spec and _resize_key(before) == _resize_key(after)
+
+
+class _Latest:
+    """The last pod whose shape was looked up.
+
+    Pods of a dump are loaded workload by workload, and those of a workload share the parts of their
+    specs, so most pods have the shape of the one before.
+    """
+
+    __slots__ = ("resize", "shape", "spec", "volumes")
+
+    def __init__(self, pod: Pod, shape: Shape) -> None:
+        self.spec = pod.spec
+        self.volumes = _volumes_key(pod.spec)
+        self.resize = _resize_key(pod)
+        self.shape = shape
+
+    def is_like(self, pod: Pod) -> bool:
+        """Return whether `pod` has the same shape, because the parts of its spec are the same."""
+        one, other = self.spec, pod.spec
+        return (
+            one.containers is other.containers
+            and one.init_containers is other.init_containers
+            and one.overhead is other.overhead
+            and one.resources is other.resources
+            and one.node_selector is other.node_selector
+            and one.affinity is other.affinity
+            and one.tolerations is other.tolerations
+            and one.topology_spread_constraints is other.topology_spread_constraints
+            and one.resource_claims is other.resource_claims
+            and one.host_network == other.host_network
+            and one.host_users == other.host_users
+            and (one.volumes is other.volumes or self.volumes == _volumes_key(other))
+            and self.resize == _resize_key(pod)
+        )
+
+
 class ShapeTable:
     """Interns shapes; one per cluster. Ids are assigned in order of first use.
 
@@ -176,12 +216,16 @@ class ShapeTable:
         self._sums: WeakValueDictionary[bytes, _Sums] = WeakValueDictionary()
         self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._ids = count()
+        self._latest: _Latest | None = None
 
     def shape_of(self, pod: Pod) -> Shape:
         """Return the shape of `pod`, compiled if it is new.
 
         Raises QuantityError for a quantity that cannot be parsed.
         """
+        latest = self._latest
+        if latest is not None and latest.is_like(pod):
+            return latest.shape
         sums_key = _sums_key(pod)
         key = sums_key + _other_key(pod)
         shape = self._shapes.get(key)
@@ -190,4 +234,5 @@ class ShapeTable:
             if sums is None:
                 sums = self._sums[sums_key] = _Sums(pod, self._columns)
             shape = self._shapes[key] = Shape(next(self._ids), pod, sums)
+        self._latest = _Latest(pod, shape)
         return shape

@@ -43,16 +43,24 @@ from fairlead.engine.core.command import (
     RecordEvent,
 )
 from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    ExtenderAnswered,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.component_identity import judges_users, sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body
-from fairlead.worlds.informer import net_changes, stimulus_of
+from fairlead.worlds.informer import net_changes
 from fairlead.worlds.perform import perform
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.event_list import EventList
+from fairlead.worlds.simulation.pod_views import PodViews
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -122,6 +130,7 @@ class SimulatedWorld:
         self._agenda: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self._due: deque[Callable[[Instant], None]] = deque()
         self._changes: list[StoredChange] = []
+        self._pod_views = PodViews()
         self._pending_stimuli: list[Stimulus] = []
         self.store.subscribe(self._changes.append)
 
@@ -132,7 +141,9 @@ class SimulatedWorld:
 
     def load(self, manifests: Iterable[Mapping[str, Any] | DumpedObject]) -> None:
         """Load the initial objects as one stimulus. Raises ApiError that names the object."""
-        self._pending_stimuli.append(ObjectsLoaded(self.store.load(manifests, self.now)))
+        views = self.store.load(manifests, self.now)
+        self._pod_views.load(views)
+        self._pending_stimuli.append(ObjectsLoaded(views))
 
     def at(self, due: Instant, act: Act) -> None:
         """Call `act` at `due`; calls at equal times keep their order.
@@ -212,8 +223,12 @@ class SimulatedWorld:
         if self._changes:
             if not all(map(_is_heartbeat, self._changes)):
                 self.last_change = now
-            self._pending_stimuli.extend(map(stimulus_of, net_changes(self._changes)))
+            self._pending_stimuli.extend(map(self._stimulus_of, net_changes(self._changes)))
             self._changes.clear()
+
+    def _stimulus_of(self, change: StoredChange) -> Stimulus:
+        view = self._pod_views.view_of(change)
+        return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
 
 
 # Cluster Autoscaler's status, which follows what happened.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from weakref import ref
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.quantity import QuantityError
+from fairlead.engine.state.shape import is_same_shape
 from fairlead.testing.builders import make_pod
 
 
@@ -126,3 +128,54 @@ def test_a_shape_goes_with_the_last_who_has_it(shape_of):
     assert again.id not in ids
     assert again.requests == shape_of(make_pod("c")).requests
     assert shape_of(make_pod("d", requests={"cpu": "2"})) is kept
+
+
+def copy_of(pod, **fields):
+    """A pod whose spec is another object with the same parts, but for `fields`."""
+    return replace(pod, spec=replace(pod.spec, **fields))
+
+
+def with_volume(name):
+    """A pod whose only volume has a token."""
+    return make_pod("x", spec={"volumes": [{"name": name, "projected": {}}]})
+
+
+LIKE = make_pod(
+    "a",
+    requests={"cpu": "1"},
+    spec={"nodeSelector": {"a": "b"}, "volumes": [{"name": "v", "projected": {}}]},
+)
+CHANGED_PARTS = {
+    "nothing": {},
+    "the node": {"node_name": "n1"},
+    "the name of a token": {"volumes": with_volume("w").spec.volumes},
+    "the volumes": {"volumes": make_pod("x", spec=claiming("c")).spec.volumes},
+    "the selector": {"node_selector": {"a": "c"}},
+    "the containers": {"containers": make_pod("x", requests={"cpu": "2"}).spec.containers},
+    "the init containers": {"init_containers": OTHER["overhead"].spec.containers},
+    "the overhead": {"overhead": {"cpu": "1"}},
+    "the tolerations": {"tolerations": OTHER["tolerations"].spec.tolerations},
+    "the host's network": {"host_network": True},
+    "the host's users": {"host_users": False},
+}
+
+
+@pytest.mark.parametrize("fields", CHANGED_PARTS.values(), ids=CHANGED_PARTS)
+def test_pods_that_share_parts_have_the_shapes_of_pods_that_do_not(fields, believer):
+    """Looked up directly after each other, or with another pod in between."""
+    shape_of, changed = believer.cluster.shapes.shape_of, copy_of(LIKE, **fields)
+    first = shape_of(LIKE)
+    directly = shape_of(changed)
+    shape_of(OTHER["ports"])
+    assert shape_of(changed) is directly
+    shape_of(OTHER["ports"])
+    assert shape_of(LIKE) is first
+
+
+def test_a_version_with_another_resize_has_another_shape():
+    """Its spec is the same object."""
+    resized = replace(LIKE, status=OTHER["a resize under way"].status)
+    assert is_same_shape(LIKE, replace(LIKE))
+    assert not is_same_shape(LIKE, resized)
+    assert not is_same_shape(resized, LIKE)
+    assert not is_same_shape(LIKE, copy_of(LIKE))

@@ -15,6 +15,7 @@ buildDisruptedPodMap, updatePdbStatus
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -128,17 +129,21 @@ class DisruptionBudget:
         return BudgetStatus(
             expected_pods=expected,
             desired_healthy=desired_healthy(self.view, expected),
-            current_healthy=self._healthy_now(now),
+            current_healthy=self._healthy_now(disrupted, now),
             disrupted_pods=disrupted,
         )
 
     def next_recheck(self, now: Instant) -> Instant | None:
         """Return when the first pending eviction expires, None if there is none."""
         stamps = self._disrupted(now).values()
-        return min((parse_timestamp(one) + DELETION_TIMEOUT for one in stamps), default=None)
+        if not stamps:
+            return None
+        return min(parse_timestamp(one) + DELETION_TIMEOUT for one in stamps)
 
     def _disrupted(self, now: Instant) -> dict[str, str]:
         """Return the existing pods whose granted eviction has not begun and has not timed out."""
+        if not self.view.status.disrupted_pods:
+            return {}
         return {
             name: stamp
             for name, stamp in self.view.status.disrupted_pods.items()
@@ -147,10 +152,10 @@ class DisruptionBudget:
             and parse_timestamp(stamp) + DELETION_TIMEOUT >= now
         }
 
-    def _healthy_now(self, now: Instant) -> int:
+    def _healthy_now(self, disrupted: Mapping[str, str], now: Instant) -> int:
         about_to_go = sum(
             self.members[name].is_healthy and parse_timestamp(stamp) + DELETION_TIMEOUT > now
-            for name, stamp in self._disrupted(now).items()
+            for name, stamp in disrupted.items()
         )
         return self.healthy - about_to_go
 

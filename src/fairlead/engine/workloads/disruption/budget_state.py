@@ -5,7 +5,6 @@ Every method that stores a change returns the states of the budgets that it affe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
@@ -60,7 +59,19 @@ class NamespaceBudgets:
 
     def see_pod(self, pod: Pod) -> list[BudgetState]:
         """Store the newest version of `pod`."""
-        return list(self._see_pod(pod))
+        name, labels = pod.metadata.name, pod.metadata.labels
+        known, member = self._pods.get(name), Member.of(pod)
+        if known is None or (known.labels is not labels and known.labels != labels):
+            changed, budgets = self._select(name, labels, known)
+        elif known.member == member:
+            return []
+        else:
+            changed, budgets = [], known.budgets
+        self._pods[name] = _SelectedPod(labels, member, budgets)
+        for one in budgets:
+            if self.states[one].budget.put(name, member):
+                changed.append(self.states[one])
+        return changed
 
     def forget_pod(self, name: str) -> list[BudgetState]:
         """Remove the pod `name`."""
@@ -85,20 +96,18 @@ class NamespaceBudgets:
         for pod in self._pods.values():
             pod.budgets = tuple(one for one in pod.budgets if one != name)
 
-    def _see_pod(self, pod: Pod) -> Iterator[BudgetState]:
-        name, labels = pod.metadata.name, pod.metadata.labels
-        known = self._pods.get(name)
-        budgets = known.budgets if known is not None else ()
-        if known is None or known.labels != labels:
-            before, budgets = budgets, self._budgets_of(labels)
-            for one in before:
-                if one not in budgets and self.states[one].budget.remove(name):
-                    yield self.states[one]
-        member = Member.of(pod)
-        self._pods[name] = _SelectedPod(labels, member, budgets)
-        for one in budgets:
-            if self.states[one].budget.put(name, member):
-                yield self.states[one]
+    def _select(
+        self, name: str, labels: Labels, known: _SelectedPod | None
+    ) -> tuple[list[BudgetState], tuple[str, ...]]:
+        """Return the budgets that the pod has left, and the names of those that select it now."""
+        budgets = self._budgets_of(labels)
+        before = () if known is None else known.budgets
+        left = [
+            self.states[one]
+            for one in before
+            if one not in budgets and self.states[one].budget.remove(name)
+        ]
+        return left, budgets
 
     def _budgets_of(self, labels: Labels) -> tuple[str, ...]:
         """Return the names of the budgets that select `labels`.

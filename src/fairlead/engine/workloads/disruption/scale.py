@@ -73,15 +73,15 @@ class Scales:
         owner = controller_of(pod.metadata)
         if owner is None:
             return
-        key = (pod.metadata.namespace, owner)
+        key, name = (pod.metadata.namespace, owner), pod.metadata.name
         pods = self._pods.get(key)
         if pods is None:
             pods = self._pods[key] = _ControllerPods(pod)
-        if pod_state(pod) is PodState.ACTIVE:
-            pods.active[pod.metadata.name] = None
+        if pod_state(pod) is not PodState.ACTIVE:
+            pods.active.pop(name, None)
+        elif name not in pods.active:
+            pods.active[name] = None
             pods.peak = max(pods.peak, len(pods.active))
-        else:
-            pods.active.pop(pod.metadata.name, None)
 
     def forget_pod(self, pod: Pod) -> None:
         """Remove `pod`."""

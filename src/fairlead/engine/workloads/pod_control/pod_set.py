@@ -146,6 +146,22 @@ class PodSet:
 
     # --- changes of pods -----------------------------------------------------------------------
 
+    def refresh(self, pod: Pod) -> bool:
+        """Store a version of an active pod in which only the status differs; False if it is none.
+
+        The same as `put`, for the most frequent change: that of a condition. That only the status
+        differs is recognized by the identity of the other parts.
+        """
+        name = pod.metadata.name
+        known = self.active.get(name)
+        if known is None or not _differs_in_status(known, pod):
+            return False
+        if pod_state(pod) is not PodState.ACTIVE or name in self.deletions_expected:
+            return False
+        self.pods[name] = pod
+        self._activate(pod)
+        return True
+
     def put(self, pod: Pod, slot: str) -> PodState | None:
         """Store the newest version of `pod`; return its previous state, None if it is new."""
         name = pod.metadata.name
@@ -302,3 +318,16 @@ class PodSet:
         """Put back a replacement whose creation failed."""
         waiting = (*self.replacements.get(slot, ()), replacement)
         self.replacements[slot] = deque(sorted(waiting, key=lambda one: one.serial))
+
+
+def _differs_in_status(before: Pod, after: Pod) -> bool:
+    """Return whether certainly no more than the status and the resourceVersion differ."""
+    old, new = before.metadata, after.metadata
+    return (
+        before.spec is after.spec
+        and old.uid == new.uid
+        and old.owner_references is new.owner_references
+        and old.labels is new.labels
+        and old.annotations is new.annotations
+        and old.deletion_timestamp == new.deletion_timestamp
+    )

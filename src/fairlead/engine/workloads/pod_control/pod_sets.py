@@ -126,6 +126,10 @@ class PodSets:
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod` and run its owner's rule."""
+        home = self._set_keys.get(pod.key)
+        if home is not None and self.sets[home].refresh(pod):
+            self.mark_changed(home)
+            return []
         commands = self._leave_former_owner(pod, now)
         pods = self._set_of(pod)
         if pods is None:

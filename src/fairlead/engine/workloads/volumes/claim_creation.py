@@ -23,7 +23,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import is_terminal
-from fairlead.api.pods.volumes import claim_name, named_claims
+from fairlead.api.pods.volumes import claim_name, is_claimed, named_claims
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, RecordEvent
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED
 from fairlead.engine.workloads.identity import ordinal_of, owner_event
@@ -84,7 +84,9 @@ class ClaimCreator:
 
     def claims_for(self, pod: Pod) -> Iterator[Command]:
         """Yield the claims that `pod` needs and that do not exist."""
-        if not pod.spec.volumes or is_terminal(pod) or pod.metadata.deletion_timestamp:
+        if not any(map(is_claimed, pod.spec.volumes)):
+            return
+        if is_terminal(pod) or pod.metadata.deletion_timestamp:
             return
         yield from self._made(ephemeral_claims(pod))
         names = dict.fromkeys(named_claims(pod))

@@ -106,6 +106,8 @@ class Volumes:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands for the claims and volumes that `stimulus` affects."""
         match stimulus:
+            case ObjectChanged(Pod() as pod):
+                return [*self._creator.claims_for(pod)]
             case ObjectChanged(one):
                 self._see(one)
                 if isinstance(one, PersistentVolume) and self._index.is_left(one):
@@ -148,7 +150,8 @@ class Volumes:
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
         """Store all of `objects`, then handle each of them."""
         for one in objects:
-            self._see(one)
+            if not isinstance(one, Pod):
+                self._see(one)
         commands: list[Command] = []
         if not self._is_complete:
             commands += self._creator.missing_claims(objects)

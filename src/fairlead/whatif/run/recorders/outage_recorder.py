@@ -262,6 +262,11 @@ class OutageRecorder:
             self._mark_affected(pod)
         self._update(key)
 
+    def replace_pod(self, pod: Pod, now: Instant) -> None:
+        """Record a version of an existing pod that has the same node and state."""
+        self.now = now
+        self.pods[pod.metadata.uid] = pod
+
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)

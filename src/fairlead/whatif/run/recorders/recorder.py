@@ -254,6 +254,8 @@ class Recorder:
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record a stimulus before the controllers handle it."""
         self.now = now
+        if isinstance(stimulus, ObjectChanged) and self._see_conditions(stimulus.object):
+            return
         self._observe_workloads(stimulus)
         self._observe_outage(stimulus, now)
         match stimulus:
@@ -267,6 +269,23 @@ class Recorder:
                 if track := self._known.get(ref.uid):
                     track.refusal = message
                     self.budgets.refused(track.pod, _original_key(track.pod), now)
+
+    def _see_conditions(self, one: ApiObject) -> bool:
+        """Record the version of a pod of which only conditions changed; False for all else.
+
+        A short form of the other records, for the most frequent change.
+        """
+        track = self._tracks.get(one.key) if isinstance(one, Pod) else None
+        if track is None or not isinstance(one, Pod) or not _is_in_same_state(track.pod, one):
+            return False
+        node = one.spec.node_name
+        self.touched.add(_original_key(one))
+        is_serving = self.outage.is_serving(node)
+        self.workloads.pod_changed(track.pod, one, self.now, is_serving=is_serving)
+        self.outage.replace_pod(one, self.now)
+        track.pod, track.end = one, None
+        self.history.place(one.metadata.uid, "" if is_terminal(one) else node, self.now)
+        return True
 
     def _load(self, objects: Iterable[ApiObject]) -> None:
         """Record the objects of a snapshot, with one sample of each priority."""
@@ -490,6 +509,20 @@ def _state_of(pod: Pod) -> str:
     if is_terminal(pod) or is_terminating(pod):
         return _OVER
     return _RUNNING if pod.spec.node_name else _PENDING
+
+
+def _is_in_same_state(before: Pod, after: Pod) -> bool:
+    """Return whether certainly nothing but conditions differs, of what is recorded of pods."""
+    old, new = before.metadata, after.metadata
+    return (
+        before.spec is after.spec
+        and old.uid == new.uid
+        and old.labels is new.labels
+        and old.annotations is new.annotations
+        and old.owner_references is new.owner_references
+        and old.deletion_timestamp == new.deletion_timestamp
+        and before.status.phase == after.status.phase
+    )
 
 
 def _liveness(pod: Pod) -> int:

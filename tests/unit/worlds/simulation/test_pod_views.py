@@ -1,0 +1,112 @@
+"""Views of pods that share what did not change with the views before."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.codec import decode
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.binding import bind
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.store import Store
+from fairlead.worlds.seeded_ids import SeededIds
+from fairlead.worlds.simulation.pod_views import PodViews
+
+NOW = 1_000_000_000
+AT = (POD, "default", "a")
+
+
+def ready(status):
+    """The write of a condition."""
+    conditions = [{"type": "Ready", "status": status, "reason": "R", "message": ""}]
+    return lambda store: store.patch_status(*AT, {}, NOW, conditions=conditions)
+
+
+WRITES = {
+    "a condition": ready("False"),
+    "a condition again": ready("True"),
+    "no condition": lambda store: store.patch_status(*AT, {"conditions": None}, NOW),
+    "a phase": lambda store: store.patch_status(*AT, {"phase": "Running"}, NOW),
+    "containers": lambda store: store.patch_status(
+        *AT, {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}, NOW
+    ),
+    "labels": lambda store: store.patch(*AT, {"metadata": {"labels": {"x": "y"}}}, NOW),
+    "a node": lambda store: bind(store, "default", "a", "n1", NOW) if unbound(store) else None,
+    "a deletion": lambda store: (
+        None if unbound(store) else store.delete(*AT, NOW, Deletion(grace_period_s=30))
+    ),
+}  # fmt: skip
+
+
+def unbound(store):
+    return not store.get(*AT)["spec"].get("nodeName")
+
+
+def manifest(version, kind, name, spec):
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def pod(cpu):
+    container = {"name": "main", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return manifest("v1", "Pod", "a", {"containers": [container]})
+
+
+@pytest.fixture
+def store():
+    return new_store()
+
+
+def new_store():
+    store = Store(SeededIds(0))
+    store.create(manifest("v1", "Node", "n1", {}), NOW)
+    store.create(pod("1"), NOW)
+    return store
+
+
+def observed(store):
+    """The list to which each later change adds its view, and the value to compare it with."""
+    views, seen = PodViews(), []
+    views.load([decode(store.get(*AT))])
+    store.subscribe(lambda change: seen.append((views.view_of(change), decode(change.object))))
+    return seen
+
+
+@given(st.lists(st.sampled_from(sorted(WRITES)), max_size=8))
+def test_views_are_those_that_decoding_yields(writes):
+    """Whatever is written, and in which order."""
+    store = new_store()
+    seen = observed(store)
+    for write in writes:
+        WRITES[write](store)
+    assert [view for view, _ in seen] == [decoded for _, decoded in seen]
+
+
+def test_a_condition_leaves_spec_labels_and_containers_the_same_objects(store):
+    """Controllers recognize by that that nothing else has changed."""
+    WRITES["containers"](store)
+    seen = observed(store)
+    WRITES["a condition"](store)
+    WRITES["a condition again"](store)
+    before, after = (view for view, _ in seen)
+    assert after.spec is before.spec
+    assert after.metadata.labels is before.metadata.labels
+    assert after.status.container_statuses is before.status.container_statuses
+    assert after.metadata.resource_version > before.metadata.resource_version
+
+
+def test_another_pod_of_the_same_name_shares_nothing(store):
+    """Its uid differs."""
+    seen = observed(store)
+    store.delete(*AT, NOW, Deletion(grace_period_s=0))
+    store.create(pod("3"), NOW)
+    view, decoded = seen[-1]
+    assert view == decoded
+
+
+def test_other_kinds_are_decoded(store):
+    """Nodes change rarely."""
+    seen = observed(store)
+    store.patch(NODE, "", "n1", {"metadata": {"labels": {"x": "y"}}}, NOW)
+    assert seen[-1][0] == seen[-1][1]
