@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.configuration.release import release_of
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.question import what_if
+from fairlead.whatif.configuration.release import Releases
+from fairlead.whatif.question import Conditions, what_if
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 
@@ -88,3 +90,25 @@ def test_a_new_template_of_a_stateful_set_is_a_difference(make, snapshot, write,
     assert [one.pod.key for one in found.updated] == ["default/db-0"]
     assert found.reallocated == reallocated
     assert not found.is_empty
+
+
+@pytest.mark.parametrize(("is_on", "gone"), [(True, {"db-1", "db-2"}), (False, {"db-2"})])
+def test_max_unavailable_of_a_stateful_set_needs_its_feature_gate(
+    make, snapshot, write, is_on, gone
+):
+    rolling = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}}
+    workload = make.workload("StatefulSet", "db", replicas=3)
+    workload["metadata"]["uid"] = "db-1"
+    workload["spec"] |= rolling
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-1"}
+    pods = [make.pod(f"db-{number}", node_name="a") for number in range(3)]
+    for one in pods:
+        owners = [{**owner, "controller": True}]
+        one["metadata"] |= {"labels": {"app": "db"}, "ownerReferences": owners}
+    newer = make.workload("StatefulSet", "db", replicas=3, cpu="64")
+    newer["spec"] |= rolling
+    change = ClusterChange(apply=(write("change.json", newer),))
+    release = release_of(gates={"MaxUnavailableStatefulSet": is_on})
+    conditions = Conditions(releases=Releases(release, release))
+    outcome = what_if(snapshot(make.node("a"), workload, *pods), change, conditions).changed
+    assert {f"db-{n}" for n in range(3)} - {pod.name for pod in outcome.placed()} == gone

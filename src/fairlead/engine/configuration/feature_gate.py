@@ -20,6 +20,7 @@ NODE_LEASE: Final = "NodeLease"
 DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 GANG_SCHEDULING: Final = "GangScheduling"
+MAX_UNAVAILABLE_STATEFUL_SET: Final = "MaxUnavailableStatefulSet"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 # Those that add API kinds.
 GATES_OF_KINDS: Final = (DEVICE_TAINT_RULES, GENERIC_WORKLOAD)
@@ -95,7 +96,7 @@ FEATURE_GATES: Final[Mapping[str, Mapping[str, FeatureGate]]] = {
         "LogarithmicScaleDown": ALWAYS,
         "MatchLabelKeysInPodTopologySpread": ALWAYS,
         "MatchLabelKeysInPodTopologySpreadSelectorMerge": ALWAYS,
-        "MaxUnavailableStatefulSet": ALWAYS,
+        MAX_UNAVAILABLE_STATEFUL_SET: OFF,
         "MutableCSINodeAllocatableCount": ALWAYS,
         "MutablePVNodeAffinity": NEVER,
         "MutablePodResourcesForSuspendedJobs": ALWAYS,

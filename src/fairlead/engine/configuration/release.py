@@ -16,6 +16,7 @@ from fairlead.engine.configuration.feature_gate import (
     FEATURE_GATES,
     GATES_OF_KINDS,
     GENERIC_WORKLOAD,
+    MAX_UNAVAILABLE_STATEFUL_SET,
     NODE_LEASE,
     NON_PREEMPTING_PRIORITY,
     POP_FROM_BACKOFF,
@@ -129,6 +130,11 @@ class Release:
     def priority_admission(self) -> str:
         """The version of the priority admission plugin."""
         return newest_described(PRIORITY_ADMISSIONS, self.version)
+
+    @property
+    def max_unavailable_stateful_set(self) -> bool:
+        """Whether StatefulSets update as many pods at a time as maxUnavailable allows."""
+        return self._switched_on(MAX_UNAVAILABLE_STATEFUL_SET)
 
     @property
     def preemption_policies(self) -> bool:

@@ -21,11 +21,13 @@ class WorkloadsConfig:
     `retry_initial` and `retry_max` are the exponential backoff of an owner whose pods cannot be
     created. `serves_clients`: API clients read the objects, so status, events and revisions are
     written, and CronJobs, endpoints and adoption run. See `environment`.
+    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
     retry_max: DurationNs = RETRY_MAX_DEFAULT
     serves_clients: bool = False
+    max_unavailable_stateful_set: bool = False
 
     def retry_after(self, failures: int) -> DurationNs:
         """Return the backoff after the given number of consecutive failures (1, 2, ...)."""

@@ -68,12 +68,14 @@ def complaints(owner: Owner) -> list[Command]:
 class OwnerRules:
     """Creates the rule of each owner.
 
-    With `tracks_jobs`, pods of Jobs get the tracking finalizer.
+    With `tracks_jobs`, pods of Jobs get the tracking finalizer. With `heeds_max_unavailable`,
+    StatefulSets update as many pods at a time as their maxUnavailable allows.
     """
 
     nodes: Mapping[str, Node]
     histories: Histories
     tracks_jobs: bool
+    heeds_max_unavailable: bool = False
 
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
         """Return the rule for the newest version of `owner`; `before` is its previous rule.
@@ -96,7 +98,9 @@ class OwnerRules:
             case StatefulSet():
                 history = self.histories.of(pods.key, owner)
                 history.resolve(owner, pods.pods.values())
-                return StatefulSetRule.of(owner, history)
+                return StatefulSetRule.of(
+                    owner, history, heeds_max_unavailable=self.heeds_max_unavailable
+                )
             case DaemonSet():
                 history = self.histories.of(pods.key, owner)
                 history.resolve(owner, pods.pods.values())

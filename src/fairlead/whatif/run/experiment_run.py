@@ -190,6 +190,7 @@ class ExperimentRun:
         self._recorder = Recorder(experiment.start, outage=outage)
         self._jobs = JobRecorder(self._recorder)
         self._metrics = _metrics(self._jobs, experiment) if metered else None
+        release = experiment.followed.general
         config = EngineConfig(
             seed=experiment.seed,
             start=experiment.start,
@@ -197,7 +198,10 @@ class ExperimentRun:
             scheduler=experiment.scheduler,
             node_lifecycle=experiment.node_lifecycle,
             # The CronJob controller reads the status of Jobs.
-            workloads=WorkloadsConfig(serves_clients=experiment.runs_cron_jobs),
+            workloads=WorkloadsConfig(
+                serves_clients=experiment.runs_cron_jobs,
+                max_unavailable_stateful_set=release.max_unavailable_stateful_set,
+            ),
             batch=experiment.batch,
             pod_autoscaler=HorizontalPodAutoscalerConfig(loads=experiment.loads),
             karpenter=experiment.karpenter,
@@ -216,7 +220,6 @@ class ExperimentRun:
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
         self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs)
-        release = experiment.followed.general
         self._world = SimulatedWorld(
             self._engine,
             start=self._start,

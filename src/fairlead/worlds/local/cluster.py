@@ -253,6 +253,9 @@ def config_in(release: Release, config: EngineConfig) -> EngineConfig:
         scheduler=default_config(release, config.scheduler.out_of_tree),
         node_lifecycle=lifecycle,
         kubelet=replace(config.kubelet, renews_leases=release.node_leases),
+        workloads=replace(
+            config.workloads, max_unavailable_stateful_set=release.max_unavailable_stateful_set
+        ),
     )
 
 

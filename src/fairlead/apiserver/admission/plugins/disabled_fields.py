@@ -4,7 +4,8 @@ A field that the stored object has stays. Upstream does this in the strategies, 
 here it is one, because only a served API drops fields: a simulation reads what its input says.
 
 upstream: pkg/api/pod/util.go: dropDisabledFields; pkg/registry/scheduling/podgroup/strategy.go:
-dropDisabledPodGroupFields; pkg/registry/scheduling/workload/strategy.go
+dropDisabledPodGroupFields; pkg/registry/scheduling/workload/strategy.go;
+pkg/registry/apps/statefulset/strategy.go: dropStatefulSetDisabledFields
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
-from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
+from fairlead.apiserver.kind import POD_GROUP, STATEFUL_SET, WORKLOAD
 from fairlead.apiserver.storage.storage import Storage
 
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
+MAX_UNAVAILABLE_STATEFUL_SET: Final = "MaxUnavailableStatefulSet"
+_ROLLING_UPDATE: Final = ("spec", "updateStrategy", "rollingUpdate")
 _SCHEDULING_GROUP: Final = "schedulingGroup"
 _POD_SPECS: Final[dict[str, tuple[str, ...]]] = {
     "Pod": ("spec",),
@@ -37,11 +40,12 @@ _OF_PREEMPTION: Final = ("disruptionMode", "priorityClassName", "priority")
 
 
 class DisabledFields:
-    """Drops the fields of PodGroups and Workloads, and of pods that name a PodGroup."""
+    """Drops the fields of PodGroups, Workloads, StatefulSets, and of pods that name a PodGroup."""
 
     def __init__(self, gates: Collection[str]) -> None:
         """`gates` are the feature gates that are on."""
         self._keeps_groups = GENERIC_WORKLOAD in gates
+        self._keeps_max_unavailable = MAX_UNAVAILABLE_STATEFUL_SET in gates
         with_preemption = WORKLOAD_AWARE_PREEMPTION in gates
         self._dropped = _UNSUPPORTED if with_preemption else (*_UNSUPPORTED, *_OF_PREEMPTION)
 
@@ -59,6 +63,8 @@ class DisabledFields:
             return _without(obj, old, ("spec",), self._dropped)
         if attributes.kind is WORKLOAD:
             return self._workload(obj, old)
+        if attributes.kind is STATEFUL_SET and not self._keeps_max_unavailable:
+            obj = _without(obj, old, _ROLLING_UPDATE, ("maxUnavailable",))
         path = _POD_SPECS.get(attributes.kind.kind)
         if path is None or self._keeps_groups or attributes.kind.is_custom:
             return obj

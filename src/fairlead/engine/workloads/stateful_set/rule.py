@@ -49,7 +49,8 @@ class StatefulSetRule:
     """Keeps the pods `name-0` to `name-(replicas - 1)` of `owner`, with their claims.
 
     `update` and `current` are names of revisions; `history` has their templates. The volume
-    controller creates the claims.
+    controller creates the claims. Without `heeds_max_unavailable` (the feature gate
+    MaxUnavailableStatefulSet), pods are updated one after the other.
     """
 
     is_watchful: ClassVar[bool] = True
@@ -58,9 +59,12 @@ class StatefulSetRule:
     essence: tuple[object, ...]  # the fields of the owner that the rule depends on
     update: str
     history: History = field(compare=False)
+    heeds_max_unavailable: bool = False
 
     @classmethod
-    def of(cls, owner: StatefulSet, history: History) -> StatefulSetRule:
+    def of(
+        cls, owner: StatefulSet, history: History, *, heeds_max_unavailable: bool
+    ) -> StatefulSetRule:
         """Return the rule for `owner`."""
         spec = owner.spec
         essence = (
@@ -72,7 +76,7 @@ class StatefulSetRule:
             spec.service_name,
             tuple(_claim_names(owner)),
         )
-        return cls(owner, essence, history.update, history)
+        return cls(owner, essence, history.update, history, heeds_max_unavailable)
 
     @property
     def ordinals(self) -> range:
@@ -176,7 +180,7 @@ class StatefulSetRule:
             for ordinal in reversed(self.ordinals)
             if ordinal >= rolling.partition
         ]
-        if rolling.max_unavailable is not None:
+        if self.heeds_max_unavailable:
             return self._several_outdated(pods, [name for _, name in targets], now)
         for _, name in targets:
             pod = pods.pods.get(name)

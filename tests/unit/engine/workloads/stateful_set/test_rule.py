@@ -7,6 +7,7 @@ import pytest
 from fairlead.engine.core.command import CreateObject, DeleteObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
@@ -251,12 +252,17 @@ def test_on_delete_leaves_it_to_others(seen, build):
     assert images(seen) == {"db-0": "web:2", "db-1": "web:1"}
 
 
-def test_several_may_be_replaced_at_a_time(seen, build):
-    seen.runs = True
+@pytest.mark.parametrize(
+    ("is_on", "kept"), [(True, {"db-0", "db-1"}), (False, {"db-0", "db-1", "db-2"})]
+)
+def test_several_may_be_replaced_at_a_time_with_the_feature_gate(new_world, build, is_on, kept):
+    config = WorkloadsConfig(max_unavailable_stateful_set=is_on)
+    controller = Workloads(config, served_environment())
+    world = new_world(controller, place=lambda pod: "n1", runs=True).load()
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
-    seen.create(stateful_set(build, 4, updateStrategy=rolling))
-    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
-    assert set(seen.pods()) == {"db-0", "db-1"}
+    world.create(stateful_set(build, 4, updateStrategy=rolling))
+    world.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    assert set(world.pods()) == kept
 
 
 def test_revisions_are_kept_for_a_rollback(seen, build):
