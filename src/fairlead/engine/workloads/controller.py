@@ -8,46 +8,45 @@ completely before any rule runs, so that pods listed after their owner count.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
-from typing import Final
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import ControllerRevision
-from fairlead.api.objects import DaemonSet
-from fairlead.api.objects import Deployment
-from fairlead.api.objects import Node
-from fairlead.api.objects import Pod
-from fairlead.api.objects import PriorityClass
-from fairlead.api.objects import ReplicaSet
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteObject
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
+from typing import ClassVar, Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    ControllerRevision,
+    DaemonSet,
+    Deployment,
+    Node,
+    Pod,
+    PriorityClass,
+    ReplicaSet,
+)
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
-from fairlead.engine.core.issuer import Component
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.core.stimulus import ObjectChanged
-from fairlead.engine.core.stimulus import ObjectDeleted
-from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.issuer import Component, Issuer
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.deployment.sync import RolloutSync
-from fairlead.engine.workloads.environment import ControllerEnvironment
-from fairlead.engine.workloads.environment import simulated_environment
+from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.identity import owner_key
-from fairlead.engine.workloads.owner import Owner
-from fairlead.engine.workloads.owner import OwnerRules
-from fairlead.engine.workloads.owner import complaints
-from fairlead.engine.workloads.owner import is_owner
-from fairlead.engine.workloads.owner import reference_to
-from fairlead.engine.workloads.pod_control.controller_history import CONTROLLER_REVISION
-from fairlead.engine.workloads.pod_control.controller_history import Histories
+from fairlead.engine.workloads.owner import Owner, OwnerRules, complaints, is_owner, reference_to
+from fairlead.engine.workloads.pod_control.controller_history import CONTROLLER_REVISION, Histories
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.pod_template import missing_classes

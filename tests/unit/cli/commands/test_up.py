@@ -19,6 +19,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 import yaml
+from tests.up_process import Connection
 
 from fairlead.cli.main import run
 
@@ -82,6 +83,33 @@ def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
         assert "advance: 'never' is not a duration" in shown.err
     assert run(["clock", "--kubeconfig", kubeconfig]) == 2
     assert "does not answer" in capsys.readouterr().err
+
+
+def test_only_a_quota_opens_what_the_admission_configuration_limits(tmp_path):
+    """--admission-control-config-file, the second half of the remedy against high priorities."""
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}
+    limited = {"resource": "pods", "matchScopes": [scope]}
+    plugin = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "ResourceQuotaConfiguration",
+        "limitedResources": [limited],
+    }
+    config = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "ResourceQuota", "configuration": plugin}],
+    }
+    file = tmp_path / "admission.yaml"
+    file.write_text(yaml.safe_dump(config))
+    spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": scope["values"][0]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    with (
+        up("--nodes", "0", "--admission-control-config-file", str(file)) as kubeconfig,
+        Connection(yaml.safe_load(Path(kubeconfig).read_text())) as connection,
+    ):
+        status, answer = connection.ask("POST", "/api/v1/namespaces/default/pods", pod)
+    assert status == 403
+    assert "insufficient quota to match these scopes" in answer["message"]
 
 
 @pytest.fixture

@@ -54,5 +54,36 @@ def test_pods_that_are_evicted_again_and_again(ask):
     assert UNSETTLED in ask(10, "1m")
 
 
+def test_a_scenario_whose_end_is_open(tmp_path, capsys):
+    """It stops an hour after its last event."""
+    toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 240}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {
+                    "containers": [{"name": "c", "image": "i"}],
+                    "tolerations": [toleration],
+                },
+            },
+        },
+    }
+    nodes, scenario = tmp_path / "nodes.json", tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"cluster": {"files": [str(nodes)]}, "objects": [web]}))
+
+    def text(**spec):
+        nodes.write_text(json.dumps({**NODE, "spec": spec}))
+        main.run(["simulate", str(scenario), "--no-report"])
+        return " ".join(capsys.readouterr().out.split())
+
+    assert UNSETTLED in text(taints=[TAINT])
+    assert UNSETTLED not in text()
+
+
 def test_pods_that_stay(ask):
     assert UNSETTLED not in ask(None, "20m")

@@ -1,10 +1,11 @@
 """NodeDeclaredFeatureValidator: refuses changes of running pods that their nodes do not support.
 
 A kubelet declares what it supports in status.declaredFeatures of its node. Of the features of 1.36,
-two concern changes:
+three concern changes:
 
     GuaranteedQoSPodCPUResize                  other CPU requests for a pod of the class Guaranteed
     InPlacePodLevelResourcesVerticalScaling    other resources of the whole pod
+    InPlacePodVerticalScalingInitContainers    other resources of init containers, except sidecars
 
 upstream: plugin/pkg/admission/nodedeclaredfeatures/admission.go,
 component-helpers/nodedeclaredfeatures/features/inplacepodresize: InferForUpdate
@@ -26,6 +27,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 CPU_RESIZE: Final = "GuaranteedQoSPodCPUResize"
 POD_LEVEL_RESIZE: Final = "InPlacePodLevelResourcesVerticalScaling"
+INIT_RESIZE: Final = "InPlacePodVerticalScalingInitContainers"
 
 
 class NodeDeclaredFeatureValidator:
@@ -81,6 +83,13 @@ def _required(old: Json, new: Json) -> Iterator[str]:
         yield CPU_RESIZE
     if not json_equal(before.get("resources"), after.get("resources")):
         yield POD_LEVEL_RESIZE
+    pairs = zip(before.get("initContainers") or (), after.get("initContainers") or (), strict=False)
+    if any(
+        one.get("restartPolicy") != "Always"
+        and not json_equal(one.get("resources"), other.get("resources"))
+        for one, other in pairs
+    ):
+        yield INIT_RESIZE
 
 
 def _cpu(container: Json) -> Quantity:

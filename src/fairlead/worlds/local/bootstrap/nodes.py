@@ -27,6 +27,7 @@ DECLARED_FEATURES: Final = (
     "ExtendWebSocketsToKubelet",
     "GuaranteedQoSPodCPUResize",
     "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
     "RestartAllContainersOnContainerExits",
 )
 _WELL: Final = (

@@ -14,7 +14,11 @@ SMALL = {"cpu": "1", "memory": "1Gi"}
 LARGE = {"cpu": "8", "memory": "1Gi"}
 ALLOCATABLE = {"cpu": "4", "memory": "8Gi"}
 LINUX = {"kubernetes.io/os": "linux"}
-DECLARED = ["GuaranteedQoSPodCPUResize", "InPlacePodLevelResourcesVerticalScaling"]
+DECLARED = [
+    "GuaranteedQoSPodCPUResize",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+]
 
 
 @pytest.fixture
@@ -123,6 +127,21 @@ def test_a_change_that_needs_a_feature(gate, node, sized, spec, qos, lacking):
         ' node "a"'
     )
     gate(NodeDeclaredFeatureValidator()).has(node(declared=DECLARED)).admits(new, **change(old))
+
+
+def test_a_resized_init_container_needs_a_feature_unless_it_is_a_sidecar(gate, node, sized):
+    def asking(cpu, **restarts):
+        init = {"name": "i", "image": "i", "resources": {"requests": {"cpu": cpu}}, **restarts}
+        return {"qos": "Burstable", "initContainers": [init]}
+
+    lacking = gate(NodeDeclaredFeatureValidator()).has(node())
+    old, new = sized(SMALL, 1, **asking("1")), sized(SMALL, 2, **asking("2"))
+    feature = "InPlacePodVerticalScalingInitContainers"
+    assert feature in lacking.refusal(new, **change(old))
+    gate(NodeDeclaredFeatureValidator()).has(node(declared=[feature])).admits(new, **change(old))
+    sidecar = {"restartPolicy": "Always"}
+    old, new = (sized(SMALL, n, **asking(str(n), **sidecar)) for n in (1, 2))
+    lacking.admits(new, **change(old))
 
 
 def test_changes_that_need_no_feature(gate, node, sized):

@@ -98,6 +98,16 @@ def test_resources_change_and_nothing_else(resized):
     assert container["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
 
 
+def test_an_init_container_may_be_resized(api):
+    init = {"name": "i", "image": "i", "resources": ASKING}
+    spec = {"containers": [{"name": "c", "image": "i"}], "initContainers": [init]}
+    api.post(PODS, {"metadata": {"name": "a"}, "spec": spec})
+    wanted = {"name": "i", "resources": {"requests": {"cpu": "500m"}}}
+    pod = api.patch(f"{PODS}/a/resize", {"spec": {"initContainers": [wanted]}}, STRATEGIC).json
+    [stored] = pod["spec"]["initContainers"]
+    assert stored["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
+
+
 def test_who_wanted_more_than_resources_is_noted_as_its_owner(resized):
     pod = resized({"requests": {"cpu": "500m"}}, image="other").json
     (entry,) = [one for one in pod["metadata"]["managedFields"] if one.get("subresource")]

@@ -176,7 +176,6 @@ def _without(value: Json, keys: tuple[str, ...]) -> Json:
 NOT_FOR_DEBUGGING: Final = "cannot be set for an Ephemeral Container"
 OTHER_QUALITY: Final = "Pod QOS Class may not change as a result of resizing"
 ONLY_COMPUTE: Final = "only cpu and memory resources are mutable"
-NOT_BEFORE: Final = "resources for non-sidecar init containers are immutable"
 MIRROR: Final = "kubernetes.io/config.mirror"
 _EPHEMERAL: Final = "spec.ephemeralContainers"
 _UNFIT: Final = (
@@ -271,11 +270,6 @@ def check_resize(old: Json, new: Json) -> Causes:
     quality = qos_class(after)
     if qos_class(before) != quality:
         yield invalid("spec", quality, OTHER_QUALITY)
-    for index, container in enumerate(before.get("initContainers") or ()):
-        wants = after["initContainers"][index]
-        is_sidecar = container.get("restartPolicy") == "Always"
-        if not is_sidecar and container.get("resources") != wants.get("resources"):
-            yield forbidden(f"spec.initContainers[{index}].resources", NOT_BEFORE)
     if _incompressible(before) != _incompressible(after):
         yield forbidden("spec", ONLY_COMPUTE)
 
