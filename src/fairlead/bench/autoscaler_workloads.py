@@ -110,7 +110,7 @@ def measure_autoscaling(workload: AutoscalingWorkload) -> Measurement:
 
 
 def scale_up(pods: int) -> Callable[[], int]:
-    """One loop of Cluster Autoscaler with `pods` pending pods.
+    """Return one loop of Cluster Autoscaler with `pods` pending pods.
 
     Calling the result runs it and returns the number of pods. Raises IncompleteRunError.
     """
@@ -190,7 +190,7 @@ def _pending(name: str, owner: str, spec: Json, labels: Json | None = None) -> J
 
 
 def provisioning(pods: int, types: int) -> Callable[[], int]:
-    """One pass of Karpenter for `pods` pending pods and as many instance `types`.
+    """Return one pass of Karpenter for `pods` pending pods and as many instance `types`.
 
     Calling the result runs it and returns the number of pods. Raises IncompleteRunError.
     """
@@ -317,7 +317,7 @@ def _type(cores: int) -> InstanceType:
 def day(
     autoscaler: Autoscaler, nodes: int, pods: int, *, is_by_load: bool = False
 ) -> Callable[[], int]:
-    """A day with `autoscaler`; `nodes` and `pods` are those at the peak.
+    """Return a day with `autoscaler`; `nodes` and `pods` are those at the peak.
 
     With `is_by_load`, HorizontalPodAutoscalers scale the workloads, otherwise scripted steps do.
 

@@ -47,7 +47,7 @@ class Chance:
         return choices[self.below(len(choices))]
 
     def some(self, choices: Sequence[Choice], at_most: int) -> list[Choice]:
-        """Up to `at_most` different elements of `choices`, in random order."""
+        """Return up to `at_most` different elements of `choices`, in random order."""
         left = list(choices)
         return [left.pop(self.below(len(left))) for _ in range(self.below(at_most + 1))]
 
@@ -124,7 +124,7 @@ def any_budget(chance: Chance) -> PodDisruptionBudget:
 
 
 def _any_spec(chance: Chance, *, beyond_the_node: bool) -> Json:
-    """Scheduling rules of a pod; half of the time none, so that pods share shapes."""
+    """Return scheduling rules of a pod; half of the time none, so that pods share shapes."""
     match chance.below(20 if beyond_the_node else 12):
         case 0 | 1:
             return {"nodeSelector": {"disk": "ssd"}}

@@ -20,7 +20,7 @@ class RefusedError(Exception):
 
 
 def hides_traceback(failure: pytest.ExceptionInfo[BaseException]) -> bool:
-    """Whether pytest shows `failure` at the test's own line and hides frames of this package.
+    """Return whether pytest hides the frames of this package when it shows `failure`.
 
     Modules assign it to `__tracebackhide__`, which pytest evaluates.
     """

@@ -183,7 +183,7 @@ def make_capacity(
     topology: Mapping[str, Any] | None = None,
     of_class: str = FAST,
 ) -> CSIStorageCapacity:
-    """Capacity of a class on the nodes that the label selector `topology` matches."""
+    """Return capacity of a class on the nodes that the label selector `topology` matches."""
     obj: Json = {"metadata": {"name": name, "namespace": "kube-system"}}
     obj["storageClassName"] = of_class
     said = {"capacity": capacity, "maximumVolumeSize": maximum, "nodeTopology": topology}

@@ -319,7 +319,7 @@ def _runtime_notes(
 def _other_seeds(
     snapshot: Snapshot, change: ClusterChange, conditions: Conditions, progress: Progress
 ) -> Iterator[SeedOutcome]:
-    """Yield the outcomes of all seeds but the first; each has another order of arrival."""
+    """Yield the outcomes of all seeds but the first; each has a different order of arrival."""
     for number in range(1, conditions.seeds):
         seed = conditions.seed + number
         pair = _experiments(snapshot, change, replace(conditions, seed=seed))

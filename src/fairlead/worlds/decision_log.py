@@ -172,7 +172,7 @@ def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
 
 
 def _node_lines(record: Record) -> Iterator[_Line]:
-    """Lines of the node controllers."""
+    """Yield lines of the node controllers."""
     pairs: Pairs
     match record:
         case NodeMarkedUnknown(node=node, zone=zone, heartbeat_at=heartbeat_at, at=at):
@@ -222,7 +222,7 @@ def _text(line: _Line, now: Instant) -> str:
 
 
 def _clock(instant: Instant) -> str:
-    """Month, day and time to the microsecond, as klog writes them."""
+    """Return month, day and time to the microsecond, as klog writes them."""
     whole, rest = divmod(instant, NANOSECONDS_PER_SECOND)
     return f"{datetime.fromtimestamp(whole, UTC):%m%d %H:%M:%S}.{rest // 1000:06d}"
 

@@ -1,4 +1,4 @@
-"""status.qosClass of a pod.
+"""Computes status.qosClass of a pod.
 
 Guaranteed if every container limits CPU and memory and requests the same amounts; BestEffort if no
 container has either; Burstable otherwise. Pod-level resources, if set, replace those of the

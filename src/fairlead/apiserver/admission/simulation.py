@@ -46,7 +46,7 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 
 @dataclass(slots=True)
 class Unchecked:
-    """What admission left out in a run.
+    """The checks that admission left out in a run.
 
     `plugins` maps missing resources (`namespaces`) to the plugins that needed them; `webhooks` maps
     each webhook's name to the number of requests that would have been sent to it.

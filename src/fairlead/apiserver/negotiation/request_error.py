@@ -60,7 +60,7 @@ def unknown_body(accepted: tuple[str, ...]) -> ApiError:
 
 
 def unknown_patch() -> ApiError:
-    """Return ApiError 415: the media type is no patch format."""
+    """Return ApiError 415: the media type is not a patch format."""
     return ApiError("UnsupportedMediaType", 415, "415: Unsupported Media Type", has_details=True)
 
 

@@ -209,7 +209,7 @@ def _interned(
 
 
 def _valid_affinity(affinity: Affinity) -> bool:
-    """Whether an affinity is valid, and has no label keys to be merged into its selectors."""
+    """Return whether an affinity is valid, without label keys to merge into its selectors."""
     pods = (affinity.pod_affinity, affinity.pod_anti_affinity)
     return not any(check_affinity("", affinity)) and not any(map(_has_label_keys, pods))
 

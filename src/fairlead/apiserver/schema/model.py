@@ -56,7 +56,7 @@ class ElementRelationship(StrEnum):
 
 
 class Zero(StrEnum):
-    """How an empty field is encoded.
+    """The encoding of an empty field.
 
     It is dropped, kept if it was sent, or always written: as its type's zero value or as null.
     """

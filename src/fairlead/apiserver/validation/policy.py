@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets.
+"""Validates PodDisruptionBudgets.
 
 upstream: pkg/apis/policy/validation/validation.go
 """

@@ -1,4 +1,4 @@
-"""IP addresses and CIDRs.
+"""CEL functions for IP addresses and CIDRs.
 
 upstream: apiserver/pkg/cel/library/{ip,cidr}.go
 """

@@ -1,4 +1,4 @@
-"""Resource quantities.
+"""CEL functions for resource quantities.
 
 upstream: apiserver/pkg/cel/library/quantity.go
 """

@@ -1,4 +1,4 @@
-"""Semantic versions.
+"""CEL functions for semantic versions.
 
 upstream: apiserver/pkg/cel/library/semverlib.go, github.com/blang/semver
 """

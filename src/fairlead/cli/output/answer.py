@@ -166,7 +166,7 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
 
 
 def _certainty(answer: WhatIfAnswer) -> Section:
-    """How many seeds have each outcome, and how much the amounts vary."""
+    """Return how many seeds have each outcome, and how much the amounts vary."""
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
         TableColumn("WHAT"),
@@ -195,7 +195,7 @@ def _amount(what: str, amount: float | None) -> str:
 
 
 def _workloads(rows: Sequence[WorkloadEffect], total: int) -> Section:
-    """The workloads; those that are harmed get as many lines as there are."""
+    """Return the workloads; those that are harmed get as many lines as there are."""
     columns = (
         TableColumn("WORKLOAD", is_name=True),
         TableColumn("WANTED", is_number=True),
@@ -240,7 +240,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 
 
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
-    """The pools whose nodes, pods or requests differ; if none differ, all pools."""
+    """Return the pools whose nodes, pods or requests differ; if none differ, all pools."""
     label = group_by or answer.pool_label
     pools = node_pools(answer.without, answer.changed, label)
     differing = [one for one in pools if one.differs]
@@ -305,7 +305,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
-    """The budgets; those that did not hold get as many lines as there are."""
+    """Return the budgets; those that did not hold get as many lines as there are."""
     columns = (
         TableColumn("BUDGET", is_name=True),
         TableColumn("RULE", rank=2),
@@ -339,7 +339,7 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
 
 def _kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
-    """The nodes that kubectl refuses to drain, and which pods need which flag."""
+    """Yield the nodes that kubectl refuses to drain, and which pods need which flag."""
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
     yield table_section(
@@ -357,7 +357,7 @@ def _kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
 
 
 def _undrained(rows: Sequence[Undrained]) -> Section:
-    """The pods that could not be evicted, by reason; their budgets have a table of their own."""
+    """Return the pods that could not be evicted, by reason; `_budgets` has their budgets."""
     by_reason: dict[str, list[Undrained]] = defaultdict(list)
     for one in rows:
         by_reason[_IN_PARENTHESES.sub("", one.why)].append(one)
@@ -372,7 +372,7 @@ def _undrained(rows: Sequence[Undrained]) -> Section:
 
 
 def _pending(found: Difference) -> Section:
-    """The pending pods' workloads by reason; pods, if there is one reason, which the head has."""
+    """Return the workloads of pending pods by reason; only the pods if the head has the reason."""
     by_reason: dict[str, dict[str, None]] = defaultdict(dict)
     counts: Counter[str] = Counter()
     for pod in found.pending:
@@ -391,7 +391,7 @@ def _pending(found: Difference) -> Section:
 
 
 def _displaced(found: Difference, start: Instant) -> Section:
-    """One row per displacement, and one per pod that moved without being displaced."""
+    """Return one row per displacement, and one per pod that moved without being displaced."""
     targets = {move.pod.key: move.target for move in found.moved}
     rows = [
         (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
@@ -456,7 +456,7 @@ def _other_pods(found: Difference) -> Iterator[Section]:
 
 
 def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
-    """Problems other than pods."""
+    """Yield problems other than pods."""
     changed, start = answer.changed, answer.changed.started_at
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
@@ -477,7 +477,7 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
 
 
 def _notes(answer: WhatIfAnswer) -> Section:
-    """What the answer takes for granted; those about the change come first."""
+    """Return the assumptions of the answer; those about the change come first."""
     changed = answer.changed
     lines = [f"Note: {note}" for note in changed.notes]
     if not changed.settled:

@@ -32,7 +32,7 @@ _WORKLOADS_MAX: Final = 5
 
 
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
-    """Nodes by group, waiting times and what limited the autoscaler; in both runs if given."""
+    """Return nodes by group, waiting times and the autoscaler's limits; in both runs if given."""
     outcome = run.autoscaling
     if outcome is None:
         return Section("", 0, lambda *_: None, Rank.PROBLEMS)
@@ -73,7 +73,7 @@ def _print_autoscaling(
 
 
 def pod_autoscalers(run: RunOutcome) -> Section:
-    """The HorizontalPodAutoscalers that scaled a workload, most changes first."""
+    """Return the HorizontalPodAutoscalers that scaled a workload, most changes first."""
     acted = [one for one in run.pod_autoscalers if one.changes]
     acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
     changes = sum(len(one.changes) for one in acted)

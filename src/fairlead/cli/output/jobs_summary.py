@@ -25,7 +25,7 @@ UNKNOWN: Final = "unknown"
 
 
 def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
-    """Each queue's deserved and allocated share, and its share without the change."""
+    """Return each queue's deserved and allocated share, and its share without the change."""
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     rows = [_queue_row(name, jobs, without) for name in names]
     before = () if without is None else ("allocated before", "share before")
@@ -75,7 +75,7 @@ def amounts_text(amounts: Mapping[str, int]) -> str:
 
 
 def waiting_groups(jobs: JobsOutcome, start: Instant) -> Section:
-    """Why each group waits, and its expected start as a delay after `start`."""
+    """Return why each group waits, and its expected start as a delay after `start`."""
     rows = [_group_row(group, start) for group in jobs.waiting]
     title = f"waiting groups ({len(rows):,})"
     columns = ("group", "queue", "ready", "because", "may start after")

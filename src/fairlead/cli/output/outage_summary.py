@@ -71,7 +71,7 @@ def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Secti
 
 
 def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
-    """When each node was drained, and the evictions that block a drain; blocked nodes first."""
+    """Return when each node was drained, and what blocks a drain; blocked nodes first."""
     cells = [
         (
             one.node,
@@ -191,7 +191,7 @@ def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> StepFunctio
 
 
 def _zones(found: OutageOutcome, start: Instant) -> Section:
-    """State and eviction rate of each zone with failed nodes."""
+    """Return state and eviction rate of each zone with failed nodes."""
     troubled = {one.zone for one in found.nodes}
     cells = [
         (
@@ -244,7 +244,7 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
 
 
 def _lost(rows: Sequence[LostPod]) -> Section:
-    """The lost pods by reason, most frequent first."""
+    """Return the lost pods by reason, most frequent first."""
     by_reason: dict[str, list[LostPod]] = defaultdict(list)
     for one in rows:
         by_reason[short_reason(one.why)].append(one)

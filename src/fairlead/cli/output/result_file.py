@@ -29,7 +29,7 @@ def discard_stdout() -> None:
 
 @contextmanager
 def command_log(path: Path | None) -> Iterator[CommandLog | None]:
-    """A log that writes a run's commands to `path`; None for no log."""
+    """Yield a log that writes a run's commands to `path`; None for no log."""
     if path is None:
         yield None
         return

@@ -14,7 +14,7 @@ ROWS_MAX: Final = 10
 
 
 def start_time_section(found: StartTimes) -> Section:
-    """The percentiles; gangs and workloads come first."""
+    """Return the percentiles; gangs and workloads come first."""
     columns = (
         TableColumn(f"START TIMES ({len(found.rows):,})", is_name=True),
         TableColumn("PODS", rank=2, is_number=True),

@@ -28,7 +28,7 @@ Amounts = tuple[tuple[int, int], ...]
 
 
 class _Sums:
-    """What the pods with equal containers, overhead and resizes request; see Shape.
+    """The sums of requests of pods with equal containers, overhead and resizes; see Shape.
 
     The pods of a DaemonSet have a shape for each node, which differ only in their affinity.
     """

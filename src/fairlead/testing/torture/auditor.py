@@ -276,7 +276,7 @@ class Auditor:
             )
 
     def _pods_on(self, node: str) -> Iterator[Pod]:
-        """Every unfinished pod that is on the node, or on its way there."""
+        """Yield every unfinished pod that is on the node, or on its way there."""
         here = self._by_node.get(node, {})
         coming = [uid for uid, there in self._placed.items() if there == node and uid not in here]
         for uid in (*here, *coming):

@@ -39,7 +39,7 @@ class ProcessKilledError(Exception):
 
 
 class Target(Protocol):
-    """What a script acts on."""
+    """The control plane that a script acts on."""
 
     store: Store
 

@@ -85,7 +85,7 @@ def _steps(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
-    """The place of `step` in the value at `place`, which is created if it is an absent object."""
+    """Return the place of `step` in the value at `place`; an absent object is created."""
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type
     value = _present(place)

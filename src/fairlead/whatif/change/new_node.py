@@ -55,7 +55,7 @@ def new_nodes(
 
 
 def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
-    """Numbered names that no node has."""
+    """Yield numbered names that no node has."""
     number, width = 0, len(str(count))
     while count:
         number += 1

@@ -55,7 +55,7 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def with_field(text: str, inventory: Inventory, namespace: str) -> tuple[Manifest, Json, list[str]]:
-    """The object that `text` (`KIND/NS/NAME:path=value`) names, its new content, and no notes.
+    """Return the object of `text` (`KIND/NS/NAME:path=value`), its new content, and no notes.
 
     Raises InputError.
     """
@@ -75,7 +75,7 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> tuple[Manifes
 
 
 def _split_assignment(text: str) -> tuple[str, str, str]:
-    """Path, sign and value; a "=" in brackets belongs to the path."""
+    """Return path, sign and value; a "=" in brackets belongs to the path."""
     depth = 0
     for index, character in enumerate(text):
         depth += {"[": 1, "]": -1}.get(character, 0)
@@ -132,7 +132,7 @@ def _raise_limits(
 
 
 def _amounts(text: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """(requests or limits, resource) and amount, for each part of `cpu=2,limits.memory=4Gi`."""
+    """Yield (requests or limits, resource), amount for each part of `cpu=2,limits.memory=4Gi`."""
     for each in text.split(","):
         name, sign, amount = each.strip().rpartition("=")
         part, dot, resource = name.partition(".")

@@ -27,7 +27,7 @@ _WHOLE: Final = 1_000_000_000
 
 
 class ClusterView:
-    """`nodes` are the Ready ones that the policy selects, by name; `pods` those on any node."""
+    """The Ready `nodes` that the policy selects, by name, and the `pods` on any node."""
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
         """Index `pods` by node."""

@@ -43,7 +43,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class PodUpdate:
-    """`pod` replaces `before`.
+    """A pod in two versions: `pod` replaces `before`.
 
     It was made from another revision of the template, or was created anew or resized on its node.
     """

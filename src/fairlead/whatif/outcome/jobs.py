@@ -26,7 +26,7 @@ class GangWaits:
     waits: tuple[DurationNs, ...]
 
     def percentile(self, percent: int) -> DurationNs | None:
-        """The wait of the gang at `percent` of all; None if that gang never started."""
+        """Return the wait of the gang at `percent` of all; None if that gang never started."""
         return percentile_of_all(self.waits, self.gangs, percent)
 
 

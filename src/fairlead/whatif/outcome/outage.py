@@ -110,7 +110,7 @@ class ZoneChange:
 
 @dataclass(frozen=True, slots=True)
 class RateLimitedTaint:
-    """`node` left the rate-limited queue of `zone` at `at` and got its NoExecute taint."""
+    """The instant at which `node` left `zone`'s rate-limited queue for its NoExecute taint."""
 
     at: Instant
     zone: str

@@ -50,11 +50,11 @@ class RateLine:
 
     @property
     def allowed(self) -> int:
-        """How many taints the eviction rate allowed until `last`."""
+        """Return how many taints the eviction rate allowed until `last`."""
         return floor(self.points[-1][1] + _SLACK)
 
     def allowed_at(self, instant: Instant) -> float:
-        """How many taints the eviction rate allowed until `instant`, between `first` and `last`."""
+        """Return how many taints the rate allowed until `instant`, from `first` to `last`."""
         following = next((n for n, (at, _) in enumerate(self.points) if at >= instant), -1)
         at, allowed = self.points[following]
         if at == instant or following == 0:

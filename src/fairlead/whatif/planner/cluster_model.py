@@ -79,7 +79,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """`nodes` nodes refuse a pod for `reason`, given by `plugin` ("" if several did together)."""
+    """A reason for which `nodes` nodes refuse a pod; `plugin` is "" if several plugins gave it."""
 
     plugin: str
     reason: str
@@ -210,11 +210,11 @@ class ClusterModel:
         return found
 
     def pods(self) -> list[PodInfo]:
-        """The pods of the snapshot that have not finished, whether they have a node or not."""
+        """Return the unfinished pods of the snapshot, with and without a node."""
         return list(self.cluster.pods.values())
 
     def waiting_pods(self) -> list[PodInfo]:
-        """Pods that wait for this scheduler and are not gated, in the order of its queue."""
+        """Return pods that wait for this scheduler and are not gated, in the order of its queue."""
         found = [
             pod
             for pod in self.cluster.pods.values()
@@ -373,7 +373,7 @@ class ClusterModel:
 
 
 def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
-    """`pods` by priority, the highest first, then by age and name."""
+    """Return `pods` by priority, the highest first, then by age and name."""
     return sorted(
         pods, key=lambda pod: (-pod.priority, pod.pod.metadata.creation_timestamp, pod.key)
     )

@@ -134,7 +134,7 @@ Rank = Callable[[str], tuple[float, str]]
 def _best_choice(
     planner: DrainPlanner, names: Sequence[str], prices: Mapping[str, float], progress: Progress
 ) -> tuple[list[str], list[str]]:
-    """(the nodes that can be emptied together, the others): the best choice of all orders."""
+    """Return (nodes that can be emptied together, the others): the best of all orders."""
     found = [
         _choose(planner, sorted(names, key=rank), progress)
         for rank in _ranks(planner.model, prices)
@@ -147,7 +147,7 @@ def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, in
 
 
 def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
-    """The orders in which nodes are tried; each is total, because it ends with the name."""
+    """Return the orders in which nodes are tried; each is total, because it ends with the name."""
     total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
 
     def share(amounts: Sequence[int]) -> float:
@@ -170,7 +170,7 @@ def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
 def _choose(
     planner: DrainPlanner, names: Sequence[str], progress: Progress
 ) -> tuple[list[str], list[str]]:
-    """(the nodes that can be emptied together, the others), by trying one after another."""
+    """Return (the nodes that can be emptied together, the others), by trying one after another."""
     chosen: list[str] = []
     failed: list[str] = []
     progress.begin("trying nodes", len(names))
@@ -190,7 +190,7 @@ def _choose(
 def consolidate_answer(
     found: ConsolidationPlan, model: ClusterModel, source: str, notes: tuple[str, ...]
 ) -> TabularAnswer:
-    """The answer of `fairlead consolidate`."""
+    """Return the answer of `fairlead consolidate`."""
     best = found.plan.best
     facts: Json = {
         "nodes": found.total,

@@ -123,7 +123,7 @@ def _place(
 
 
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
-    """New pods without end, as the API server stores them. Raises ApiError and InputError.
+    """Yield new pods without end, as the API server stores them. Raises ApiError and InputError.
 
     If no quota counts them, admission does the same with each, so that one is copied.
     """

@@ -117,7 +117,7 @@ class Rebalancer:
     # --- measures --------------------------------------------------------------------------
 
     def _loads(self) -> npt.NDArray[np.float64]:
-        """The load by row, 0 where there is no node in service."""
+        """Return the load by row, 0 where there is no node in service."""
         table = self._model.table
         whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
         loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)
@@ -133,7 +133,7 @@ class Rebalancer:
     # --- moves -----------------------------------------------------------------------------
 
     def _make_room(self) -> GainingMove | None:
-        """The best move that gives the first waiting pod a place; tries the others in turn."""
+        """Return the best move that makes room for the first waiting pod that a move can help."""
         for waiting in list(self._waiting):
             best: tuple[float, NodeInfo, PodInfo] | None = None
             for info, pod in self._movable(self._model.table.nodes()):
@@ -149,7 +149,7 @@ class Rebalancer:
         return None
 
     def _even_out(self) -> GainingMove | None:
-        """The best move away from the fullest node from which a move helps."""
+        """Return the best move away from the fullest node from which a move helps."""
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
             if not loads[row]:
@@ -167,7 +167,7 @@ class Rebalancer:
         return None
 
     def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
-        """The pods that may move, one of each shape and set of labels on a node."""
+        """Yield the pods that may move, one of each shape and set of labels on a node."""
         for info in infos:
             seen: set[tuple[int, tuple[tuple[str, str], ...]]] = set()
             for pod in self._planner.evicted(info.name):
@@ -213,7 +213,7 @@ class Rebalancer:
 
 
 def _could_hold(info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
-    """Whether the node has room for `waiting` by its sums if `pod` leaves; False is a proof."""
+    """Return False if the sums prove that `waiting` does not fit the node once `pod` has left."""
     freed = dict(pod.shape.load)
     return all(
         info.requested_of(column) - freed.get(column, 0) + amount
@@ -226,7 +226,7 @@ def _could_hold(info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
 
 
 def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
-    """The answer of `fairlead rebalance`."""
+    """Return the answer of `fairlead rebalance`."""
     rows = [
         {
             "step": number,

@@ -330,7 +330,7 @@ def whatif_report(
 
 
 def _owners(found: Difference, changed: RunOutcome) -> dict[str, str]:
-    """The workload of each pod in the lists, by the pod's name."""
+    """Return the workload of each pod in the lists, by the pod's name."""
     pods = [
         *(one.pod for one in found.preempted),
         *(one.pod for one in found.evicted),

@@ -190,7 +190,7 @@ QUEUES_MAX = 7  # the number of colours in the chart's palette
 
 
 def packed_queues(queues: QueueSection | None) -> Json | None:
-    """`queues` reduced to what a screen can show; None stays None."""
+    """Return `queues` reduced to what a screen can show; None stays None."""
     if queues is None:
         return None
     lines = queues["lines"][:QUEUES_MAX]

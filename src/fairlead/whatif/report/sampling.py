@@ -63,7 +63,7 @@ def total(series: Sequence[Mapping[str, Any]], measure: str, length: int) -> lis
 
 
 def slices(t_s: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """First and last index of every time slice that contains samples."""
+    """Yield first and last index of every time slice that contains samples."""
     width_s = (t_s[-1] - t_s[0]) / SLICES_MAX
     first = 0
     for number in range(1, SLICES_MAX + 1):

@@ -98,7 +98,7 @@ def page_style(styles: tuple[str, ...] = STYLES) -> str:
 
 
 def chart_library() -> str:
-    """uPlot with its licence, which every copy must include."""
+    """Return uPlot with its licence, which every copy must include."""
     return f"/*\n{asset('vendor/LICENSE.uPlot')}\n*/\n{asset('vendor/uPlot.iife.min.js')}"
 
 
@@ -109,7 +109,7 @@ def page_title(data: ReportData) -> str:
 
 
 def embedded_json(page: Json) -> str:
-    """`page` as JSON that is safe inside a script element: pure ASCII, without "<" or ">"."""
+    """Return `page` as JSON that is safe inside a script element: ASCII without "<" or ">"."""
     text = json.dumps(page, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 

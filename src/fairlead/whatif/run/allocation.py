@@ -43,7 +43,7 @@ class RequestsByShape:
 
 
 def requested_in(cluster: Cluster) -> dict[str, int]:
-    """The requests of all pods on nodes by resource (cpu in milli, everything else in units)."""
+    """Return the requests of all pods on nodes by resource (cpu in milli, others in units)."""
     shapes = Counter(pod.shape for pod in cluster.pods.values() if pod.pod.spec.node_name)
     total: dict[str, int] = {PODS: shapes.total()}
     for shape, count in shapes.items():

@@ -35,7 +35,7 @@ class GeneratedNodeGroup(StrictForm, frozen=True, kw_only=True):
 
 
 class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
-    """`nodes` plain nodes plus the `groups`; `zones` is a number or a list of names.
+    """Generated nodes: `nodes` plain ones plus `groups`; `zones` is a number or list of names.
 
     Groups inherit allocatable, labels and taints.
     """

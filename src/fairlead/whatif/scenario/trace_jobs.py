@@ -77,7 +77,7 @@ class PodSource:
 def job_arrivals(
     jobs: TraceJobs, pod_source: PodSource, seed: int, scenario: str
 ) -> list[ArrivingObject]:
-    """PodGroups and pods in order of arrival. Raises InputError, naming `scenario`."""
+    """Return PodGroups and pods in order of arrival. Raises InputError, naming `scenario`."""
     _check(jobs, pod_source.rows, scenario)
     runtimes = [_duration(scenario, "runtimes", each) for each in jobs.runtimes]
     found: list[ArrivingObject] = []

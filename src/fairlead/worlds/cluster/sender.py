@@ -43,7 +43,7 @@ _TOO_LARGE: Final = 413
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderOptions:
-    """`may_send` is asked before each request; `recorder` None writes no events."""
+    """Options of a sender; `may_send` is called before each request, `recorder` writes events."""
 
     limits: RequestLimits
     clock: Callable[[], Instant]

@@ -33,7 +33,7 @@ class Address:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Host names that requests may use; empty, which allows any name, unless `is_loopback`."""
+        """The host names that requests may use if `is_loopback`; otherwise empty: any name."""
         return tuple(dict.fromkeys((*LOOPBACK, self.host))) if self.is_loopback else ()
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ class LocalClock:
         self._paused = self._paused if paused is None else paused
 
     def seconds_until(self, instant: Instant) -> float | None:
-        """Real seconds until the clock shows `instant`; None while it is paused."""
+        """Return real seconds until the clock shows `instant`; None while it is paused."""
         if self._paused:
             return None
         left: DurationNs = instant - self.now()

@@ -72,7 +72,7 @@ class FieldManagers:
 
 
 def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
-    """New nodes with their kubelets' managed fields; all nodes must set the same fields."""
+    """Yield new nodes with their kubelets' managed fields; all nodes must set the same fields."""
     entries: list[Json] = []
     for node in nodes:
         if not entries:

@@ -1,4 +1,4 @@
-"""DefaultStorageClass and StorageObjectInUseProtection.
+"""The admission plugins DefaultStorageClass and StorageObjectInUseProtection.
 
 upstream: plugin/pkg/admission/storage/storageclass/setdefault/admission.go,
 plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go

@@ -1,4 +1,4 @@
-"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
+"""The admission plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
 This module does no I/O: `admit` is a generator that yields the webhooks to call and receives their
 answers (see `admission.suspension`). Webhooks are not called for the server's own writes.

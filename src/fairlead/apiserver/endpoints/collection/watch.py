@@ -46,7 +46,7 @@ class WatchEventEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WatchScope:
-    """What is watched.
+    """The objects that a watch covers.
 
     `namespace` "" means all namespaces, changes up to version `after` are ignored.
     """

@@ -1,4 +1,4 @@
-"""POST of an object.
+"""Handles POST: creates an object.
 
 upstream: apiserver/pkg/endpoints/handlers/create.go
 """

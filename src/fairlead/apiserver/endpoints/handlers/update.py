@@ -1,4 +1,4 @@
-"""PUT of an object.
+"""Handles PUT: updates an object.
 
 upstream: apiserver/pkg/endpoints/handlers/update.go, registry/generic/registry/store.go:Update
 """

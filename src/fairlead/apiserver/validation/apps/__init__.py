@@ -1,1 +1,1 @@
-"""Workloads that keep pods running."""
+"""Validates Deployments, ReplicaSets, StatefulSets, DaemonSets and ControllerRevisions."""

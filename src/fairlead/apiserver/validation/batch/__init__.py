@@ -1,1 +1,1 @@
-"""Jobs and CronJobs."""
+"""Validates Jobs and CronJobs."""

@@ -1,4 +1,4 @@
-"""Jobs and CronJobs.
+"""Validates Jobs and CronJobs.
 
 upstream: pkg/apis/batch/validation/validation.go
 """

@@ -1,4 +1,4 @@
-"""Endpoints and EndpointSlices.
+"""Validates Endpoints and EndpointSlices.
 
 upstream: pkg/apis/core/validation/validation.go:validateEndpointSubsets,
 pkg/apis/discovery/validation/validation.go

@@ -1,4 +1,4 @@
-"""LimitRanges.
+"""Validates LimitRanges.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateLimitRange
 """

@@ -1,4 +1,4 @@
-"""ResourceQuotas.
+"""Validates ResourceQuotas.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateResourceQuotaSpec,
 pkg/apis/core/helper/helpers.go

@@ -1,4 +1,4 @@
-"""Services.
+"""Validates Services.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateService
 """

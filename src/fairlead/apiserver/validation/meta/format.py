@@ -167,7 +167,7 @@ def check_port_number(field: str, number: int) -> Causes:
 
 
 def port_name_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is no port name (RFC 6335)."""
+    """Return why `name` is not a valid port name (RFC 6335)."""
     # upstream: validation.go:IsValidPortName
     problems = []
     if len(name.encode()) > 15:

@@ -1,4 +1,4 @@
-"""DeviceTaintRules.
+"""Validates DeviceTaintRules.
 
 upstream: pkg/apis/resource/validation/validation.go: ValidateDeviceTaintRule
 """

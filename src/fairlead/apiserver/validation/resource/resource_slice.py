@@ -1,4 +1,4 @@
-"""ResourceSlices.
+"""Validates ResourceSlices.
 
 upstream: pkg/apis/resource/validation/validation.go
 """

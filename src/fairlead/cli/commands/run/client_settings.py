@@ -44,7 +44,7 @@ class _Connection(StrictForm, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """`election` is None if the file turns it off; `kubeconfig` is "" if it names none."""
+    """Settings of the configuration file: `election` is None if off, `kubeconfig` "" if absent."""
 
     election: ElectionConfig | None
     limits: RequestLimits

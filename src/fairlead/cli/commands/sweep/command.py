@@ -1,4 +1,4 @@
-"""`fairlead sweep`: the options."""
+"""The options of `fairlead sweep`."""
 
 from __future__ import annotations
 

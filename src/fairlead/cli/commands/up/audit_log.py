@@ -23,7 +23,7 @@ from fairlead.whatif.input.error import InputError
 
 @contextmanager
 def opened_audit(path: Path | None) -> Iterator[Audit | None]:
-    """A function that appends a line to the audit log; None without a log. Raises InputError."""
+    """Yield a function that appends a line to the audit log, or None. Raises InputError."""
     if path is None:
         yield None
         return

@@ -94,7 +94,7 @@ def down() -> int:
 
 @contextmanager
 def _opened(suffix: str) -> Iterator[int]:
-    """The state or log file of this user. Raises InputError if it belongs to someone else."""
+    """Yield the state or log file of this user. Raises InputError if it belongs to someone else."""
     folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     path = Path(folder) / f"fairlead-up-{os.getuid()}{suffix}"
     try:

@@ -51,7 +51,7 @@ def _uid(manifest: Manifest) -> str:
 
 
 def _owners(manifest: Manifest) -> list[str]:
-    """The uids of the owners."""
+    """Return the uids of the owners."""
     if manifest.view is not None:
         return [owner.uid for owner in manifest.view.metadata.owner_references]
     owners = (manifest.value.get("metadata") or {}).get("ownerReferences") or ()

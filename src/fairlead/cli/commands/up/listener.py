@@ -56,7 +56,7 @@ def host_names(host: str) -> tuple[str, ...]:
 
 @contextmanager
 def certificate_files(pair: CertificateKeyPair, authority: str) -> Iterator[Certificate]:
-    """The server's certificate and key as temporary files.
+    """Yield the server's certificate and key as temporary files.
 
     Client certificates of `authority` (PEM) are accepted.
     """

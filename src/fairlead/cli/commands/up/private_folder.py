@@ -25,7 +25,7 @@ _NEW_LOCK: Final = "lock.new"
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A new folder that only this user can read; it is removed afterwards."""
+    """Yield a new folder that only this user can read; it is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
         folder = Path(name)
         held = os.open(folder / _NEW_LOCK, os.O_RDWR | os.O_CREAT, 0o600)

@@ -116,7 +116,7 @@ def serve(options: UpOptions) -> int:
 
 @contextmanager
 def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
-    """The dashboard with its open socket; None if none was requested. Raises InputError."""
+    """Yield the dashboard with its open socket; None if none was requested. Raises InputError."""
     if not options.dashboard:
         yield None
         return
@@ -152,7 +152,7 @@ def _write_kubeconfig(place: Path, text: str) -> None:
 
 @contextmanager
 def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
-    """The log in the data directory, None without one; the clock continues from its last time.
+    """Yield the log in the data directory, or None; the clock continues from its last time.
 
     Raises InputError.
     """

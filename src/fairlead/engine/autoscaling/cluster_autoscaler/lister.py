@@ -89,7 +89,7 @@ class Listers:
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, one: ApiObject) -> ApiObject | None:
-        """The version of `one` that is stored; None if there is none, or its kind is not listed."""
+        """Return the stored version of `one`; None if there is none, or its kind is not listed."""
         if isinstance(one, Pod):
             return self.pods.get(one.key)
         if isinstance(one, Node):

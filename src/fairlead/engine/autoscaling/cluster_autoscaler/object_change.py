@@ -86,7 +86,7 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 
 
 def _load(pod: Pod) -> Mapping[str, int]:
-    """What the pod takes of its node; its status counts while it is resized."""
+    """Return what the pod uses of its node; its status counts while it is resized."""
     return pod_requests(pod, existing=True)
 
 

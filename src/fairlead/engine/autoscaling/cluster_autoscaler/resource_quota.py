@@ -61,7 +61,7 @@ class NodeResources:
 
 
 class QuotaTracker:
-    """How many resources may still be added; `take` subtracts."""
+    """Counts how many resources may still be added; `take` subtracts."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class QuotaTracker:
 
 
 class MinimumLeft:
-    """How much scale-down may remove before the cluster reaches a minimum."""
+    """Counts how much scale-down may remove before the cluster reaches a minimum."""
 
     def __init__(
         self,

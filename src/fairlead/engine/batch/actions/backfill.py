@@ -32,7 +32,7 @@ class Backfill:
 
 
 def _in_order(session: Session) -> list[JobInfo]:
-    """The candidate jobs, by queue and then by job, in the order in which allocate serves them."""
+    """Return the candidate jobs, by queue and then by job, in the order that allocate uses."""
     tiers, queues = session.tiers, session.queues
     return sorted(
         session.candidates(),

@@ -48,7 +48,7 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 class TaskRequest:
-    """`running` and `starting` are pairs (column, amount), cpu in milli, other resources in units.
+    """A task's requests: `running` and `starting` are pairs (column, amount), cpu in milli.
 
     `floors` are pairs (column, least free amount) that a node needs to start the task. `surplus` is
     the amount by which the node's own sums exceed `running`. `nonzero_surplus` is the amount by

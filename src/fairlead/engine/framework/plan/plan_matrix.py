@@ -64,7 +64,7 @@ class MatrixMember(Protocol):
 
 
 class PlanMatrix:
-    """The members are `plans` whose ROW plugins are exactly `filters` and `scorers`."""
+    """A matrix of `plans` whose ROW plugins are exactly `filters` and `scorers`."""
 
     def __init__(
         self, table: NodeTable, filters: Sequence[FilterPoint], scorers: Sequence[ScorePoint]

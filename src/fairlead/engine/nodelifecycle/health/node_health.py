@@ -102,7 +102,7 @@ def examine(
 def _with_status(
     health: NodeHealth | None, node: Node, ready: NodeCondition | None, now: Instant
 ) -> NodeHealth:
-    """`health` updated from the status of `node`.
+    """Return `health` updated from the status of `node`.
 
     Whenever the saved condition is replaced, the saved lease is cleared, so that the next pass
     counts an old renewal as a new heartbeat. This is upstream's behaviour; it is visible when lease

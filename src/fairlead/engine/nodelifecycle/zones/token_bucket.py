@@ -23,7 +23,7 @@ WAIT_MAX_NS: Final = float(2**63 - 1)
 
 
 def as_float32(value: float) -> float:
-    """`value` rounded to float32, as upstream stores it."""
+    """Return `value` rounded to float32, as upstream stores it."""
     return float(np.float32(value))
 
 

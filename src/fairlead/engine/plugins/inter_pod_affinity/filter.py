@@ -1,4 +1,4 @@
-"""The Filter of InterPodAffinity.
+"""Filters nodes by the required pod affinity and anti-affinity (InterPodAffinity).
 
 A node is rejected, in this order, if
 1. the pod's required affinity is not met: a topology key is absent, or the domain has no pod that

@@ -1,4 +1,4 @@
-"""The Score of InterPodAffinity.
+"""Scores nodes by the preferred pod affinity and anti-affinity (InterPodAffinity).
 
 Raw score: the sum over the node's domains of the weights of
 - the pod's preferred terms, for each placed pod they match;

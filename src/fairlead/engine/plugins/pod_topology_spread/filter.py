@@ -1,4 +1,4 @@
-"""The Filter of PodTopologySpread.
+"""Filters nodes by the spread constraints with DoNotSchedule (PodTopologySpread).
 
 A node fits if count(domain) + self - lowest count <= maxSkew, where self is 1 if the pod matches
 its own selector. The constraints are evaluated in order and the first violated one is reported; a

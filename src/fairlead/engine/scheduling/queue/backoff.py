@@ -39,7 +39,7 @@ class BackoffConfig:
 
 @dataclass(frozen=True, slots=True)
 class BackoffClock:
-    """When backoffs expire, and which flush releases their pods.
+    """Computes when backoffs expire, and which flush releases their pods.
 
     Expiry is truncated to multiples of `window` (ns); flushes happen every second, starting at
     `phase`.

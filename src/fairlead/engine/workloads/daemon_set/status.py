@@ -1,4 +1,4 @@
-"""Status of a DaemonSet.
+"""Computes the status of a DaemonSet.
 
 upstream: pkg/controller/daemon/daemon_controller.go:updateDaemonSetStatus
 """

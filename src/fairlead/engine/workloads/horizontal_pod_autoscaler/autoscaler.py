@@ -427,5 +427,5 @@ def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
 
 
 def _agreed(highest: int, failures: int, total: int, current: int) -> int:
-    """Return the highest proposal; a failed metric forbids to scale down."""
+    """Return the highest proposal; after a failed metric, none that scales down."""
     return FAILED if failures >= total or (failures and highest < current) else highest

@@ -162,7 +162,7 @@ class Metric:
         return groups.counted.pods == current
 
     def until(self) -> Iterator[Instant]:
-        """Yield when time alone changes the groups."""
+        """Yield the instants at which the groups change without a change of pods."""
         if self.groups is not None and self.groups.until is not None:
             yield self.groups.until
 

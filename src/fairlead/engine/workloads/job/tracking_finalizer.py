@@ -36,7 +36,7 @@ BATCH_PERIOD: Final[DurationNs] = seconds(1)
 
 @dataclass(slots=True)
 class JobSyncSchedule:
-    """When each Job must be synced, by the key of its pod set."""
+    """The times at which Jobs must be synced, by the key of their pod set."""
 
     _generations: dict[str, int] = field(default_factory=dict)
     _busy: dict[str, None] = field(default_factory=dict)  # Jobs whose steps follow without delay

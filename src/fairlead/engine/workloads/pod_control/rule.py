@@ -58,7 +58,7 @@ class OwnerRule(Protocol):
         ...
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Whether `pod`, active before and in state `after` now (None: gone), needs a successor."""
+        """Return whether `pod`, once active and now `after` (None: deleted), needs a successor."""
         ...
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:

@@ -1,4 +1,4 @@
-"""Status of a StatefulSet.
+"""Computes the status of a StatefulSet.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatus
 """

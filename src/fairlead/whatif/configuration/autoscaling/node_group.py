@@ -80,7 +80,7 @@ class _GroupForm(StrictForm, frozen=True, kw_only=True):
 
 
 class _FileForm(StrictForm, frozen=True, kw_only=True):
-    """`--node-groups FILE`; flags are Cluster Autoscaler's, without dashes."""
+    """The file of `--node-groups`; flags are Cluster Autoscaler's, without dashes."""
 
     node_groups: list[_GroupForm]
     flags: dict[str, Any] = {}

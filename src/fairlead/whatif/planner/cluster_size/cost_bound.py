@@ -40,7 +40,7 @@ class CostBound:
 def cost_bound(
     demand: Sequence[float], capacities: Sequence[Sequence[float]], prices: Sequence[float]
 ) -> CostBound:
-    """The bound for `demand` by resource, and kinds of nodes with `capacities` and `prices`.
+    """Return the bound for `demand` by resource, and kinds of nodes with `capacities` and `prices`.
 
     A resource that nothing demands does not count; if a kind is free of charge, the bound is 0.
     """
@@ -69,7 +69,7 @@ def cost_bound(
 
 
 def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
-    """The vertices: for each set of d constraints, the point where all of them are tight."""
+    """Return the vertices: for each set of d constraints, the point where all of them are tight."""
     size = matrix.shape[1]
     # Kinds that give most for their price first; others are rarely tight.
     with np.errstate(divide="ignore"):

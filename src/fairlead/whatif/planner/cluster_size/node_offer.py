@@ -56,7 +56,7 @@ class NodeOffer:
         return " ".join(part for part in (self.node_type, self.zone, self.pool) if part)
 
     def room(self, resources: Sequence[str]) -> list[float]:
-        """What a node has for pods, by resource, less its DaemonSets; last the number of pods."""
+        """Return the room by resource, less that of DaemonSets; last the number of pods."""
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
         for pod in self.sample.pods.values():
@@ -67,7 +67,7 @@ class NodeOffer:
         return found
 
     def node(self, name: str) -> NodeCopy:
-        """A new node called `name`."""
+        """Return a new node called `name`."""
         copy = copy_node(self.sample, name)
         labels = dict(copy.node.metadata.labels)
         labels |= {key: self.zone for key in ZONE_LABELS if key in labels and self.zone}
@@ -80,7 +80,7 @@ class NodeOffer:
 def node_offers(
     infos: Sequence[NodeInfo], stated: Sequence[StatedType], headroom: float
 ) -> list[NodeOffer]:
-    """The kinds of nodes that could replace `infos`; a share of `headroom` of each stays free.
+    """Return the kinds of nodes that could replace `infos`; `headroom` is the share to keep free.
 
     `stated` are the types of a file; without any, those of the nodes.
     """
@@ -107,7 +107,7 @@ def node_offers(
 
 
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
-    """The nodes by what they have in common; a pool is named for the labels that others lack."""
+    """Return the nodes by common properties; a pool is named for the labels that others lack."""
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
         by_traits.setdefault(node_traits(info.node, TYPE_LABELS), []).append(info)
@@ -133,19 +133,19 @@ class _Type:
     stated: StatedType | None = None
 
     def price(self, zone: str) -> float:
-        """The price per hour, estimated from the size if none is stated."""
+        """Return the price per hour, estimated from the size if none is stated."""
         if self.stated is not None:
             return self.stated.price(capacity_type_of(self.sample), zone)
         return estimated_price(self.capacity)
 
     def zones(self, zones: Sequence[str]) -> list[str]:
-        """Those of `zones` in which the type can be had."""
+        """Return those of `zones` in which the type can be had."""
         sold = () if self.stated is None else self.stated.zones
         return [zone for zone in zones if not sold or zone in sold]
 
 
 def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
-    """The distinct types and sizes of nodes."""
+    """Return the distinct types and sizes of nodes."""
     found: dict[tuple[str, str], _Type] = {}
     for info in members:
         status = info.node.status
@@ -158,7 +158,7 @@ def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
 
 
 def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]:
-    """The types of a file that have the architecture of the pool."""
+    """Return the types of a file that have the architecture of the pool."""
     arch = sample.labels.get(ARCH, "amd64")
     return [
         _Type(one.name, sample, one.capacity, _allocatable(sample, one.capacity), one)
@@ -168,7 +168,7 @@ def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]
 
 
 def _allocatable(sample: NodeInfo, capacity: ResourceList) -> ResourceList:
-    """What is allocatable of `capacity`: the share that is allocatable on `sample`."""
+    """Return what is allocatable of `capacity`: the share that is allocatable on `sample`."""
     status = sample.node.status
     have: ResourceList = dict(status.allocatable)
     whole: ResourceList = dict(status.capacity or have)
@@ -191,7 +191,7 @@ def _scaled(name: str, amount: QuantityText, part: QuantityText, whole: Quantity
 
 
 def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:
-    """`allocatable` without the share of cpu and memory that must stay free."""
+    """Return `allocatable` without the share of cpu and memory that must stay free."""
     if not headroom:
         return allocatable
     found = dict(allocatable)
@@ -204,14 +204,14 @@ def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:
 
 
 def estimated_price(capacity: ResourceList) -> float:
-    """A price by which sizes are compared if none is stated."""
+    """Return a price by which sizes are compared if none is stated."""
     cores = milli_value(capacity.get("cpu", 0)) / 1000
     memory = whole_value(capacity.get("memory", 0)) / _GIB
     return cores * _CORE_WEIGHT + memory * _GIB_WEIGHT
 
 
 def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
-    """The price per hour of a node that exists: stated for its type, else estimated."""
+    """Return the price per hour of a node that exists: stated for its type, else estimated."""
     known = next((one for one in stated if one.name == type_of_node(info)), None)
     if known is not None:
         return known.price(capacity_type_of(info), info.labels.get(ZONE, ""))

@@ -97,7 +97,7 @@ class SizeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """Which of equally good nodes are built, and whether their worth follows what is left over."""
+    """One way to build nodes: how ties are broken, and whether prices follow what is lacking."""
 
     prefers_large: bool
     follows_rest: bool
@@ -185,7 +185,7 @@ class SizeSearch:
         self._become_survivable()
 
     def _waiting_at_once(self) -> int:
-        """How many pods find no node if all are scheduled anew, in the order of the queue."""
+        """Return how many pods find no node if all are scheduled again in queue order."""
         model = self._model
         pods = [
             pod
@@ -246,7 +246,7 @@ class SizeSearch:
         return name
 
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
-        """The offers that hold `pod`, those that waste least of their price first.
+        """Return the offers that hold `pod`, those that waste least of their price first.
 
         What a node has is valued at the unit prices for what the pods still need beyond the free
         room: if cores are left over, only memory is worth something. Of offers that waste about the
@@ -269,7 +269,7 @@ class SizeSearch:
         return [entry[-1] for entry in found]
 
     def _unit_prices(self) -> Sequence[float]:
-        """What a unit of each resource is worth: of the whole demand, or of what is lacking now."""
+        """Return each resource's price per unit, for all demand or for what is lacking now."""
         if not self._manner.follows_rest:
             return self.result.bound.unit_prices
         lacking = _less(self._left, self._free_room())
@@ -278,7 +278,7 @@ class SizeSearch:
         return found.unit_prices if found.cost else self.result.bound.unit_prices
 
     def _demand(self, pods: Iterable[PodInfo]) -> list[float]:
-        """What `pods` request, by column; last their number."""
+        """Return what `pods` request, by column; last their number."""
         demand = [0.0] * (len(self._rooms[0]) if self._rooms else 1)
         for pod in pods:
             demand[-1] += 1
@@ -287,7 +287,7 @@ class SizeSearch:
         return demand
 
     def _free_room(self) -> list[float]:
-        """What is free on all nodes, by column; last the number of pods."""
+        """Return what is free on all nodes, by column; last the number of pods."""
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0
         free = np.maximum(table.allocatable - table.requested, 0).sum(axis=1)
@@ -296,13 +296,13 @@ class SizeSearch:
         return [*found, float(np.maximum(table.allowed_pods - table.pod_count, 0).sum())]
 
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """The proven lower limit of the cost; the room of nodes to keep is free of charge."""
+        """Return the proven lower limit of the cost; room on nodes to keep costs nothing."""
         wanted = _less(self._demand(pods), self._free)
         bound = cost_bound(wanted, self._rooms, [offer.price for offer in self._offers])
         return self._stronger(bound, pods, survival)
 
     def _stronger(self, bound: CostBound, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """`bound`, raised by pods that need a node each, and by the failures to survive."""
+        """Return `bound`, raised by pods that need a node each, and by the failures to survive."""
         cheapest = min((offer.price for offer in self._offers), default=0.0)
         kept = self._kept
         _, exclusive = most_exclusive(pods)
@@ -316,14 +316,14 @@ class SizeSearch:
         return CostBound(self._whole(cost), bound.unit_prices, bound.shares)
 
     def _whole(self, cost: float) -> float:
-        """`cost` rounded up to a sum of prices: a multiple of their greatest common divisor."""
+        """Return `cost` rounded up to a multiple of the prices' greatest common divisor."""
         unit = gcd(*(round(offer.price * _MICRO) for offer in self._offers))
         return ceil(cost * _MICRO / unit - 1e-6) * unit / _MICRO if unit else cost
 
     # --- surviving -------------------------------------------------------------------------
 
     def _failures(self) -> Iterator[tuple[str, list[str]]]:
-        """The failures to survive: a name, and the nodes that are gone."""
+        """Yield the failures to survive: a name, and the nodes that are gone."""
         infos = self._model.table.nodes()
         if self._survival.zones:
             for zone in sorted({info.labels.get(ZONE, "") for info in infos} - {""}):
@@ -365,7 +365,7 @@ class SizeSearch:
                 return
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
-        """The nodes to add so that the failure is survived; notes pods that cannot survive it."""
+        """Return the nodes to add to survive the failure; notes pods that cannot survive it."""
         before = dict(self.result.nodes)
         zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None
         with self._model.hypothesis():
@@ -391,7 +391,7 @@ class SizeSearch:
         return sorted(map(model.replacement, pods), key=_largest_first)
 
     def _survives(self) -> bool:
-        """Whether every failure is survived by all pods that can survive it."""
+        """Return whether every failure is survived by all pods that can survive it."""
         tried = 0
         for failure, gone in list(self._failures()):
             tried += 1
@@ -504,12 +504,12 @@ class SizeSearch:
 
 
 def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
-    """`demand` less what is free, at least 0, by column."""
+    """Return `demand` less what is free, at least 0, by column."""
     return [max(amount - room, 0.0) for amount, room in zip(demand, free, strict=True)]
 
 
 def _largest_first(pod: PodInfo) -> tuple[float, str]:
-    """A core weighs as much as 4 GiB, the usual shape of nodes."""
+    """Return the sort key of a pod: largest first, with a core as heavy as 4 GiB."""
     return -(pod.shape.milli_cpu / 1000 + pod.shape.memory / (4 << 30)), pod.key
 
 

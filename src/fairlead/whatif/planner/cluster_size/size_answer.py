@@ -37,7 +37,7 @@ class SizeQuestion:
 def size_answer(
     question: SizeQuestion, found: SizeResult, source: str, notes: tuple[str, ...]
 ) -> TabularAnswer:
-    """The answer about what was `found`."""
+    """Return the answer about what was `found`."""
     facts: Json = {
         "nodes_today": question.replaced,
         "nodes_kept": question.kept,
@@ -153,7 +153,7 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
 
 
 def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
-    """How much of the proven cost each resource causes."""
+    """Return how much of the proven cost each resource causes."""
     names = (*question.resources, PODS_PER_NODE)
     causes = sorted(
         (-share, name) for name, share in zip(names, found.bound.shares, strict=False) if share > 0

@@ -14,7 +14,7 @@ _SHARE_MAX: Final = 0.9
 
 
 def parse_survival(texts: Iterable[str]) -> Survival:
-    """The failures that `--survive` names: zone, node, nodes=N. Raises InputError."""
+    """Return the failures that `--survive` names: zone, node, nodes=N. Raises InputError."""
     zones, nodes = False, 0
     for text in texts:
         kind, equals, number = text.partition("=")
@@ -31,7 +31,7 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 
 
 def parse_headroom(text: str) -> float:
-    """The share in `--headroom`: 20% or 0.2; "" is 0. Raises InputError."""
+    """Return the share in `--headroom`: 20% or 0.2; "" is 0. Raises InputError."""
     if not text:
         return 0.0
     try:

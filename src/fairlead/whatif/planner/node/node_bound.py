@@ -31,7 +31,7 @@ class NodeBound:
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """The fewest of `nodes` that must stay, if all other nodes stay too.
+    """Return the fewest of `nodes` that must stay, if all other nodes stay too.
 
     Only pods that drains place anew count: pods of DaemonSets and pods without a controller go with
     their nodes.
@@ -66,7 +66,7 @@ def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
 
 
 def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
-    """(workload, number of its pods) of the workload that needs most nodes for itself.
+    """Return (workload, number of its pods) of the workload that needs most nodes for itself.
 
     ("", 0) if no workload excludes itself from nodes.
     """

@@ -32,11 +32,11 @@ def node_prices(model: ClusterModel, stated: list[StatedType]) -> dict[str, floa
 
 
 def type_of_node(info: NodeInfo) -> str:
-    """The instance type of a node by its label, "" if it has none."""
+    """Return the instance type of a node by its label, "" if it has none."""
     return next((info.labels[one] for one in TYPE_LABELS if one in info.labels), "")
 
 
 def capacity_type_of(info: NodeInfo) -> str:
-    """`spot` if a label says so, else `on-demand`."""
+    """Return `spot` if a label says so, else `on-demand`."""
     is_spot = any(info.labels.get(label) == value for label, value in _SPOT_LABELS)
     return SPOT if is_spot else ON_DEMAND

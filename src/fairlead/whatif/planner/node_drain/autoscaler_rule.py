@@ -68,7 +68,7 @@ class AutoscalerRules:
         self._ignored = frozenset(ignored)
 
     def node_blocker(self, node: Node) -> Blocker | None:
-        """The annotation on `node` that keeps it, None if it has none."""
+        """Return the annotation on `node` that keeps it, None if it has none."""
         annotations, name = node.metadata.annotations, node.metadata.name
         found = ""
         if has_no_scale_down_annotation(node):

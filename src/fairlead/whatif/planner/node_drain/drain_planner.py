@@ -244,7 +244,7 @@ def _relaxed(limit: BudgetLimit) -> str:
 
 
 def _scaled_up(pod: PodInfo, limit: BudgetLimit) -> str:
-    """Scaling a single replica up is better than allowing that none runs; "" if that cannot be."""
+    """Return the command that scales a single replica up; "" if that would not help."""
     workload = workload_of(pod.pod)
     can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet")
     is_number = limit.rule == f"minAvailable {limit.wanted}"

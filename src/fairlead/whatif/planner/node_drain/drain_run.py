@@ -31,7 +31,7 @@ _HORIZON: Final = seconds(7 * 24 * 3600)
 
 @dataclass(frozen=True, slots=True)
 class DrainPace:
-    """`at_once` nodes are drained at a time; each returns after `away`, None for never."""
+    """A pace of drains: `at_once` nodes at a time; each returns after `away`, None for never."""
 
     at_once: int
     away: DurationNs | None = None

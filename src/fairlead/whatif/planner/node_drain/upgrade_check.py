@@ -73,7 +73,7 @@ def _sizes(node: Node) -> frozenset[tuple[str, str]]:
 
 
 def surge_nodes(pools: Pools, count: int) -> dict[str, list[NodeCopy]]:
-    """`count` copies of the newest node in service of each pool, by the pool's name."""
+    """Return `count` copies of the newest node in service of each pool, by the pool's name."""
     return {
         pool: [
             copy_node(node_to_copy(infos), f"surge-{_node_name(pool, position)}-{number}")

@@ -118,7 +118,7 @@ class OutageRecorder:
                     self._record_eviction(record)
 
     def is_waiting(self) -> bool:
-        """Whether a toleration will expire, or a queued node will be tainted, as time passes."""
+        """Return whether a toleration will expire, or a queued node will be tainted."""
         return bool(self.timers) or any(self._will_taint(zone) for zone in self._counts)
 
     def _will_taint(self, zone: str) -> bool:

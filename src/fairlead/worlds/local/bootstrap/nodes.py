@@ -39,7 +39,7 @@ _WELL: Final = (
 
 
 def node_manifests(count: int, zones: int, now: Instant) -> Iterator[Json]:
-    """`count` nodes, named `node-1` and so on, assigned in turn to `zone-a` and so on."""
+    """Yield `count` nodes, named `node-1` and so on, assigned in turn to `zone-a` and so on."""
     for number in range(1, count + 1):
         zone = zone_name((number - 1) % zones)
         yield _node(number, zone, now)

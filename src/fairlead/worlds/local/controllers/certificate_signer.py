@@ -81,7 +81,7 @@ class CertificateSigner(ReactiveController):
 
 
 def _is_waiting(obj: Json) -> bool:
-    """Whether the request is approved, has a signer of this controller, and is not answered yet."""
+    """Return whether the request is approved, for a signer of this controller, and unanswered."""
     status = obj.get("status") or {}
     conditions = {
         row["type"] for row in status.get("conditions") or () if row.get("status") == "True"

@@ -1,1 +1,1 @@
-"""Pods and pod templates."""
+"""Validates pods and pod templates."""

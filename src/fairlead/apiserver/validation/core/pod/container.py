@@ -1,4 +1,4 @@
-"""Containers of pods.
+"""Validates the containers of pods.
 
 `check_containers` and `check_init_containers` apply all rules of a new container, in upstream's
 order. `check_scheduled_containers` applies only those on which placement depends, for simulations.

@@ -1,4 +1,4 @@
-"""spec.topologySpreadConstraints.
+"""Validates spec.topologySpreadConstraints of pods.
 
 upstream: pkg/apis/core/validation/validation.go:validateTopologySpreadConstraints
 """

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims, PersistentVolumes and StorageClasses.
+"""Validates PersistentVolumeClaims, PersistentVolumes and StorageClasses.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePersistentVolume{,Claim}Spec,
 pkg/apis/storage/validation/validation.go

@@ -15,7 +15,7 @@ REFRESH_INTERVAL: Final[DurationNs] = seconds(120)
 
 
 class InstanceCache:
-    """The cache is refreshed as a whole every 2 minutes, and by group after `invalidate`."""
+    """Cache of the groups' instances, renewed every 2 minutes, or for a group by `invalidate`."""
 
     def __init__(self, provider: CloudProvider) -> None:
         """Start with an empty cache, which is due for a refresh."""

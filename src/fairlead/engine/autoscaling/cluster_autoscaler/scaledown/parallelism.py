@@ -35,7 +35,7 @@ class Cropped:
 
 @dataclass(slots=True)
 class _Budget:
-    """How many deletions, and how many drains among them, may still start.
+    """Counts the deletions, and the drains among them, that may still start.
 
     The first group that must be deleted as a whole may exceed a budget that is not used up, so that
     other nodes do not starve it.

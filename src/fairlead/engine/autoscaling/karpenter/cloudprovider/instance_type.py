@@ -81,7 +81,7 @@ class InstanceType:
         ]
 
     def cheapest_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
-        """The lowest price of an available compatible offering, NO_PRICE if there is none."""
+        """Return the lowest price of an available compatible offering, else NO_PRICE."""
         prices = (
             one.price
             for one in self.compatible_offerings(requirements, well_known)

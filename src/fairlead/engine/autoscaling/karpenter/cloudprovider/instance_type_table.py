@@ -95,7 +95,7 @@ class InstanceTypeTable:
         }
 
     def column(self, resource: str) -> int | None:
-        """The column of `resource` in `allocatable` and `capacity`, None if no type has it."""
+        """Return the column of `resource` in `allocatable` and `capacity`, or None."""
         return self._resources.get(resource)
 
     def meeting(self, requirements: Requirements) -> Mask:

@@ -14,7 +14,7 @@ _FORGET_AFTER_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 
 
 class ConsolidationMemory:
-    """Which consolidation methods have found nothing since the last change of the cluster."""
+    """Remembers which consolidation methods found nothing since the last change of the cluster."""
 
     def __init__(self) -> None:
         """Start with all methods due."""

@@ -16,7 +16,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class PoolCount:
-    """How many NodeClaims of a pool are active, deleting, or about to be replaced."""
+    """The numbers of NodeClaims of a pool that are active, deleting, or about to be replaced."""
 
     active: int
     deleting: int
