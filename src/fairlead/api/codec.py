@@ -55,7 +55,7 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
 }
 
 
-_COMPOSITE: Final = (dict, list)
+_SCALARS: Final = frozenset((str, int, bool, float))
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -80,7 +80,7 @@ def without_nulls(value: Any) -> Any:
     """Return a copy of `value` without null members and elements, recursively."""
     if isinstance(value, dict):
         return {
-            key: without_nulls(item) if isinstance(item, _COMPOSITE) else item
+            key: item if item.__class__ in _SCALARS else without_nulls(item)
             for key, item in value.items()
             if item is not None
         }

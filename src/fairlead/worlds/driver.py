@@ -9,6 +9,10 @@ settled before the next event happens. At equal times, the world's events come b
 
 The number of steps at one instant is bounded, because a world that never settles or an engine that
 always has work due would stop time.
+
+A run may be paused and continued, so that a server answers requests in between. If time passes
+meanwhile, a long list of work must not hold up what is due now: before the run continues, each
+controller with due work does one unit, and the commands of different issuers are performed in turn.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from typing import Final, Protocol
 
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import Stimulus
 
 # 100,000 pods may arrive at one instant and cause some ten steps each.
@@ -83,13 +88,20 @@ class Driver:
         *,
         now: Instant,
         steps_per_instant_max: int = STEPS_PER_INSTANT_MAX,
+        handle_overdue: Callable[[Instant], Sequence[Issued]] | None = None,
     ) -> None:
-        """Connect `engine` and `world`, at the time `now`."""
+        """Connect `engine` and `world`, at the time `now`.
+
+        `handle_overdue` does one unit of due work of each controller, for runs that are paused;
+        without it, a run continues where it stopped.
+        """
         self.now = now
         self._engine = engine
         self._world = world
         self._stimuli: deque[Stimulus] = deque()
         self._commands: deque[Issued] = deque()
+        self._handle_overdue = handle_overdue
+        self._paused_at: Instant | None = None
         self._steps = 0
         self._steps_max = steps_per_instant_max
         # Only the last steps before the limit are evidence; recording each would cost time.
@@ -110,8 +122,12 @@ class Driver:
         holds between two steps. `on_progress` receives the time whenever everything has settled.
         Raises LivelockError.
         """
+        if self._paused_at is not None and self._paused_at < self.now:
+            self._take_turns()
+        self._paused_at = None
         while True:
             if not self._settle(pause_when):
+                self._paused_at = self.now
                 return
             if on_progress is not None:
                 on_progress(self.now)
@@ -182,6 +198,22 @@ class Driver:
                 continue
             if pause_when is not None and pause_when() and self._is_busy():
                 return False
+
+    def _take_turns(self) -> None:
+        """Let each controller do one unit of due work, and mix the commands of all issuers."""
+        if self._handle_overdue is None:
+            return
+        self._step(None)
+        self._commands.extend(self._handle_overdue(self.now))
+        by_issuer: dict[Issuer, deque[Issued]] = {}
+        for issued in self._commands:
+            by_issuer.setdefault(issued.issuer, deque()).append(issued)
+        self._commands.clear()
+        while by_issuer:
+            for issuer in list(by_issuer):
+                self._commands.append(by_issuer[issuer].popleft())
+                if not by_issuer[issuer]:
+                    del by_issuer[issuer]
 
     def _is_busy(self) -> bool:
         return bool(self._commands or self._stimuli or self._poll())

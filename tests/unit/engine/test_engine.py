@@ -125,6 +125,12 @@ def test_one_unit_of_work_at_a_time(diary):
     assert engine.next_deadline() == 9
 
 
+def test_every_controller_with_due_work_gets_a_turn(diary):
+    engine = engine_of(Spy("a", diary, 5), Spy("b", diary, 9), Spy("c", diary, 3))
+    assert engine.handle_overdue(5) == [issued("a"), issued("c")]
+    assert engine.next_deadline() == 9
+
+
 @pytest.mark.parametrize("build", [build_engine, build_scheduler_engine])
 def test_composed_engines_schedule(build):
     """With everything around the scheduler, or with nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.command import Issued, ObjectRef, PatchObject
-from fairlead.engine.core.issuer import SCHEDULER
+from fairlead.engine.core.issuer import KUBELET, SCHEDULER
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged
 from fairlead.worlds.driver import Driver, LivelockError
 
@@ -69,6 +69,10 @@ class Diary:
         self.deadlines.pop(0)
         self.entries.append(("deadline", "", now))
         return issued(self.replies.get("deadline", ()))
+
+    def handle_overdue(self, now):
+        self.entries.append(("overdue", "", now))
+        return [Issued(command(name), KUBELET) for name in self.replies.get("overdue", ())]
 
 
 def run(diary, until=100, **options):
@@ -260,5 +264,26 @@ def test_a_pause_between_commands():
     for _ in range(2):
         driver.run(1, pause_when=lambda: True)
     assert diary.entries == [("see", "a", 1), ("perform", "x", 1)]
+    driver.run(1)
+    assert [name for _, name, _ in diary.entries] == ["a", "x", "y", "x done", "y done"]
+
+
+def test_a_long_list_does_not_hold_up_what_becomes_due_during_a_pause():
+    """Commands of other issuers come in between, each issuer's in their order."""
+    diary = Diary({1: ["a"]}, replies={"a": ["x", "y", "z"], "overdue": ["p", "q"]})
+    driver = Driver(diary, diary, now=0, handle_overdue=diary.handle_overdue)
+    for _ in range(2):
+        driver.run(1, pause_when=lambda: True)
+    driver.pass_time(2, busy_max=1)
+    driver.run(2)
+    performed = [name for what, name, _ in diary.entries if what in ("perform", "overdue")]
+    assert performed == ["x", "", "y", "p", "z", "q"]
+
+
+def test_a_pause_without_a_passage_of_time_changes_nothing():
+    """So a run with a paused clock does not depend on the speed of the machine."""
+    diary = Diary({1: ["a"]}, replies={"a": ["x", "y"], "overdue": ["p"]})
+    driver = Driver(diary, diary, now=0, handle_overdue=diary.handle_overdue)
+    driver.run(1, pause_when=lambda: True)
     driver.run(1)
     assert [name for _, name, _ in diary.entries] == ["a", "x", "y", "x done", "y done"]

@@ -65,11 +65,11 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     )
 
 
-def _in_schema_order(kind: Kind, obj: Json) -> Json:
+def _in_schema_order(kind: Kind, obj: Json, before: Json | None) -> Json:
     """Return `obj` with its fields in the order of its type, which is the order of upstream's JSON.
 
-    Fields of custom resources are sorted by name.
+    Fields of custom resources are sorted by name. `before` is the stored version that it replaces.
     """
     schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
-    made: Json = ordered_by_name(obj) if schema is None else ordered(schema, obj)
+    made: Json = ordered_by_name(obj) if schema is None else ordered(schema, obj, before)
     return made

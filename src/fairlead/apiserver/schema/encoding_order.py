@@ -2,7 +2,8 @@
 
 Go encodes the fields of structs as declared and the keys of maps by name; objects without a Go type
 (custom resources) are encoded by name at every depth. Values are shared, never mutated: a value
-that is in order already is returned unchanged.
+that is in order already is returned unchanged. A new version of an object shares most members with
+the version before, which is in order; these are not looked into.
 
 upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
 """
@@ -11,26 +12,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import is_not
 from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.schema.model import Schema, Type
 
-_Order = Callable[[Any], Any]
+# Takes a value and the value that it replaces, which is in order.
+_Order = Callable[[Any, Any], Any]
 _Rows = dict[str, tuple[int, _Order | None]]
 # For objects with a certain set of keys: the members that need sorting inside, and the order of the
 # keys, None if they are already in order.
 _Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
 _Plans = dict[tuple[str, ...], _Plan]
 
+_NOTHING: Final[Json] = {}
 # Objects of a type mostly have one of a few sets of keys.
 PLANS_MAX: Final = 32
 
 
-def ordered(schema: Schema, value: Any) -> Any:
-    """Return `value`, of type `schema`, with its members in order; unknown members come last."""
+def ordered(schema: Schema, value: Any, before: Any = None) -> Any:
+    """Return `value`, of type `schema`, with its members in order; unknown members come last.
+
+    `before` is the value that it replaces, which is in order; None if there is none.
+    """
     order = _order_of(schema)
-    return value if order is None else order(value)
+    return value if order is None else order(value, before)
 
 
 def ordered_by_name(value: Any) -> Any:
@@ -40,7 +47,7 @@ def ordered_by_name(value: Any) -> Any:
         return _by_name(items, value if not _is_changed(value, items) else items)
     if isinstance(value, list):
         made = list(map(ordered_by_name, value))
-        return made if any(map(_is_other, made, value)) else value
+        return made if any(map(is_not, made, value)) else value
     return value
 
 
@@ -73,7 +80,7 @@ def _made(schema: Schema) -> _Order | None:
             return None
 
 
-def _object(rows: _Rows, plans: _Plans, value: Any) -> Any:
+def _object(rows: _Rows, plans: _Plans, value: Any, before: Any) -> Any:
     if type(value) is not dict:
         return value
     keys = tuple(value)
@@ -83,9 +90,13 @@ def _object(rows: _Rows, plans: _Plans, value: Any) -> Any:
             plans.clear()
         plan = plans[keys] = _planned(rows, keys)
     made = value
+    known = before if type(before) is dict else _NOTHING
     for key, inner in plan[0]:
         item = value[key]
-        new = inner(item)
+        earlier = known.get(key)
+        if item is earlier:
+            continue
+        new = inner(item, earlier)
         if new is not item:
             made = dict(value) if made is value else made
             made[key] = new
@@ -100,19 +111,19 @@ def _planned(rows: _Rows, keys: tuple[str, ...]) -> _Plan:
     return inner, None if wanted == keys else wanted
 
 
-def _list(inner: _Order, value: Any) -> Any:
+def _list(inner: _Order, value: Any, _before: Any) -> Any:
     if type(value) is not list:
         return value
-    made = list(map(inner, value))
-    return made if any(map(_is_other, made, value)) else value
+    made = [inner(item, None) for item in value]
+    return made if any(map(is_not, made, value)) else value
 
 
-def _map(inner: _Order | None, value: Any) -> Any:
+def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
     if type(value) is not dict:
         return value
     if inner is None:
         return _by_name(value, value)
-    made = {key: inner(item) for key, item in value.items()}
+    made = {key: inner(item, None) for key, item in value.items()}
     return _by_name(made, made if _is_changed(value, made) else value)
 
 
@@ -127,7 +138,3 @@ def _by_name(made: Json, like_that: Json) -> Json:
 
 def _is_changed(before: Json, after: Json) -> bool:
     return any(after[key] is not item for key, item in before.items())
-
-
-def _is_other(value: Any, other: Any) -> bool:
-    return value is not other

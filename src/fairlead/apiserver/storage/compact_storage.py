@@ -106,7 +106,7 @@ class CompactStorage(Storage):
         """Load objects that already have versions; see Storage."""
         for kind, obj in objects:
             key = _key(obj["metadata"])
-            self._of(kind)[key] = obj
+            self._of(kind)[key] = self.arranged(kind, obj, None)
             self._keep(kind, key)
         self._start_from(version)
 

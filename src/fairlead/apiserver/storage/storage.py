@@ -76,7 +76,7 @@ def _always() -> bool:
     return True
 
 
-def _as_it_is(_: Kind, obj: Json) -> Json:
+def _as_it_is(_kind: Kind, obj: Json, _before: Json | None) -> Json:
     return obj
 
 
@@ -115,8 +115,9 @@ class Storage:
         self._listeners: list[Listener] = []
         self._version = 0
         self._oldest = 0
-        # Orders the fields of an object as clients expect them.
-        self.arranged: Callable[[Kind, Json], Json] = _as_it_is
+        # Orders the fields of an object as clients expect them; it gets the version before, too,
+        # whose fields are in that order already.
+        self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
         # These say whether the durable copy has room for changes, and for deletions.
         self.has_room: Callable[[], bool] = _always
         self.has_room_to_delete: Callable[[], bool] = _always
@@ -205,10 +206,10 @@ class Storage:
             raise no_space()
         version = self._version + 1
         meta = {**obj["metadata"], "resourceVersion": str(version)}
-        stored = self.arranged(kind, {**obj, "metadata": meta})
         objects = self._of(kind)
         key = (meta.get("namespace", ""), meta["name"])
         previous = objects.get(key)
+        stored = self.arranged(kind, {**obj, "metadata": meta}, previous)
         type_ = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
         change = StoredChange(type_, kind, stored, previous, version)
         self._require_space(change)
@@ -239,7 +240,7 @@ class Storage:
         """
         for kind, obj in objects:
             meta = obj["metadata"]
-            self._of(kind)[meta.get("namespace", ""), meta["name"]] = obj
+            self._of(kind)[meta.get("namespace", ""), meta["name"]] = self.arranged(kind, obj, None)
         self._version = self._oldest = max(self._version, version)
         self._log.clear()
 

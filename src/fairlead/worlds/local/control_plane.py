@@ -113,7 +113,9 @@ class ControlPlane:
         engine = build_engine(config, reporter, without, first=own)
         if metrics is not None and "scheduler" not in without:
             metrics.waiting = engine.find(Scheduler).queue
-        self._driver = Driver(*interpose(engine, self._world), now=now)
+        self._driver = Driver(
+            *interpose(engine, self._world), now=now, handle_overdue=engine.handle_overdue
+        )
         self._world.enqueue(ObjectsLoaded(_views(store)))
 
     @property

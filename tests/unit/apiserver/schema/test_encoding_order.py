@@ -76,3 +76,17 @@ def test_order_changes_no_value(value):
         "metadata": value,
         "spec": {"containers": value},
     }
+
+
+@given(st.permutations(["metadata", "spec", "status"]), st.booleans(), st.booleans())
+def test_a_new_version_is_ordered_as_if_there_were_none_before(order, keeps_spec, has_conditions):
+    """Members shared with the version before are not looked into, because they are in order."""
+    before = ordered(POD, SHUFFLED | {"status": {"phase": "Pending", "conditions": []}})
+    conditions = [{"status": "True", "type": "Ready"}]
+    members = {
+        "metadata": {"labels": before["metadata"]["labels"], "name": "p", "generation": 2},
+        "spec": before["spec"] if keeps_spec else SHUFFLED["spec"] | {"priority": 1},
+        "status": {"phase": "Running", "conditions": conditions if has_conditions else []},
+    }
+    new = {key: members[key] for key in order}
+    assert names(ordered(POD, new, before)) == names(ordered(POD, new))

@@ -50,7 +50,7 @@ class EncodedObjects:
         made = value_of(obj)
         if is_converted(kind):
             return rest_of(shown(kind, made))
-        return rest_of(self._storage.arranged(kind, made))
+        return rest_of(self._storage.arranged(kind, made, None))
 
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
         """Return the stored text of `obj`; None if storage has another object or version."""
