@@ -22,7 +22,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEVICE_TAINT_RULE, kind_of
+from fairlead.apiserver.kind import DAEMON_SET, DEVICE_TAINT_RULE, kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
@@ -56,6 +56,7 @@ from fairlead.whatif.run.allocation import (
     nodes_at_end,
     requested_in,
 )
+from fairlead.whatif.run.endless_instant import EndlessInstant, standstill
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.pod_autoscaler import pod_autoscaler_outcomes, unloaded_note
@@ -70,9 +71,10 @@ from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
 from fairlead.whatif.run.recorders.workload_recorder import count_workloads
 from fairlead.whatif.run.rest import rest_of
-from fairlead.whatif.run.wanted_pods import wanted_pods
+from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_RULES
+from fairlead.worlds.driver import LivelockError
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
@@ -116,9 +118,11 @@ class _RecordedEngine:
     engine: Engine
     recorder: Recorder
     gangs: GangRecorder
+    endless: EndlessInstant
     requested_before: dict[str, int] = field(default_factory=dict)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+        self.endless.observe(stimulus, now)
         self.recorder.observe(stimulus, now)
         self.gangs.observe(stimulus, now)
         issued = self.engine.handle(stimulus, now)
@@ -219,7 +223,8 @@ class ExperimentRun:
         self._autoscaler = None if experiment.autoscaler is None else _autoscaler_of(engine)
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
-        self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs)
+        endless = EndlessInstant(experiment.source, self._wanted)
+        self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs, endless)
         self._world = SimulatedWorld(
             self._engine,
             start=self._start,
@@ -244,19 +249,35 @@ class ExperimentRun:
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
-        self._world.run(self._start, on_progress=partial(self._show, progress))
+        self._run(self._start, on_progress=partial(self._show, progress))
 
     def finish(self, progress: Progress) -> FinishedRun:
         """Perform the steps of the experiment, and run to the end (steps 3 and 4)."""
         show = partial(self._show, progress)
         begin = self._start + (self._experiment.steps_begin or 0)
         if begin > self._start:
-            self._world.run(begin, on_progress=show)
+            self._run(begin, on_progress=show)
         for step in self._experiment.steps:
             self._world.at(begin + step.after, partial(self._act, step))
         self._settle(begin, show)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
         return FinishedRun(self._outcome(), self._world.store, exposition)
+
+    def _run(
+        self,
+        until: Instant,
+        on_progress: Callable[[Instant], None],
+        stop_when: Callable[[], bool] | None = None,
+    ) -> None:
+        try:
+            self._world.run(until, stop_when=stop_when, on_progress=on_progress)
+        except LivelockError as cause:
+            raise standstill(self._experiment.source, cause) from None
+
+    def _wanted(self, workload: WorkloadRef) -> int | None:
+        if workload.kind == DAEMON_SET.kind:
+            return len(self._recorder.outage.nodes)
+        return desired_pods(self._world.store, workload)
 
     def set_steps(self, steps: tuple[ScriptedStep, ...], begin: DurationNs | None) -> None:
         """Replace the steps of the experiment before `finish`."""
@@ -314,13 +335,13 @@ class ExperimentRun:
 
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
         """Run until the set duration, or until the cluster has settled after `begin`."""
-        world, experiment = self._world, self._experiment
+        experiment = self._experiment
         if experiment.duration is not None:
-            world.run(self._start + experiment.duration, on_progress=on_progress)
+            self._run(self._start + experiment.duration, on_progress=on_progress)
             return
         last_step = max((step.after for step in experiment.steps), default=0)
         end = begin + last_step + experiment.horizon
-        world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
+        self._run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
         """Return whether the cluster has settled: only retries without effect are left.

@@ -30,7 +30,7 @@ def wanted_pods(
     A workload that is not in `store`, or has no such number, counts as wanting its existing `pods`.
     This includes DaemonSets, because a simulation without clients does not update their status.
     """
-    wanted = {ref: _desired(store, ref) for ref in workloads}
+    wanted = {ref: desired_pods(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}
     existing: Counter[WorkloadRef] = Counter()
     for pod in pods if counted else ():
@@ -43,7 +43,8 @@ def wanted_pods(
     return {ref: existing[ref] if number is None else number for ref, number in wanted.items()}
 
 
-def _desired(store: Store, ref: WorkloadRef) -> int | None:
+def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
+    """Return `spec.replicas` of a workload, None if it is not in `store` or has no such field."""
     kind = _SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
     return None if found is None else int(found["spec"].get("replicas", 1))

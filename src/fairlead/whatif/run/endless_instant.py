@@ -1,0 +1,89 @@
+"""EndlessInstant: notices a workload that replaces its pods without end at one instant.
+
+Pods that run for no time are replaced at once, the replacements too, and time never passes. A
+workload may create and lose PODS_MAX pods at one instant in addition to twice the number that it
+wants, so that the loop ends within seconds and large changes never do.
+
+    a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
+    a Deployment of 50,000 that is created and deleted at one instant: 50,000 of 101,000 pods
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.worlds.driver import LivelockError
+
+PODS_MAX: Final = 1_000
+
+
+@dataclass(slots=True)
+class EndlessInstant:
+    """Counts the pods that are created and end at one instant, by workload.
+
+    `source` is the experiment in messages; `wanted` returns how many pods a workload wants, None
+    for a workload that has no such number and so no bound.
+    """
+
+    source: str
+    wanted: Callable[[WorkloadRef], int | None]
+    _now: Instant = -1
+    _time: str = ""
+    _ended: set[str] = field(default_factory=set)
+    _counts: Counter[WorkloadRef] = field(default_factory=Counter)
+
+    def observe(self, stimulus: Stimulus, now: Instant) -> None:
+        """Count a pod that ended. Raises InputError if its workload replaces pods without end."""
+        match stimulus:
+            case ObjectDeleted(Pod() as pod):
+                self._count(pod, now)
+            case ObjectChanged(Pod() as pod) if is_terminal(pod):
+                self._count(pod, now)
+
+    def _count(self, pod: Pod, now: Instant) -> None:
+        if now != self._now:
+            self._now, self._time = now, format_timestamp(now)
+            self._ended.clear()
+            self._counts.clear()
+        meta = pod.metadata
+        if meta.creation_timestamp != self._time or meta.uid in self._ended:
+            return
+        self._ended.add(meta.uid)
+        workload = workload_of(pod)
+        self._counts[workload] += 1
+        count = self._counts[workload]
+        if count <= PODS_MAX:
+            return
+        wanted = self.wanted(workload)
+        if wanted is None or count <= PODS_MAX + 2 * wanted:
+            return
+        problem = (
+            f"its pods are replaced without end: {count:,} were created and ended at {self._time}, "
+            f"the last was Pod {pod.key}; a pod must run for some time"
+        )
+        raise InputError(self.source, problem, object_name=str(workload))
+
+
+def standstill(source: str, cause: LivelockError) -> InputError:
+    """Return the error for a simulation in which time does not advance, with what repeats."""
+    repeated = Counter(_subjects(cause.history)).most_common(1)
+    what = f"; most often {repeated[0][0]} changed" if repeated else ""
+    time = format_timestamp(cause.now)
+    return InputError(source, f"time stands still at {time}: {cause.steps:,} steps, no end{what}")
+
+
+def _subjects(history: Iterable[Stimulus | None]) -> Iterable[str]:
+    for one in history:
+        if isinstance(one, ObjectChanged | ObjectDeleted):
+            namespace, name = one.object.metadata.namespace, one.object.metadata.name
+            yield f"{type(one.object).__name__} {'/'.join(filter(None, (namespace, name)))}"

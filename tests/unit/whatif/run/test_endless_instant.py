@@ -1,0 +1,71 @@
+"""A simulation whose time stands still ends in an error that names what repeats."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.run.endless_instant import PODS_MAX, EndlessInstant, standstill
+from fairlead.worlds.driver import LivelockError
+
+
+def test_pods_that_run_for_no_time_are_refused_by_name(snapshot, make):
+    web = make.workload("ReplicaSet", "web", replicas=2, cpu="10m")
+    web["spec"]["template"]["metadata"]["annotations"] = {"fairlead.dev/run-duration": "0s"}
+    with pytest.raises(InputError) as refused:
+        what_if(snapshot(make.node("a"), web), ClusterChange(), Conditions(startup=0))
+    words = str(refused.value)
+    assert "rs/default/web: its pods are replaced without end: 1,005 were created and " in words
+    assert " at 2026-01-01T00:00:00Z, the last was Pod default/web-" in words
+
+
+@pytest.fixture
+def ended(make):
+    """A deleted pod of the ReplicaSet web, created at second `created`."""
+
+    def deleted(number, created=0):
+        pod = make.pod(f"web-{number}", owner="web")
+        pod["metadata"] |= {
+            "uid": str(number),
+            "creationTimestamp": f"1970-01-01T00:00:0{created}Z",
+        }
+        return ObjectDeleted(decode(pod))
+
+    return deleted
+
+
+@pytest.mark.parametrize(
+    ("wanted", "allowed"), [(0, PODS_MAX), (5, PODS_MAX + 10), (None, PODS_MAX + 1000)]
+)
+def test_a_workload_may_lose_twice_its_pods_at_one_instant(ended, wanted, allowed):
+    """A workload that wants no certain number has no bound."""
+    bound = EndlessInstant("s.yaml", lambda _: wanted)
+    for number in range(allowed):
+        bound.observe(ended(number), 0)
+        bound.observe(ended(number), 0)  # the same pod
+    if wanted is not None:
+        with pytest.raises(InputError, match="rs/default/web: its pods are replaced without end"):
+            bound.observe(ended(-1), 0)
+
+
+def test_pods_of_earlier_instants_are_not_counted(ended):
+    bound = EndlessInstant("s.yaml", lambda _: 0)
+    for number in range(2 * PODS_MAX):
+        bound.observe(ended(number), seconds(1))
+    for second in range(3):
+        for number in range(PODS_MAX):
+            bound.observe(ended(number, second), seconds(second))
+
+
+def test_time_that_stands_still_is_an_error_with_what_changes_most(make):
+    pod = ObjectChanged(decode(make.pod("web")))
+    found = standstill("s.yaml", LivelockError(0, 5_000_001, (pod, None, pod)))
+    assert str(found) == (
+        "s.yaml: time stands still at 1970-01-01T00:00:00Z: 5,000,001 steps, no end; most often "
+        "Pod default/web changed"
+    )
