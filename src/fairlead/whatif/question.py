@@ -20,7 +20,6 @@ from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     NO_AUTOSCALING,
     AutoscaleOptions,
-    KarpenterInput,
     read_autoscalers,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -78,8 +77,8 @@ class Conditions:
 
     `horizon` is the longest virtual time (ns) after the last step. `config` is the current
     KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
-    plugins. `batch` configures the batch scheduler. If `karpenter` is set, Karpenter adds and
-    removes nodes in both runs. `provider` is how machines are delivered to an autoscaler.
+    plugins. `batch` configures the batch scheduler. `autoscale` is the autoscaler that adds and
+    removes nodes in both runs. `provider` is how machines are delivered to it.
     `instance_types` is the file with the type of new nodes, `load` that with the load of workloads.
     `seeds` seeds, from `seed` on, say how certain the answer is.
     `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
@@ -96,7 +95,6 @@ class Conditions:
     plugin: tuple[str, ...] = ()
     allow_extenders: bool = False
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
-    karpenter: KarpenterInput | None = None
     instance_types: str | None = None
     startup: DurationNs | None = None
     kwok_stages: tuple[str, ...] = ()
@@ -381,7 +379,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
 
         initial = deschedule(initial, change.reschedule, change.namespace)
     autoscaling = with_provider(
-        read_autoscalers(snapshot.source, initial, conditions.autoscale, conditions.karpenter),
+        read_autoscalers(snapshot.source, initial, conditions.autoscale),
         conditions.provider,
     )
     kubelets = simulated_kubelets(

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.autoscaling.autoscaler import KARPENTER_IDLE, KarpenterInput
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    KARPENTER,
+    KARPENTER_IDLE,
+    AutoscaleOptions,
+)
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
@@ -80,8 +84,8 @@ def ask(tmp_path: Path, objects: list[Json], change: ClusterChange) -> WhatIfAns
     types.write_text(TYPES)
     listing = {"apiVersion": "v1", "kind": "List", "items": objects}
     snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
-    karpenter = KarpenterInput(instance_types=str(types))
-    return what_if(snapshot, change, Conditions(karpenter=karpenter))
+    karpenter = AutoscaleOptions(KARPENTER, instance_types=str(types))
+    return what_if(snapshot, change, Conditions(autoscale=karpenter))
 
 
 def test_pending_pods_get_a_node(tmp_path: Path) -> None:

@@ -61,7 +61,6 @@ def consolidate(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
-    from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer
@@ -70,9 +69,9 @@ def consolidate(
 
     if max_unavailable is not None and max_unavailable < 1:
         raise InputError("--max-unavailable", f"{max_unavailable} is not 1 or more")
-    types = [] if instance_types is None else read_instance_types(instance_types)
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
+        types = read.instance_types(instance_types)
         model, planner = read.model, read.planner()
         rules = read.autoscaler_rules(ignore)
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fairlead.cli.commands.plan_input import PlanInput
     from fairlead.whatif.configuration.autoscaling.autoscaler import (
         AutoscaleOptions,
-        KarpenterInput,
     )
     from fairlead.whatif.planner.new_pod import NewPods
     from fairlead.whatif.result.tabular_answer import TabularAnswer
@@ -69,7 +68,7 @@ def fit(
         named("FILE", "Cluster Autoscaler's node groups (default: groups found by node labels)."),
     ] = "",
     instance_types: Annotated[
-        str | None, named("FILE", "Instance types for Karpenter, as whatif takes them.")
+        str | None, named("FILE", "Instance types and prices, as whatif takes them.")
     ] = None,
     node_pools: Annotated[
         str | None,
@@ -131,32 +130,30 @@ def fit(
 
 def _elastic_options(
     autoscale: str, node_groups: str, instance_types: str | None, node_pools: str | None
-) -> tuple[AutoscaleOptions, KarpenterInput | None] | None:
+) -> AutoscaleOptions | None:
     """Return the autoscaler's input; None if the cluster does not grow. Raises InputError."""
     from fairlead.whatif.configuration.autoscaling.autoscaler import (
+        CLUSTER_AUTOSCALER,
         KARPENTER,
         OFF,
         AutoscaleOptions,
-        KarpenterInput,
     )
     from fairlead.whatif.input.error import InputError
 
-    for option, value in (("--instance-types", instance_types), ("--node-pools", node_pools)):
-        if value is not None and autoscale != KARPENTER:
-            raise InputError(option, "needs --autoscale karpenter")
+    if instance_types is not None and autoscale == OFF:
+        raise InputError("--instance-types", "needs --autoscale")
+    if node_pools is not None and autoscale in (OFF, CLUSTER_AUTOSCALER):
+        raise InputError("--node-pools", "needs --autoscale karpenter")
     if node_groups and autoscale in (OFF, KARPENTER):
         raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
     if autoscale == OFF:
         return None
-    if autoscale == KARPENTER:
-        files = KarpenterInput(instance_types=instance_types, node_pools=node_pools)
-        return AutoscaleOptions(OFF), files
-    return AutoscaleOptions(autoscale, node_groups), None
+    return AutoscaleOptions(autoscale, node_groups, instance_types, node_pools)
 
 
 def _elastic_answer(
     read: PlanInput,
-    elastic: tuple[AutoscaleOptions, KarpenterInput | None],
+    elastic: AutoscaleOptions,
     source: NewPods,
     max_limit: int | None,
     progress: Progress,
@@ -169,7 +166,7 @@ def _elastic_answer(
     from fairlead.whatif.planner.fit_elastic import ELASTIC_MAX, elastic_fit, elastic_fit_answer
 
     snapshot = read.snapshot
-    found = read_autoscalers(snapshot.source, snapshot.manifests, *elastic)
+    found = read_autoscalers(snapshot.source, snapshot.manifests, elastic)
     if found.config is None and found.karpenter is None:
         raise InputError("--autoscale", "the snapshot has no autoscaler; name one")
     experiment = replace(

@@ -6,12 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairlead.api.objects import PodDisruptionBudget
+from fairlead.apiserver.kind import NODE
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.present import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.configuration.autoscaling.autoscaler import installed_flags
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
+    StatedType,
+    read_instance_types,
+)
 from fairlead.whatif.configuration.autoscaling.node_group import options_of_flags
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
@@ -44,6 +49,13 @@ class PlanInput:
     def notes(self) -> tuple[str, ...]:
         """The notes about the input."""
         return plan_notes(self.snapshot, self.model, self.release)
+
+    def instance_types(self, files: str | None) -> list[StatedType]:
+        """Return the instance types in the files of --instance-types. Raises InputError."""
+        if files is None:
+            return []
+        nodes = [one.node for one in self.snapshot.manifests if one.kind is NODE]
+        return read_instance_types(files, nodes)
 
     def planner(self) -> DrainPlanner:
         """Return the planner of drains in this model."""

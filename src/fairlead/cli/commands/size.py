@@ -76,7 +76,6 @@ def size(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
-    from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node
     from fairlead.whatif.planner.cluster_size.search import SizeSearch
@@ -90,9 +89,9 @@ def size(
     survival, share = parse_survival(survive), parse_headroom(headroom)
     if not 1 <= effort <= EFFORT_MAX:
         raise InputError("--effort", f"{effort} is not from 1 to {EFFORT_MAX:,}")
-    types = [] if instance_types is None else read_instance_types(instance_types)
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
+        types = read.instance_types(instance_types)
         model = read.model
         kept = set(read.nodes("--keep", keep))
         replaced = [info for info in model.table.nodes() if info.name not in kept]

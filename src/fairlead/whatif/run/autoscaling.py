@@ -102,7 +102,11 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         groups,
         transitions,
         dict(sorted(history.errors.items())),
-        dict(sorted(history.unconsolidatable.items())),
+        {
+            node: why
+            for node, why in sorted(history.unconsolidatable.items())
+            if node in karpenter.cluster.node_objects or node in karpenter.cluster.node_claims
+        },
         dict(sorted(history.undelivered.items())),
     )
 

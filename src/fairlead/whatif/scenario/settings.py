@@ -25,7 +25,6 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     OPTION,
     AutoscaleOptions,
     Autoscaling,
-    KarpenterInput,
     read_autoscalers,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -80,7 +79,7 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     create Jobs, which run for the duration in their annotations.
 
     `autoscale` is the autoscaler that acts: off, auto, cluster-autoscaler or karpenter. It reads
-    `node_groups`, or `instance_types` and `node_pools`. `provision_time` is a duration, or one for
+    `node_groups` or `node_pools`, and `instance_types`. `provision_time` is a duration, or one for
     each node group or NodePool.
     """
 
@@ -112,21 +111,19 @@ def autoscaling_of(
         raise InputError(source, problem, field="settings.autoscale")
     for name, other, owners in (
         ("node-groups", settings.node_groups, (AUTO, CLUSTER_AUTOSCALER)),
-        ("instance-types", settings.instance_types, (KARPENTER,)),
-        ("node-pools", settings.node_pools, (KARPENTER,)),
+        ("instance-types", settings.instance_types, (CLUSTER_AUTOSCALER, AUTO, KARPENTER)),
+        ("node-pools", settings.node_pools, (AUTO, KARPENTER)),
     ):
         if other is not None and choice not in owners:
             raise InputError(source, f"needs autoscale: {owners[-1]}", field=f"settings.{name}")
-    karpenter = None
-    if choice == KARPENTER:
-        karpenter = KarpenterInput(
-            instance_types=_path(folder, settings.instance_types),
-            node_pools=_path(folder, settings.node_pools),
-        )
-        choice = OFF
-    options = AutoscaleOptions(choice, _path(folder, settings.node_groups) or "")
+    options = AutoscaleOptions(
+        choice,
+        _path(folder, settings.node_groups) or "",
+        _path(folder, settings.instance_types),
+        _path(folder, settings.node_pools),
+    )
     with _named_settings(source, folder, settings):
-        found = read_autoscalers(source, initial, options, karpenter)
+        found = read_autoscalers(source, initial, options)
     # A scenario's author chooses controllers; those not chosen are off.
     return Autoscaling() if settings.autoscale in {OFF, False} else found
 

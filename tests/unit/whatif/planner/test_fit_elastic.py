@@ -8,9 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
-    OFF,
     AutoscaleOptions,
-    KarpenterInput,
     read_autoscalers,
 )
 from fairlead.whatif.planner.fit_elastic import elastic_fit, elastic_fit_answer
@@ -50,11 +48,10 @@ def fitted(snapshot, write):
         options = AutoscaleOptions(
             "cluster-autoscaler", str(write("groups.yaml", json.dumps(GROUPS)))
         )
-        files = None
         if karpenter:
-            options = AutoscaleOptions(OFF)
-            files = KarpenterInput(instance_types=str(write("types.csv", TYPES)))
-        found = read_autoscalers("dump", read.manifests, options, files)
+            types = str(write("types.csv", TYPES))
+            options = AutoscaleOptions("karpenter", instance_types=types)
+        found = read_autoscalers("dump", read.manifests, options)
         experiment = Experiment(
             title="dump", source="dump", initial=read.manifests, start=read.taken_at,
             autoscaler=found.config, karpenter=found.karpenter,

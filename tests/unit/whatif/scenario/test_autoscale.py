@@ -108,8 +108,8 @@ def test_without_autoscale_no_node_comes(tmp_path):
         ({"autoscale": "karpentre"}, "settings.autoscale: no autoscaler 'karpentre'"),
         ({"node-groups": "groups.yaml"}, "settings.node-groups: needs autoscale: cluster-"),
         (
-            {"autoscale": "cluster-autoscaler", "instance-types": "types.csv"},
-            "settings.instance-types: needs autoscale: karpenter",
+            {"autoscale": "cluster-autoscaler", "node-pools": "pools.yaml"},
+            "settings.node-pools: needs autoscale: karpenter",
         ),
         ({"autoscale": "karpenter"}, "contains no NodePool"),
         (

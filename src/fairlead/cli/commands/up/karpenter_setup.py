@@ -20,8 +20,8 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     instance_types,
     read_instance_types,
+    types_of_nodes,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter_config import types_of_nodes
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     ProviderSettings,
     with_provider,
@@ -43,7 +43,7 @@ def karpenter_setup(
     nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]
     if file is not None:
-        types = read_instance_types(file)
+        types = read_instance_types(file, nodes)
     else:
         types = types_of_nodes(nodes) or list(_own_types())
     config = KarpenterConfig(

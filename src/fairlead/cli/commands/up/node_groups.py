@@ -11,12 +11,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import No
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
-    AUTO,
     CLUSTER_AUTOSCALER,
-    KARPENTER,
     AutoscaleOptions,
-    has_node_pools,
-    installed_flags,
     read_autoscaling,
 )
 from fairlead.whatif.input.document import Document
@@ -26,14 +22,6 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 
 LARGEST: Final = 100
-
-
-def is_of_karpenter(options: AutoscaleOptions, snapshot: Snapshot | None) -> bool:
-    """Return whether Karpenter acts: chosen, or the autoscaler that the snapshot has."""
-    if options.autoscale != AUTO or snapshot is None or options.node_groups:
-        return options.autoscale == KARPENTER
-    found = snapshot.manifests
-    return has_node_pools(found) and installed_flags(found) is None
 
 
 def autoscaler_config(

@@ -35,7 +35,7 @@ from fairlead.cli.commands.up.private_folder import private_folder, remove_aband
 from fairlead.cli.options.dashboard import open_dashboard_port
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.configuration.autoscaling.autoscaler import OFF, Autoscaling
+from fairlead.whatif.configuration.autoscaling.autoscaler import OFF, Autoscaling, is_of_karpenter
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     provision_times,
     with_provider,
@@ -229,9 +229,9 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
     if options.autoscale.autoscale == OFF:
         return OBSERVED
     # Imported only where it runs: most clusters have no autoscaler.
-    from fairlead.cli.commands.up.node_groups import autoscaler_config, is_of_karpenter
+    from fairlead.cli.commands.up.node_groups import autoscaler_config
 
-    if is_of_karpenter(options.autoscale, snapshot):
+    if is_of_karpenter(options.autoscale, () if snapshot is None else snapshot.manifests):
         from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
 
         zones = {zone_name(number) for number in range(options.zones)}

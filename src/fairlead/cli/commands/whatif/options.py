@@ -266,8 +266,9 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "Instance types for Karpenter or --instance-type: CSV, or JSON as aws, gcloud, az or "
-            "Karpenter's kwok provider print it.",
+            "Instance types and prices, for --autoscale or --instance-type: CSV, or JSON as aws, "
+            "gcloud, az or Karpenter's kwok provider print it; prices also as OpenCost's CSV "
+            "(TYPES,PRICES).",
         ),
     ] = None
     node_pools: Annotated[

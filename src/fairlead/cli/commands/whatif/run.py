@@ -26,9 +26,9 @@ from fairlead.cli.output.result_file import command_log, print_bytes, say_writte
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    CLUSTER_AUTOSCALER,
     OFF,
     AutoscaleOptions,
-    KarpenterInput,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import provision_times
 from fairlead.whatif.configuration.batch.options import BatchOptions
@@ -124,8 +124,7 @@ def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
         plugin=options.plugin,
         allow_extenders=options.allow_extenders,
         batch=BatchOptions(options.batch_config, options.batch_plugin),
-        autoscale=_cluster_autoscaler(options),
-        karpenter=_karpenter(options, request.change),
+        autoscale=_autoscale(options, request.change),
         provider=provision_times(options.provision_time),
         instance_types=options.instance_types,
         load=options.load,
@@ -185,27 +184,17 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
             print_answer(answer, results, label, has_details=form == "details")
 
 
-def _cluster_autoscaler(options: RunOptions) -> AutoscaleOptions:
-    """Return whether Cluster Autoscaler is simulated, and its node groups."""
-    choice = OFF if options.autoscale == "karpenter" else options.autoscale
-    return AutoscaleOptions(choice, options.node_groups)
+def _autoscale(options: RunOptions, change: ClusterChange) -> AutoscaleOptions:
+    """Return which autoscaler is simulated, and its files.
 
-
-def _karpenter(options: RunOptions, change: ClusterChange) -> KarpenterInput | None:
-    """Return Karpenter's input if Karpenter is simulated, otherwise None.
-
-    Raises InputError for Karpenter's options without Karpenter.
+    Raises InputError for files that it does not read.
     """
-    if options.autoscale != "karpenter":
-        if options.node_pools is not None:
-            raise InputError("--node-pools", "needs --autoscale karpenter")
-        if options.instance_types is not None and not change.instance_type:
-            raise InputError("--instance-types", "needs --autoscale karpenter or --instance-type")
-        return None
-    return KarpenterInput(
-        instance_types=options.instance_types,
-        node_pools=options.node_pools,
-    )
+    chosen, types = options.autoscale, options.instance_types
+    if options.node_pools is not None and chosen in (OFF, CLUSTER_AUTOSCALER):
+        raise InputError("--node-pools", "needs --autoscale karpenter")
+    if types is not None and chosen == OFF and not change.instance_type:
+        raise InputError("--instance-types", "needs --autoscale or --instance-type")
+    return AutoscaleOptions(chosen, options.node_groups, types, options.node_pools)
 
 
 def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:

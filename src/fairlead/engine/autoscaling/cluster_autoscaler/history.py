@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
+    UnremovableReason,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
     ScaleUpResult,
     not_triggered,
@@ -94,14 +97,20 @@ class AutoscalerHistory:
             self.without_scale_up = remaining
         self._started |= {one.name for one in record.scale_down.deleting}
         if record.scale_down.candidates is not None:
-            self.staying = _staying(autoscaler)
+            self.staying = _staying(autoscaler, self.staying)
 
 
-def _staying(autoscaler: StaticAutoscaler) -> dict[str, str]:
-    """Return, for each examined node, upstream's reason for keeping it."""
+def _staying(autoscaler: StaticAutoscaler, before: Mapping[str, str]) -> dict[str, str]:
+    """Return, for each examined node, upstream's reason for keeping it.
+
+    A node that was not examined again because it was found unremovable a moment ago keeps the
+    reason found then, which is `before`.
+    """
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():
         text = str(why.reason)
+        if why.reason is UnremovableReason.RECENTLY_UNREMOVABLE and name in before:
+            text = before[name]
         if why.blocking is not None:
             text = f"{text}: {why.blocking.reason}, {why.blocking.pod.key}"
         found[name] = text

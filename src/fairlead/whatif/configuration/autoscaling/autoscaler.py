@@ -6,7 +6,7 @@ a what-if of a small cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,27 +24,24 @@ OFF: Final = "off"
 AUTO: Final = "auto"
 CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 KARPENTER: Final = "karpenter"
-CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER)
+CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 _KARPENTER_GROUP: Final = "karpenter.sh"
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscaleOptions:
-    """The values of --autoscale and --node-groups; "" means no file."""
+    """The values of --autoscale, --node-groups, --instance-types and --node-pools.
+
+    Without a file ("" or None), what exists is read from the snapshot.
+    """
 
     autoscale: str = OFF
     node_groups: str = ""
+    instance_types: str | None = None
+    node_pools: str | None = None
 
 
 NO_AUTOSCALING: Final = AutoscaleOptions()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KarpenterInput:
-    """Karpenter's input in addition to the snapshot; None means that the snapshot contains it."""
-
-    instance_types: str | None = None
-    node_pools: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +65,36 @@ _NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so no
 
 
 def read_autoscalers(
-    source: str,
-    initial: Iterable[Manifest],
-    options: AutoscaleOptions,
-    karpenter: KarpenterInput | None,
+    source: str, initial: Iterable[Manifest], options: AutoscaleOptions
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
-    With `karpenter`, that is Karpenter. `auto` is the autoscaler that the cluster has: Cluster
-    Autoscaler if its Deployment is there, Karpenter if there are NodePools. Raises InputError.
+    `auto` is the autoscaler that the cluster has: Cluster Autoscaler if its Deployment is there,
+    Karpenter if there are NodePools. Raises InputError.
     """
     initial = list(initial)
-    has_pools = has_node_pools(initial)
-    is_auto = options.autoscale == AUTO and not options.node_groups
-    if karpenter is None and is_auto and has_pools and installed_flags(initial) is None:
-        karpenter = KarpenterInput()
-    if karpenter is None:
-        found = read_autoscaling(options, initial)
-        notes = (KARPENTER_IDLE, *found.notes) if has_pools else found.notes
-        return Autoscaling(found.config, notes)
-    from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config  # noqa: PLC0415
+    if is_of_karpenter(options, initial):
+        if options.node_groups:
+            raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
+        from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415
+            karpenter_config,
+        )
 
-    config, assumed = karpenter_config(
-        source, initial, karpenter.instance_types, karpenter.node_pools
-    )
-    return Autoscaling(None, tuple(assumed), config)
+        files = options.instance_types, options.node_pools
+        config, assumed = karpenter_config(source, initial, *files)
+        return Autoscaling(None, tuple(assumed), config)
+    if options.node_pools is not None:
+        raise InputError("--node-pools", "needs --autoscale karpenter")
+    found = read_autoscaling(options, initial)
+    notes = (KARPENTER_IDLE, *found.notes) if has_node_pools(initial) else found.notes
+    return Autoscaling(found.config, notes)
+
+
+def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> bool:
+    """Return whether Karpenter acts: chosen, or the autoscaler that the cluster `initial` has."""
+    if options.autoscale != AUTO or options.node_groups:
+        return options.autoscale == KARPENTER
+    return has_node_pools(initial) and installed_flags(initial) is None
 
 
 def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
@@ -108,9 +110,16 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
         return Autoscaling(None, () if flags is None else (_NOT_ACTING,))
     if options.autoscale == AUTO and flags is None and not options.node_groups:
         return Autoscaling(None, (_NOTHING_INSTALLED,))
-    from fairlead.whatif.configuration.autoscaling.node_group import groups_of  # noqa: PLC0415
+    from fairlead.whatif.configuration.autoscaling.node_group import (  # noqa: PLC0415
+        groups_of,
+        with_prices,
+    )
 
-    return Autoscaling(*groups_of(options.node_groups, manifests, flags or ()))
+    config, notes = groups_of(options.node_groups, manifests, flags or ())
+    if options.instance_types is None:
+        return Autoscaling(config, notes)
+    config, unpriced = with_prices(config, options.instance_types, manifests)
+    return Autoscaling(config, (*notes, *unpriced))
 
 
 def has_node_pools(manifests: Iterable[Manifest]) -> bool:

@@ -5,6 +5,8 @@
     AWS                  aws ec2 describe-instance-types
     Google Cloud         gcloud compute machine-types list --format json
     Azure                az vm list-skus
+    OpenCost             its CSV of prices (module open_cost_price), after a comma: TYPES,PRICES; or
+                         alone, for the types of the cluster's nodes
 
 A type without zones is offered in the zones of the cluster's nodes. A type without a price costs an
 estimate from its cores and memory.
@@ -13,13 +15,13 @@ estimate from its cores and memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import ResourceList
+from fairlead.api.objects import Node, ResourceList
 from fairlead.api.quantity import QuantityError
 from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
@@ -27,6 +29,11 @@ from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAN
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+from fairlead.whatif.configuration.autoscaling.open_cost_price import (
+    PRICE_MAX,
+    is_price_table,
+    read_prices,
+)
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.table import read_table
 
@@ -36,7 +43,6 @@ _GIB_PRICE: Final = 0.004
 _SPOT_SHARE: Final = 0.4
 _GIB: Final = 1 << 30
 _PODS: Final = 110
-_PRICE_MAX: Final = 1_000_000_000  # per hour; larger ones are mistakes
 _COLUMNS: Final = (
     "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
     "spotPrice",
@@ -74,24 +80,71 @@ class StatedType:
         return base * _SPOT_SHARE if capacity_type == SPOT else base
 
 
-def read_instance_types(path: str) -> list[StatedType]:
-    """Return the types in the file at `path`. Raises InputError."""
+def read_instance_types(files: str, nodes: Sequence[Node] = ()) -> list[StatedType]:
+    """Return the types in `files`, one or several separated by commas, for a cluster of `nodes`.
+
+    Prices of OpenCost replace those of the types. Raises InputError.
+    """
+    paths = [files] if Path(files).exists() else files.split(",")
+    texts = {path: _text(path) for path in paths}
+    tables = [path for path in paths if is_price_table(texts[path])]
+    found = _types_in({path: text for path, text in texts.items() if path not in tables})
+    if not found and tables:
+        found = types_of_nodes(nodes)
+        if not found:
+            problem = "has prices only; name a file of instance types before it: TYPES,PRICES"
+            raise InputError(tables[0], problem)
+    for path in tables:
+        prices = read_prices(path, texts[path], nodes)
+        found = [replace(one, prices=prices.get(one.name, one.prices)) for one in found]
+    return found
+
+
+def _text(path: str) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as cause:
         raise InputError(path, f"cannot be read: {cause.strerror or cause}") from None
     except UnicodeDecodeError:
         raise InputError(path, "is not UTF-8 text") from None
-    found = _of_json(path, text) if text.lstrip()[:1] in ("[", "{") else _of_csv(path, text)
-    if not found:
-        raise InputError(path, "contains no instance type")
-    names: set[str] = set()
-    for one in found:
-        if one.name in names:
-            raise InputError(path, "appears twice", object_name=f"instance type {one.name}")
-        names.add(one.name)
-        _require_amounts(path, one)
-    return found
+
+
+def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
+    """Return the types in the files `texts`, by path. Raises InputError."""
+    every: dict[str, StatedType] = {}
+    for path, text in texts.items():
+        found = _of_json(path, text) if text.lstrip()[:1] in ("[", "{") else _of_csv(path, text)
+        if not found:
+            raise InputError(path, "contains no instance type")
+        for one in found:
+            if one.name in every:
+                raise InputError(path, "appears twice", object_name=f"instance type {one.name}")
+            every[one.name] = one
+            _require_amounts(path, one)
+    return list(every.values())
+
+
+def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
+    """Return the instance types of nodes; a type has the size of its first node."""
+    seen: dict[str, list[Node]] = {}
+    for node in nodes:
+        name = node.metadata.labels.get(INSTANCE_TYPE, "")
+        if name:
+            seen.setdefault(name, []).append(node)
+    return [_type_of(name, seen[name]) for name in sorted(seen)]
+
+
+def _type_of(name: str, nodes: list[Node]) -> StatedType:
+    first = nodes[0]
+    capacity: ResourceList = dict(first.status.allocatable or first.status.capacity)
+    labels = [node.metadata.labels for node in nodes]
+    kinds = sorted({one.get(CAPACITY_TYPE, ON_DEMAND) for one in labels})
+    return StatedType(
+        name,
+        capacity,
+        (first.metadata.labels.get(ARCH, "amd64"),),
+        capacity_types=tuple(kinds),
+    )
 
 
 def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]:
@@ -127,8 +180,8 @@ def _require_amounts(path: str, one: StatedType) -> None:
         problem = "cpu and memory must be more than 0"
         raise InputError(path, problem, object_name=f"instance type {one.name}")
     for price in (one.prices or {}).values():
-        if not 0 <= price <= _PRICE_MAX:  # which is also False for NaN
-            problem = f"the price {price} is not a number from 0 to {_PRICE_MAX:,}"
+        if not 0 <= price <= PRICE_MAX:  # which is also False for NaN
+            problem = f"the price {price} is not a number from 0 to {PRICE_MAX:,}"
             raise InputError(path, problem, object_name=f"instance type {one.name}")
 
 

@@ -12,9 +12,8 @@ import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
-from fairlead.api.objects import Node, ResourceList
 from fairlead.api.timestamp import parse_duration
-from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, ZONE
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import (
     NEVER,
@@ -23,12 +22,11 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodePool,
 )
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
-from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
-    StatedType,
     instance_types,
     read_instance_types,
+    types_of_nodes,
 )
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
@@ -72,7 +70,7 @@ def karpenter_config(
         names = ", ".join(one.name for one in types)
         notes.append(f"Karpenter can create the instance types of the snapshot's nodes: {names}.")
     else:
-        types = read_instance_types(instance_type_file)
+        types = read_instance_types(instance_type_file, nodes)
     if not all(one.has_price for one in types):
         notes.append("Prices that are not given are estimated from cores and memory.")
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
@@ -118,26 +116,3 @@ def _check_pool(source: str, pool: NodePool) -> None:
         except ValueError as cause:
             name = f"NodePool {pool.name}"
             raise InputError(source, str(cause), object_name=name, field=field) from None
-
-
-def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
-    """Return the instance types of nodes; a type has the size of its first node."""
-    seen: dict[str, list[Node]] = {}
-    for node in nodes:
-        name = node.metadata.labels.get(INSTANCE_TYPE, "")
-        if name:
-            seen.setdefault(name, []).append(node)
-    return [_type_of(name, seen[name]) for name in sorted(seen)]
-
-
-def _type_of(name: str, nodes: list[Node]) -> StatedType:
-    first = nodes[0]
-    capacity: ResourceList = dict(first.status.allocatable or first.status.capacity)
-    labels = [node.metadata.labels for node in nodes]
-    kinds = sorted({one.get(CAPACITY_TYPE, ON_DEMAND) for one in labels})
-    return StatedType(
-        name,
-        capacity,
-        (first.metadata.labels.get(ARCH, "amd64"),),
-        capacity_types=tuple(kinds),
-    )

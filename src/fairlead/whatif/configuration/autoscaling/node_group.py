@@ -1,13 +1,14 @@
 """Node groups for a simulated autoscaler: from a file, or from the labels of the nodes in a dump.
 
 A managed cluster puts the name of its group on every node. A GKE node pool is one group per zone.
-If the dump contains a Cluster Autoscaler, its limits and flags apply. Notes state the assumptions.
+If the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags apply. Notes
+state the assumptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
@@ -30,6 +31,9 @@ from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits
+from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
+from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
@@ -94,15 +98,41 @@ def groups_of(
     `flags` is the command line of the autoscaler in the cluster of `manifests`, empty if there is
     none. Raises InputError.
     """
+    manifests = list(manifests)
     nodes = _nodes(manifests)
     if file:
         return _of_file(file, nodes), ()
-    return _of_labels(nodes, _of_flags(_parsed_flags(flags)))
+    parsed = list(_parsed_flags(flags))
+    limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)
+    return _of_labels(nodes, _of_flags(parsed), limits)
 
 
 def options_of_flags(words: Iterable[str]) -> AutoscalingOptions:
     """Return the options in the command line `words` of a Cluster Autoscaler."""
-    return _of_flags(_parsed_flags(words)).options
+    return _of_flags(_parsed_flags(words))
+
+
+def with_prices(
+    config: ClusterAutoscalerConfig, files: str, manifests: Iterable[Manifest]
+) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
+    """Return `config` with the prices that `files` state for the instance types of its groups.
+
+    A price of the group itself stays. The note names the groups without a price. Raises InputError.
+    """
+    nodes = [one.node for one in manifests if one.kind is NODE]
+    stated = {one.name: one for one in read_instance_types(files, nodes)}
+    groups = []
+    for group in config.groups:
+        labels = ((group.template or {}).get("metadata") or {}).get("labels") or {}
+        known = stated.get(labels.get(INSTANCE_TYPE, ""))
+        if group.price is None and known is not None and known.has_price:
+            price = known.price(capacity_type_of(labels), labels.get(ZONE, ""))
+            groups.append(replace(group, price=price))
+        else:
+            groups.append(group)
+    without = [one.id for one in groups if one.price is None]
+    notes = (f"No price is known for the nodes of {_listed(without)}.",) if without else ()
+    return replace(config, groups=tuple(groups)), notes
 
 
 Form = TypeVar("Form")
@@ -147,14 +177,6 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
 # --- the autoscaler in the dump ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Installed:
-    """The flags of a Cluster Autoscaler, and the limits in its flags `--nodes=min:max:name`."""
-
-    options: AutoscalingOptions = field(default_factory=AutoscalingOptions)
-    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-
 def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield (name, value) of each flag; a flag without a value is true."""
     for word in words:
@@ -163,30 +185,23 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield name, value if equals else "true"
 
 
-def _of_flags(flags: Iterable[tuple[str, str]]) -> _Installed:
+def _of_flags(flags: Iterable[tuple[str, str]]) -> AutoscalingOptions:
     """Return the flags that matter; others, such as --cloud-provider, are ignored."""
     known: dict[str, str] = {}
-    limits: dict[str, tuple[int, int]] = {}
     for name, value in flags:
-        if name == "nodes":
-            minimum, _, rest = value.partition(":")
-            maximum, _, group = rest.partition(":")
-            if minimum.isdigit() and maximum.isdigit():
-                limits[group.rpartition("/")[2]] = (int(minimum), int(maximum))
-            continue
         try:
             parse_options({name: value})
         except OptionError:
             continue
         known[name] = value
-    return _Installed(parse_options(known), limits)
+    return parse_options(known)
 
 
 # --- groups from labels ------------------------------------------------------------------------
 
 
 def _of_labels(
-    nodes: Iterable[Json], installed: _Installed
+    nodes: Iterable[Json], options: AutoscalingOptions, limits: GroupLimits
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     members: dict[tuple[str, str], list[Json]] = {}
     selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
@@ -206,28 +221,30 @@ def _of_labels(
     specs, assumed = [], []
     for (owner, name), group in sorted(members.items()):
         labels, annotations = selectors[owner, name]
-        minimum, maximum = installed.limits.get(name, _ASSUMED)
-        if name not in installed.limits:
+        stated = limits.find(owner, labels, name)
+        if stated is None:
             assumed.append(name)
-            minimum, maximum = min(minimum, len(group)), max(maximum, len(group))
+            stated = min(_ASSUMED[0], len(group)), max(_ASSUMED[1], len(group))
         specs.append(
             NodeGroupSpec(
                 id=name,
-                minimum=minimum,
-                maximum=maximum,
+                minimum=stated[0],
+                maximum=stated[1],
                 labels=labels,
                 annotations=annotations,
                 template=node_template(group[0]),
             )
         )
     notes = [f"Node groups by the labels of {_listed(owner for owner, _ in members)}."]
+    if limits.source and len(assumed) < len(specs):
+        notes.append(f"Limits of node groups from {limits.source}.")
     if assumed:
         low, high = _ASSUMED
         notes.append(
             f"Assumed limits of {low} to {high} nodes for {_listed(assumed)}; --node-groups FILE "
             "states others."
         )
-    config = ClusterAutoscalerConfig(tuple(specs), installed.options)
+    config = ClusterAutoscalerConfig(tuple(specs), options)
     return config, tuple(notes)
 
 

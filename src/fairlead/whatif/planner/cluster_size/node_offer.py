@@ -22,8 +22,9 @@ from fairlead.api.well_known_label import ARCH, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
-from fairlead.whatif.planner.node.node_price import TYPE_LABELS, capacity_type_of, type_of_node
+from fairlead.whatif.planner.node.node_price import TYPE_LABELS, type_of_node
 from fairlead.whatif.snapshot.node_pool import ZONE_LABELS, NodeTraits, node_traits
 
 _SCALED: Final = ("cpu", "memory")
@@ -135,7 +136,7 @@ class _Type:
     def price(self, zone: str) -> float:
         """Return the price per hour, estimated from the size if none is stated."""
         if self.stated is not None:
-            return self.stated.price(capacity_type_of(self.sample), zone)
+            return self.stated.price(capacity_type_of(self.sample.labels), zone)
         return estimated_price(self.capacity)
 
     def zones(self, zones: Sequence[str]) -> list[str]:
@@ -214,6 +215,6 @@ def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
     """Return the price per hour of a node that exists: stated for its type, else estimated."""
     known = next((one for one in stated if one.name == type_of_node(info)), None)
     if known is not None:
-        return known.price(capacity_type_of(info), info.labels.get(ZONE, ""))
+        return known.price(capacity_type_of(info.labels), info.labels.get(ZONE, ""))
     status = info.node.status
     return estimated_price(status.capacity or status.allocatable)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     instance_types,
@@ -149,3 +151,57 @@ def test_bad_files_are_refused_in_one_line(tmp_path: Path, content: str, problem
         read(tmp_path, content)
     assert problem in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+HEADER = (
+    "EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,InstanceType,MarketPriceHourly,"
+    "Version\n"
+)
+SIZES = "name,cpu,memory,price\nsmall,2,8Gi,0.9\nlarge,8,32Gi,0.8\n"
+
+
+def on_demand(path, nodes=()):
+    return {one.name: one.price("on-demand", "a") for one in read_instance_types(path, nodes)}
+
+
+def test_prices_of_open_cost_replace_those_of_the_types(tmp_path):
+    (tmp_path / "types.csv").write_text(SIZES)
+    rows = ",,eu-1,node,,small,0.1,\n,,,gpu,gpu.nvidia.com/class,small,7,\n"
+    (tmp_path / "prices.csv").write_text(HEADER + rows)
+    found = on_demand(f"{tmp_path}/types.csv,{tmp_path}/prices.csv")
+    assert found == {"small": 0.1, "large": 0.8}
+
+
+def test_prices_alone_are_those_of_the_nodes_types(tmp_path, make):
+    kind = "node.kubernetes.io/instance-type"
+    region = {"topology.kubernetes.io/region": "eu-1"}
+    nodes = [
+        decode_as(Node, make.node("n1", **{kind: "small", **region})),
+        decode_as(Node, make.node("n2", **{kind: "large", "rack": "r1", **region})),
+    ]
+    rows = (
+        ",,us-1,node,,small,9,\n,,eu-1,node,,small,0.1,\n,r1,,node,metadata.labels.rack,,0.5,\n"
+        ",r2,,node,metadata.labels.rack,,0.6,\n"
+    )
+    path = tmp_path / "prices.csv"
+    path.write_text(HEADER + rows)
+    found = {one.name: sorted(one.prices.values()) for one in read_instance_types(str(path), nodes)}
+    assert found == {"small": [0.1], "large": [0.5]}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (HEADER + ",,,node,,small,much,\n", "line 2: MarketPriceHourly: 'much' is no number"),
+        (HEADER + ",,,node,,small,-1,\n", "line 2: MarketPriceHourly: -1 is not from 0 to"),
+        ("InstanceType,MarketPriceHourly\n", "has no column 'AssetClass'"),
+        (HEADER, "has prices only; name a file of instance types before it"),
+    ],
+)
+def test_a_bad_price_file_is_refused(tmp_path, text, says):
+    path = tmp_path / "prices.csv"
+    path.write_text(text)
+    labels = {} if text == HEADER else {"node.kubernetes.io/instance-type": "small"}
+    node = decode_as(Node, {"metadata": {"name": "n", "labels": labels}})
+    with pytest.raises(InputError, match=says):
+        read_instance_types(str(path), [node])

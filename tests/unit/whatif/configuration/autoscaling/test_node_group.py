@@ -75,7 +75,88 @@ def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
     assert limits(found) == [("ig", 2, 9)]
     assert found.config.options.expander == ("most-pods",)
     assert found.config.options.defaults.scale_down_unneeded_time == seconds(180)
-    assert found.notes == ("Node groups by the labels of kops.",)
+    assert found.notes == (
+        "Node groups by the labels of kops.",
+        "Limits of node groups from the flags --nodes of the Cluster Autoscaler.",
+    )
+
+
+STATUS = """
+time: 2026-11-20 05:00:00 +0000 UTC
+autoscalerStatus: Running
+nodeGroups:
+- name: {name}
+  health: {{status: Healthy, minSize: 3, maxSize: 12}}
+"""
+OLD_STATUS = """
+Cluster-autoscaler status at 2021-05-01:
+NodeGroups:
+  Name:        other
+  Health:      Healthy (ready=1 cloudProviderTarget=1 (minSize=0, maxSize=1))
+  Name:        {name}
+  Health:      Healthy (ready=3 cloudProviderTarget=3 (minSize=3, maxSize=12))
+"""
+
+
+@pytest.mark.parametrize("form", [STATUS, OLD_STATUS], ids=["YAML", "text before 1.30"])
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [
+        ({"eks.amazonaws.com/nodegroup": "web"}, "eks-web-5ec4b5a2-3d0f"),
+        ({"kubernetes.azure.com/agentpool": "web"}, "aks-web-12345678-vmss"),
+        ({"kops.k8s.io/instancegroup": "web"}, "web.prod.example.com"),
+        (
+            {"cloud.google.com/gke-nodepool": "web", "topology.kubernetes.io/zone": "eu-1a"},
+            "https://compute.example/zones/eu-1a/instanceGroups/gke-prod-web-7d21-grp",
+        ),
+        ({"cluster.x-k8s.io/deployment-name": "web"}, "MachineDeployment/default/web"),
+    ],
+)
+def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, labels, name):
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": form.format(name=name)},
+    }
+    found = of_labels(labels, more=[status])
+    assert [one[1:] for one in limits(found)] == [(3, 12)]
+    assert found.notes[1] == "Limits of node groups from the ConfigMap cluster-autoscaler-status."
+
+
+def test_a_status_that_is_none_states_no_limits(of_labels):
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": "nodeGroups: [1"},
+    }
+    found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=[status])
+    assert limits(found) == [("ig", 1, 100)]
+
+
+def test_annotations_of_machine_deployments_set_limits(of_labels):
+    size = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
+    deployment = {
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "MachineDeployment",
+        "metadata": {
+            "name": "web",
+            "namespace": "default",
+            "annotations": {size.format("min"): "2", size.format("max"): "7"},
+        },
+    }
+    found = of_labels({"cluster.x-k8s.io/deployment-name": "web"}, more=[deployment])
+    assert limits(found) == [("web", 2, 7)]
+
+
+def test_prices_of_instance_types_are_those_of_groups(found, make, write):
+    labels = {"kops.k8s.io/instancegroup": "ig", "node.kubernetes.io/instance-type": "small"}
+    nodes = [make.node("n", **labels), make.node("m", **{"kops.k8s.io/instancegroup": "other"})]
+    types = str(write("types.csv", "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"))
+    read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(*nodes))
+    assert [(one.id, one.price) for one in read.config.groups] == [("ig", 0.2), ("other", None)]
+    assert read.notes[-1] == "No price is known for the nodes of other."
 
 
 def test_off_says_that_an_installed_autoscaler_does_not_act(found, make):

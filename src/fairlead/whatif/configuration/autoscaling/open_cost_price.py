@@ -1,0 +1,98 @@
+"""Prices from the CSV file of OpenCost: what a node costs per hour.
+
+    EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,InstanceType,MarketPriceHourly,Version
+    ,,eu-1,node,metadata.labels.node.kubernetes.io/instance-type,m6i.xlarge,0.192,
+    ,node-7,,node,metadata.name,,0.31,
+
+A row with an InstanceType is a price of that type. A row without one is a price of the nodes that
+have InstanceID in the field InstanceIDField, and so of their type. Rows for regions other than the
+nodes' are skipped, as are those of other asset classes (gpu, pv).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.api.well_known_label import INSTANCE_TYPE, REGION, ZONE
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.table import read_table
+
+PRICE_MAX: Final = 1_000_000_000  # per hour; larger ones are mistakes
+_PRICE: Final = "MarketPriceHourly"
+_NODE: Final = "node"
+# Labels with which providers mark nodes of spot capacity, and the labels' values.
+_SPOT_LABELS: Final = (
+    (CAPACITY_TYPE, SPOT),
+    ("eks.amazonaws.com/capacityType", "SPOT"),
+    ("cloud.google.com/gke-spot", "true"),
+    ("kubernetes.azure.com/scalesetpriority", "spot"),
+)
+
+Prices = dict[tuple[str, str], float]  # per hour, by capacity type and zone
+
+
+def is_price_table(text: str) -> bool:
+    """Return whether `text` is a CSV file of OpenCost."""
+    return _PRICE in text.partition("\n")[0]
+
+
+def read_prices(path: str, text: str, nodes: Sequence[Node]) -> Mapping[str, Prices]:
+    """Return the prices in `text`, the file at `path`, by instance type; the first row counts.
+
+    Raises InputError.
+    """
+    header, rows = read_table(path, text)
+    for column in ("AssetClass", "InstanceType", "InstanceID", "InstanceIDField"):
+        if column not in header:
+            raise InputError(path, f"has no column {column!r}")
+    regions = {node.metadata.labels.get(REGION) for node in nodes} - {None}
+    found: dict[str, Prices] = {}
+    for line, row in rows:
+        cells = {key: (value or "").strip() for key, value in row.items() if key is not None}
+        region = cells.get("Region", "")
+        if cells["AssetClass"] != _NODE or (region and regions and region not in regions):
+            continue
+        price = _price(path, line, cells[_PRICE])
+        if cells["InstanceType"]:
+            found.setdefault(cells["InstanceType"], {}).setdefault((ON_DEMAND, ""), price)
+            continue
+        for node in _named(cells["InstanceIDField"], cells["InstanceID"], nodes):
+            labels = node.metadata.labels
+            place = capacity_type_of(labels), labels.get(ZONE, "")
+            found.setdefault(labels.get(INSTANCE_TYPE, ""), {}).setdefault(place, price)
+    return found
+
+
+def capacity_type_of(labels: Mapping[str, str]) -> str:
+    """Return `spot` if a label of a node says so, else `on-demand`."""
+    is_spot = any(labels.get(label) == value for label, value in _SPOT_LABELS)
+    return SPOT if is_spot else ON_DEMAND
+
+
+def _price(path: str, line: int, text: str) -> float:
+    try:
+        price = float(text)
+    except ValueError:
+        raise InputError(path, f"line {line}: {_PRICE}: {text!r} is no number") from None
+    if not 0 <= price <= PRICE_MAX:  # which is also False for NaN
+        raise InputError(path, f"line {line}: {_PRICE}: {text} is not from 0 to {PRICE_MAX:,}")
+    return price
+
+
+def _named(field: str, name: str, nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the nodes that have `name` in `field`, such as metadata.labels.KEY."""
+    for node in nodes:
+        meta = node.metadata
+        if field == "metadata.name":
+            value: str | None = meta.name
+        elif field == "spec.providerID":
+            value = node.spec.provider_id
+        elif field.startswith("metadata.labels."):
+            value = meta.labels.get(field.removeprefix("metadata.labels."))
+        else:
+            value = meta.annotations.get(field.removeprefix("metadata.annotations."))
+        if value is not None and value == name:
+            yield node
