@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 pytestmark = pytest.mark.needs("chromium")
@@ -248,14 +250,14 @@ def test_preemptions_sort(page, reports):
     """A heading sorts, and sorts the other way when pressed again."""
     page.open(reports / "large.html")
     table = "#panel-preemptions"
-    page.click(f"{table} th:nth-child(8) button")
-    lowest = [int(text) for text in column(page, table, 8)]
+    page.click(f"{table} th:nth-child(7) button")
+    lowest = [int(text) for text in column(page, table, 7)]
     assert lowest == sorted(lowest)
-    page.click(f"{table} th:nth-child(8) button")
-    highest = [int(text) for text in column(page, table, 8)]
+    page.click(f"{table} th:nth-child(7) button")
+    highest = [int(text) for text in column(page, table, 7)]
     assert highest == sorted(highest, reverse=True)
     assert highest[0] > lowest[-1]
-    assert page.js(f"document.querySelectorAll('{table} th')[7].ariaSort") == "descending"
+    assert page.js(f"document.querySelectorAll('{table} th')[6].ariaSort") == "descending"
 
 
 def test_preemptions_filter_and_turn_pages(page, reports):
@@ -267,7 +269,7 @@ def test_preemptions_filter_and_turn_pages(page, reports):
     assert page.text(f"{table} .page-status") == "11–20 of 300"
     page.click(f"{table} .facet", 0)
     rule, amount = page.text(f"{table} .facet").split("\n")
-    assert set(column(page, table, 7)) == {rule}
+    assert set(column(page, table, 6)) == {rule}
     assert page.text(f"{table} .page-status") == f"1–10 of {amount} (of 300)"
     page.type(f"{table} input", "nobody is called so")
     assert page.text(f"{table} tbody") == "No row matches the filter."
@@ -287,17 +289,17 @@ def test_tabs_by_keyboard(page, reports):
     page.js("document.querySelector('#tab-preemptions').focus()")
     page.press("ArrowRight")
     assert page.js("document.activeElement.id") == "tab-evictions"
-    assert column(page, "#panel-evictions", 4) == ["drained"] * 3
+    assert column(page, "#panel-evictions", 5) == ["drained"] * 3
     page.press("ArrowRight")
     assert "shop-a-1" in page.text("#panel-moved")
 
 
 def test_pending_pods_by_reason(page, reports):
-    """Messages that differ in counts alone are one group; opened, it lists its pods."""
+    """Messages that differ in counts alone are one group; the largest one lists its pods."""
     page.open(reports / "small.html")
     groups = page.texts("#pending .group-title")
     assert groups == ["Insufficient cpu · Insufficient memory · node(s) were unschedulable"]
-    page.click("#pending summary")
+    assert page.lines("#pending .meanings dt")[:2] == ["node(s) were unschedulable", "Insufficient"]
     assert len(column(page, "#pending", 1)) == 10
     assert column(page, "#pending", 4)[0].startswith("0/12 nodes are available: ")
     page.type("#pending input", "no such pod")
@@ -362,7 +364,76 @@ def test_a_phone_shows_every_value_of_a_row(page, reports):
     content = (
         f"getComputedStyle(document.querySelector('{table} tbody .kind-node'), '::before').content"
     )
-    assert page.js(content) == '"Node"'
+    assert page.js(content) == '"From"'
+
+
+def test_a_phone_sorts_stacked_rows_by_a_list(page, reports):
+    """There are no headings above stacked rows; a list has them."""
+    page.open(reports / "large.html", width=390, height=844)
+    table = "#panel-preemptions"
+    assert page.js(f"document.querySelector('{table} .data thead').offsetHeight") <= 1
+    choose = (
+        f"(e => {{ e.value = 'candidates'; e.dispatchEvent(new Event('change')); }})"
+        f"(document.querySelector('{table} .sorting'))"
+    )
+    page.js(choose)
+    lowest = [int(text) for text in column(page, table, 7)]
+    page.js(choose)
+    highest = [int(text) for text in column(page, table, 7)]
+    assert lowest == sorted(lowest)
+    assert highest[0] > lowest[-1]
+    assert page.js(f"document.querySelector('{table} .sorting').value") == ""
+
+
+def test_every_column_of_preemptions_is_seen_at_1280(page, reports):
+    page.open(reports / "large.html", width=1280, height=800)
+    scroll = "document.querySelector('#panel-preemptions .scroll')"
+    assert page.js(f"{scroll}.scrollWidth <= {scroll}.clientWidth")
+    assert page.lines("#panel-preemptions th")[-1].startswith("Candidates")
+
+
+def test_a_strip_that_is_cut_shows_that_it_goes_on(page, reports):
+    """A phone cuts the navigation; its ends fade where there is more."""
+    page.open(reports / "large.html", width=390, height=844)
+    ends = "['data-more-before', 'data-more-after']"
+    more = f"{ends}.map(end => document.querySelector('nav').hasAttribute(end))"
+    assert page.js(more) == [False, True]
+    assert "linear-gradient" in page.js("getComputedStyle(document.querySelector('nav')).maskImage")
+    page.js("document.querySelector('nav').scrollLeft = 9999")
+    page.settle()
+    assert page.js(more) == [True, False]
+    page.open(reports / "large.html", width=1280, height=800)
+    assert page.js(more) == [False, False]
+
+
+def test_a_link_opens_a_tab_at_its_rows(page, reports):
+    """The row is on a later page; the same link, pressed again, leads back to it."""
+    page.open(reports / "large.html")
+    table = "#panel-preemptions"
+    page.click(f"{table} .pager button", 1)
+    victim = page.text(f"{table} tbody .link")
+    page.js(
+        "document.querySelector('#report').prepend(Object.assign(document.createElement('a'), "
+        f"{{ id: 'try', href: '#tab=preemptions&row={quote(victim)}', textContent: 'try' }}))"
+    )
+    for _ in range(2):
+        page.click("#try")
+        page.settle()
+        assert victim in page.text(f"{table} tr.marked")
+        assert page.text(f"{table} .page-status") == "11–20 of 300"
+        assert (
+            0
+            <= page.js("document.querySelector('#tab-preemptions').getBoundingClientRect().top")
+            < 300
+        )
+        page.click(f"{table} .pager button", 0)
+        page.js("window.scrollTo(0, 0)")
+
+
+def test_the_address_keeps_the_tab_that_was_chosen(page, reports):
+    page.open(reports / "large.html")
+    page.click("#tab-evictions")
+    assert page.js("location.hash") == "#tab=evictions"
 
 
 @pytest.mark.parametrize("name", ["large", "outage"])

@@ -38,6 +38,7 @@ from fairlead.whatif.configuration.stored_configuration import (
 )
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.outcome.assessment.certainty import (
@@ -58,7 +59,7 @@ from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.run.runtime import Runtimes, StatedRuntime, coverage, runtimes_in, unmatched
-from fairlead.whatif.run.simulated_kubelet import read_stages, simulated_kubelets
+from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -210,6 +211,7 @@ def what_if(
     known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
     notes += _runtime_notes(snapshot, known, after, starts)
+    notes += _startup_note(pair, effect, conditions)
     if notes:
         effect = replace(effect, changed=replace(after, notes=(*notes, *after.notes)))
     verdict = verdict_of(effect)
@@ -358,17 +360,30 @@ def _order_note(pair: _Experiments, effect: Effect, progress: Progress) -> Itera
         )
 
 
+def _startup_note(pair: _Experiments, effect: Effect, conditions: Conditions) -> Iterator[str]:
+    """Yield when pods become ready, and how that is known, if the change starts any."""
+    found = effect.difference
+    pods = (*found.displaced, *found.placed, *(one.pod for one in found.updated))
+    if pods and conditions.startup is not None:
+        after = for_readers(conditions.startup)
+        yield f"Every pod becomes ready {after} after it is scheduled (--startup-time)."
+    elif pods:
+        started = {one.workload for one in pods}
+        yield pair.kubelets.times.words_for(started, has_stages=pair.kubelets.has_stages)
+
+
 @dataclass(frozen=True, slots=True)
 class _Experiments:
     """The experiments without and with the change, and the `notes` about the change.
 
-    `drain` is what kubectl says about drains.
+    `drain` is what kubectl says about drains, `kubelets` say how long pods take.
     """
 
     without: Experiment
     changed: Experiment
     drain: KubectlDrain
     notes: tuple[str, ...]
+    kubelets: SimulatedKubelets
 
 
 def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> _Experiments:
@@ -383,7 +398,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         conditions.provider,
     )
     kubelets = simulated_kubelets(
-        initial,
+        snapshot.manifests,  # pods to be placed anew no longer show their times
         renews_leases=conditions.releases.nodes.node_leases,
         startup=conditions.startup,
         more_stages=_stages(conditions),
@@ -432,6 +447,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         with_batch(changed, new, changed.steps),
         script.drain,
         script.notes,
+        kubelets,
     )
 
 

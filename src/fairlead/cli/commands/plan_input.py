@@ -89,7 +89,7 @@ class PlanInput:
             scheduler=self.scheduler,
             node_lifecycle=controller_manager(release, {}),
             releases=Releases(release, release),
-            notes=kubelets.notes,
+            notes=(*([words] if (words := kubelets.times.words) else []), *kubelets.notes),
         )
         return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())
 

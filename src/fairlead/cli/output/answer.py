@@ -392,7 +392,8 @@ def _pending(found: Difference) -> Section:
 
 def _displaced(found: Difference, start: Instant) -> Section:
     """Return one row per displacement, and one per pod that moved without being displaced."""
-    targets = {move.pod.key: move.target for move in found.moved}
+    targets = {pod.key: pod.node for pod in found.returned}
+    targets |= {move.pod.key: move.target for move in found.moved}
     rows = [
         (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
          f"preempted by {one.by} ({one.rule})")
@@ -413,6 +414,7 @@ def _displaced(found: Difference, start: Instant) -> Section:
         "preempted": len(found.preempted),
         "evicted": len(found.evicted),
         "moved": len(found.moved),
+        "returned": len(found.returned),
     }
     title = ", ".join(f"{name.upper()} ({count:,})" for name, count in counts.items() if count)
     columns = (

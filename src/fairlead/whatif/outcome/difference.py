@@ -69,6 +69,7 @@ class Difference:
 
     `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
     deleted, and nothing replaces them; `not_created` pods are still wanted by their workload.
+    `returned` pods were displaced and are back on the same node at the end.
     `removed` pods were deleted for another reason, such as fewer replicas or the deletion of their
     node; some may still exist because of a finalizer. `reallocated` are the resources whose
     requested total changes. `displaced` pods, each listed once, were preempted or evicted; they may
@@ -86,6 +87,7 @@ class Difference:
     gone: tuple[PodEnd, ...]
     not_created: tuple[NotCreated, ...]
     removed: tuple[PodEnd, ...]
+    returned: tuple[PodEnd, ...]
     reallocated: tuple[str, ...]
     pdb_breaches: tuple[PdbBreach, ...]
     displaced: tuple[PodEnd, ...]
@@ -144,6 +146,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         gone=tuple(pod for pod in lost_pods if pod.key not in awaited),
         not_created=tuple(not_created),
         removed=tuple(pod for pod in missing if pod.key not in lost_keys),
+        returned=tuple(role.after for role in roles if role.is_returned(left)),
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
         displaced=tuple({pod.key: pod for pod in lost}.values()),
@@ -236,6 +239,12 @@ class _Role:
             return False
         is_new = self.before.is_initial > self.after.is_initial and not self.is_renamed
         return self.after.is_placed and (is_new or self.before.requests != self.after.requests)
+
+    def is_returned(self, displaced: Collection[str]) -> bool:
+        """Return whether the pod was displaced and is back on its node."""
+        placed = self.before.is_placed and self.after.is_placed and not self.after.is_terminating
+        is_same = self.before.node == self.after.node and not self.has_new_revision
+        return placed and is_same and self.before.key in displaced
 
     @property
     def has_new_revision(self) -> bool:

@@ -68,7 +68,7 @@ _CAUSES_IN_WORDS: Final = {
     LossCause.NOT_YET: "still tolerating",
     LossCause.UNTAINTED: "node not tainted",
     LossCause.STOPPED_ZONE: "evictions stopped",
-    LossCause.STICKY: "StatefulSet waits",
+    LossCause.STICKY: "StatefulSet waits for its node",
     LossCause.UNCONFIRMED: "deletion unconfirmed",
     LossCause.NO_ROOM: "no room",
     LossCause.STARTING: "starting",

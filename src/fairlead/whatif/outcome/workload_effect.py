@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import DAEMON_SET, POD, WorkloadReadiness, WorkloadRef
+
+UNAVAILABLE_MIN: Final = seconds(60)
+"""A shorter time without a ready pod counts as a restart, a longer one as an outage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +38,7 @@ class WorkloadEffect:
     preempted: int = 0
     evicted: int = 0
     moved: int = 0
+    returned: int = 0
     updated: int = 0
     placed: int = 0
     pending: int = 0
@@ -48,10 +54,21 @@ class WorkloadEffect:
     @property
     def is_harmed(self) -> bool:
         """Whether pods are missing, none was ready at some time, or a budget was breached."""
-        ready = self.readiness
-        is_down = ready.lowest == 0 < ready.before and ready.wanted > 0
         left_over = self.pending + self.gone + self.not_created + self.undrained + self.down
-        return bool(left_over or self._missing or is_down or self.budget is BudgetResult.BREACHED)
+        is_breached = self.budget is BudgetResult.BREACHED
+        return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)
+
+    @property
+    def had_no_ready_pod(self) -> bool:
+        """Whether none of its pods was ready at some time, although some were before."""
+        return self.readiness.lowest == 0 < self.readiness.before and self.readiness.wanted > 0
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether it had no ready pod for UNAVAILABLE_MIN or to the end; Jobs serve no users."""
+        lasted = self.readiness.lowest_for
+        is_long = lasted is None or lasted >= UNAVAILABLE_MIN
+        return self.had_no_ready_pod and is_long and self.workload.is_permanent
 
     @property
     def budget(self) -> BudgetResult | None:
@@ -64,13 +81,14 @@ class WorkloadEffect:
 
     @property
     def severity(self) -> tuple[int, ...]:
-        """A sort key: workloads with the greatest loss come first.
+        """A sort key: workloads without a ready pod come first, then those with the greatest loss.
 
         DaemonSets come after the other harmed workloads: their pods go with their nodes.
         """
         return (
             not self.is_harmed,
             self.workload.kind == DAEMON_SET,
+            not self.is_unavailable,
             -(self.pending + self.gone + self.not_created + self.undrained + self.down),
             -self._missing,
             -self.preempted,
@@ -98,7 +116,8 @@ class WorkloadEffect:
         causes = ", ".join(short_cause(name) for name in self.by if "/" not in name or " " in name)
         cause = f" ({causes})" if causes else ""
         lost = self.pending + self.gone + self.not_created + self.down
-        is_implied = is_short and self.preempted + self.evicted <= lost + self.moved
+        is_implied = is_short and self.preempted + self.evicted <= lost + self.moved + self.returned
+        is_all = is_implied and not lost
         parts = (
             (self.undrained, "undrained" if is_short else "cannot be evicted"),
             (self.pending, f"pending{why}"),
@@ -107,7 +126,8 @@ class WorkloadEffect:
             (self.down, f"down{why if not self.pending else ''}"),
             (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
             (0 if is_implied else self.evicted, f"evicted{cause}"),
-            (self.moved, f"moved{cause}" if is_implied and not lost else "moved"),
+            (self.moved, f"moved{cause if is_all else ''}"),
+            (self.returned, f"back on the same node{cause if is_all and not self.moved else ''}"),
             (self.updated, "updated"),
             (self.placed, "new"),
             (self.removed, "removed"),
@@ -173,6 +193,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "preempted", [one.pod for one in found.preempted]
     yield "evicted", [one.pod for one in found.evicted]
     yield "moved", [one.pod for one in found.moved]
+    yield "returned", list(found.returned)
     yield "updated", [one.pod for one in found.updated]
     yield "placed", list(found.placed)
     yield "pending", list(found.pending)

@@ -9,7 +9,7 @@ parts as "none".
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NotRequired, Required, TypedDict
 
@@ -113,12 +113,16 @@ class NodeRow(TypedDict, total=False):
 
 
 class PreemptionRow(TypedDict, total=False):
-    """One victim of a preemption, with the rule that chose the node among `candidates` nodes."""
+    """One victim of a preemption, with the rule that chose the node among `candidates` nodes.
+
+    `to` is its node at the end, or a word for why it has none.
+    """
 
     t_s: float
     victim: Required[str]
     victim_priority: int
     node: str
+    to: str
     by: str
     by_priority: int
     rule: str
@@ -126,11 +130,12 @@ class PreemptionRow(TypedDict, total=False):
 
 
 class EvictionRow(TypedDict, total=False):
-    """A pod evicted from `node`, and why."""
+    """A pod evicted from `node`, and why; `to` as in PreemptionRow."""
 
     t_s: float
     pod: Required[str]
     node: str
+    to: str
     why: str
 
 
@@ -198,7 +203,8 @@ class ReportData(TypedDict, total=False):
     again, absent or None if one is still pending. `outage` is absent or None if no node failed,
     `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict` and the fields
     after it are as in the JSON of the result (docs/results.md), except `next_steps`;
-    `rest_after_s` is when the cluster was at rest.
+    `rest_after_s` is when the cluster was at rest. `without_pods` are the workloads of a running
+    cluster that have pods, but none on a node in service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]
@@ -223,6 +229,7 @@ class ReportData(TypedDict, total=False):
     evictions: Sequence[EvictionRow]
     pending: Sequence[PendingRow]
     moved: Sequence[MovedRow]
+    returned: Sequence[Json]
     pdb_breaches: Sequence[PdbBreachRow]
     queues: QueueSection | None
     waiting_groups: Sequence[WaitingGroupRow]
@@ -253,12 +260,13 @@ class ReportData(TypedDict, total=False):
     recurrences: Sequence[Json]
     notes: Sequence[str]
     next_steps: Sequence[NextStep]
+    without_pods: Sequence[str]
 
 
 LISTS: Final = (
     "workloads", "node_pools", "budgets", "fail_on", "certainty", "start_times", "drain_refused",
-    "undrained", "gone", "not_created", "placed", "updated", "removed", "skipped", "complaints",
-    "recurrences", "notes",
+    "undrained", "returned", "gone", "not_created", "placed", "updated", "removed", "skipped",
+    "complaints", "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 
@@ -283,10 +291,20 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         **_common(heading, outcome),
         "kind": "simulate",
         "resources": _resources(outcome, None),
+        "owners": _workloads_of(_concerned(outcome)),
         "moved": _moved(moves_within(outcome)),
         "outage": outage_section(outcome.outage, outcome.started_at),
         "autoscaling": autoscaling_section(outcome),
     }
+
+
+def _concerned(outcome: RunOutcome) -> Iterator[PodEnd]:
+    """Yield the pods in the lists, and those on nodes out of service."""
+    yield from (one.pod for one in (*outcome.preempted, *outcome.evicted))
+    yield from outcome.pending()
+    history = outcome.cluster_history
+    quiet = set(history.out_of_service) if history is not None else set()
+    yield from (pod for node in outcome.nodes if node.name in quiet for pod in node.pods)
 
 
 def whatif_report(
@@ -338,8 +356,12 @@ def _owners(found: Difference, changed: RunOutcome) -> dict[str, str]:
         *(one.pod for one in found.updated),
         *(one.pod for one in found.not_created),
         *(one.pod for one in changed.undrained),
-        *(*found.placed, *found.pending, *found.gone, *found.removed),
+        *(*found.placed, *found.returned, *found.pending, *found.gone, *found.removed),
     ]
+    return _workloads_of(pods)
+
+
+def _workloads_of(pods: Iterable[PodEnd]) -> dict[str, str]:
     return {pod.key: str(pod.workload) for pod in pods if pod.owner is not None}
 
 
@@ -390,6 +412,7 @@ def _preemptions(outcome: RunOutcome, rows: Iterable[Preempted]) -> list[Preempt
             "victim": one.pod.key,
             "victim_priority": one.pod.priority,
             "node": one.node,
+            "to": _at_end(outcome, one.pod.key),
             "by": one.by,
             "by_priority": one.by_priority,
             "rule": one.rule,
@@ -401,9 +424,27 @@ def _preemptions(outcome: RunOutcome, rows: Iterable[Preempted]) -> list[Preempt
 
 def _evictions(outcome: RunOutcome, rows: Iterable[Evicted]) -> list[EvictionRow]:
     return [
-        {"t_s": _t_s(outcome, one.at), "pod": one.pod.key, "node": one.node, "why": one.reason}
+        {
+            "t_s": _t_s(outcome, one.at),
+            "pod": one.pod.key,
+            "node": one.node,
+            "to": _at_end(outcome, one.pod.key),
+            "why": one.reason,
+        }
         for one in rows
     ]
+
+
+def _at_end(outcome: RunOutcome, key: str) -> str:
+    """Return the node of a displaced pod at the end, or a word for why it has none."""
+    pod = outcome.pods.get(key)
+    if pod is None:
+        return "gone"
+    if pod.is_pending:
+        return "pending"
+    if pod.is_terminating:
+        return "terminating"
+    return "completed" if pod.is_completed else pod.node
 
 
 def _pending(outcome: RunOutcome, rows: Iterable[PodEnd]) -> list[PendingRow]:

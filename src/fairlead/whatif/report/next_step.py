@@ -7,24 +7,32 @@ options of a step can be added to the same question.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final, TypedDict
+from urllib.parse import quote
 
+from fairlead.apiserver.kind import STATEFUL_SET
+from fairlead.engine.nodelifecycle.well_known import OUT_OF_SERVICE
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.report.new_nodes import new_nodes_for
 
-STEPS_MAX: Final = 4
+STEPS_MAX: Final = 5
 SEEDS: Final = 20
+_SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
+_MINIMUM: Final = "minAvailable"
 _SCALABLE: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
 class NextStep(TypedDict, total=False):
     """One suggestion: a sentence, and what it is about.
 
-    `options` extend the question, `command` is run instead, `place` is a part of the report.
+    `options` extend the question, `command` is run instead. `place` is a part of the report: the id
+    of an element, or what a link in it states, such as `tab=evictions&row=store/web-1`.
     """
 
     words: str
@@ -38,7 +46,7 @@ def next_steps(answer: WhatIfAnswer) -> list[NextStep]:
     found = [step for one in answer.verdict.findings for step in _STEPS[one.kind](answer.effect)]
     chosen: dict[str, NextStep] = {}
     for step in (*found, *_drain(answer), *_more_seeds(answer)):
-        chosen.setdefault(step.get("place") or step.get("options") or step["command"], step)
+        chosen.setdefault(step.get("options") or step.get("command") or step["place"], step)
     return list(chosen.values())[:STEPS_MAX]
 
 
@@ -57,42 +65,53 @@ def _refused(effect: Effect) -> Iterator[NextStep]:
 
 
 def _blocked(effect: Effect) -> Iterator[NextStep]:
+    yield {"words": "See which pods cannot be evicted, and why.", "place": "tab=undrained"}
     for budget in effect.budgets:
         if budget.state is BudgetResult.BLOCKS:
             yield from _room_in(budget, effect)
 
 
 def _breached(effect: Effect) -> Iterator[NextStep]:
-    yield {
-        "words": "See which pods were displaced against a budget: tab PDB breaches.",
-        "place": "changes",
-    }
-    for budget in effect.budgets:
-        if budget.state is BudgetResult.BREACHED:
+    breached = [one for one in effect.budgets if one.state is BudgetResult.BREACHED]
+    for budget in breached[:1]:
+        yield {
+            "words": f"See which pods were displaced against {budget.pdb}, and by what.",
+            "place": _row("pdb_breaches", budget.pdb),
+        }
+    for budget in breached:
+        if budget.rule.startswith(_MINIMUM):
             yield from _room_in(budget, effect)
+    if effect.changed.outage is not None:
+        yield {
+            "words": "See why budgets do not keep pods from leaving failed nodes.",
+            "place": "beliefs",
+        }
+
+
+def _row(tab: str, value: str) -> str:
+    """Return the place of the rows with `value` in a table behind a tab."""
+    return f"tab={tab}&row={quote(value)}"
 
 
 def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
     """Yield the question whether the budget would hold with more replicas, or one more absence.
 
-    A budget that demands all pods, or forbids every disruption, allows none at any scale.
+    A budget that demands all pods, or forbids every disruption, allows none at any scale. An
+    absolute number of absences is suggested also where the budget states a percentage.
     """
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind, _, amount = budget.rule.partition(" ")
-    if kind == "minAvailable" and amount.isdigit():
+    if kind == _MINIMUM and amount.isdigit():
         missing = max(1, budget.needed - budget.lowest_healthy)
         yield from (step for one in covered[:1] for step in _more_replicas(one, missing))
-    elif kind == "maxUnavailable":
+    elif kind == "maxUnavailable" and covered:
+        absences = sum(one.readiness.wanted for one in covered) - budget.needed
         yield {
             "words": f"Ask again with one more absence allowed by {budget.pdb}:",
             "options": shlex.join(
-                ("--set", f"pdb/{budget.pdb}:spec.maxUnavailable={_one_more(amount)}")
+                ("--set", f"pdb/{budget.pdb}:spec.maxUnavailable={max(absences, 0) + 1}")
             ),
         }
-
-
-def _one_more(amount: str) -> str:
-    return str(int(amount) + 1) if amount.isdigit() else "1"
 
 
 def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
@@ -106,34 +125,74 @@ def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
 
 def _pending(effect: Effect) -> Iterator[NextStep]:
     yield {"words": "See why no node takes these pods.", "place": "pending"}
-    node = min((one.name for one in effect.changed.nodes), default="")
-    short = any("Insufficient" in pod.reason for pod in effect.difference.pending)
-    if node and short:
+    yield from more_nodes(
+        "Ask again with", effect.difference.pending, effect.changed, effect.without
+    )
+
+
+def more_nodes(
+    verb: str, pending: Collection[PodEnd], outcome: RunOutcome, other: RunOutcome | None = None
+) -> Iterator[NextStep]:
+    """Yield the question with new nodes that would hold those `pending` pods that lack room.
+
+    `verb` begins its words. `other` is another run, in which pods of the same workloads have nodes.
+    """
+    short = [pod for pod in pending if "Insufficient" in pod.reason]
+    found = new_nodes_for(short, outcome.nodes, other.nodes if other is not None else ())
+    if found is not None:
+        more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
         yield {
-            "words": "Ask again with one more node:",
-            "options": shlex.join(("--add-nodes", "1", "--like", node)),
+            "words": f"{verb} {more} like {found.like}:",
+            "options": shlex.join(found.options),
         }
 
 
-def _lost(_effect: Effect) -> Iterator[NextStep]:
-    yield {"words": "See which pods nothing creates again.", "place": "changes"}
+def _gone(_effect: Effect) -> Iterator[NextStep]:
+    yield {"words": "See which pods nothing creates again.", "place": "tab=gone"}
+
+
+def _not_created(_effect: Effect) -> Iterator[NextStep]:
+    yield {
+        "words": "See which pods are not created again, and what they wait for.",
+        "place": "tab=not_created",
+    }
 
 
 def _down(_effect: Effect) -> Iterator[NextStep]:
     yield {
         "words": "See which pods do not come back from failed nodes, and why.",
-        "place": "outage",
+        "place": "tab=lost",
     }
 
 
 def _unavailable(effect: Effect) -> Iterator[NextStep]:
-    """Yield the question about another replica, which a StatefulSet would not create."""
-    down = [
-        one
-        for one in effect.workloads
-        if one.readiness.lowest == 0 < one.readiness.before and one.workload.kind != "StatefulSet"
-    ]
-    yield from (step for one in down[:1] for step in _more_replicas(one, 1))
+    """Yield what happened to the workload, and what would have kept it available.
+
+    A pod of a StatefulSet on a failed node is replaced when the node is out of service. Another
+    replica helps a workload whose pods find a node.
+    """
+    down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
+    for one in down[:1]:
+        yield {
+            "words": f"See what happens to the pods of {one.workload}.",
+            "place": f"pod={quote(str(one.workload))}",
+        }
+        if one.workload.kind == STATEFUL_SET.kind:
+            yield from _out_of_service(one, effect)
+        elif one.readiness.at_end and one.budget is not BudgetResult.BREACHED:
+            yield from _more_replicas(one, 1)
+
+
+def _out_of_service(one: WorkloadEffect, effect: Effect) -> Iterator[NextStep]:
+    """Yield the command that lets the pods of `one` leave their failed nodes."""
+    outage = effect.changed.outage
+    failed = {node.node for node in outage.nodes} if outage is not None else set()
+    nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
+    if held := sorted(nodes & failed):
+        yield {
+            "words": "If the failed node is shut down for good, have its pods replaced elsewhere:",
+            "command": shlex.join(("kubectl", "taint", "nodes", *held, _SHUT_DOWN)),
+        }
 
 
 def _nothing(_effect: Effect) -> Iterator[NextStep]:
@@ -146,11 +205,12 @@ _STEPS: Final[dict[OutcomeKind, Callable[[Effect], Iterator[NextStep]]]] = {
     OutcomeKind.REFUSED: _refused,
     OutcomeKind.UNDRAINED: _blocked,
     OutcomeKind.PENDING: _pending,
-    OutcomeKind.GONE: _lost,
-    OutcomeKind.NOT_CREATED: _lost,
+    OutcomeKind.GONE: _gone,
+    OutcomeKind.NOT_CREATED: _not_created,
     OutcomeKind.DOWN: _down,
     OutcomeKind.BREACHED: _breached,
     OutcomeKind.UNAVAILABLE: _unavailable,
+    OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,
     OutcomeKind.DISPLACED: _displacements,
 }
 

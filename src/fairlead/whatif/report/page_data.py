@@ -21,11 +21,12 @@ SCALARS = (
 
 TABLES = {
     "preemptions": (
-        "t_s", "victim", "victim_priority", "node", "by", "by_priority", "rule", "candidates",
+        "t_s", "victim", "victim_priority", "node", "to", "by", "by_priority", "rule", "candidates",
     ),
-    "evictions": ("t_s", "pod", "node", "why"),
+    "evictions": ("t_s", "pod", "node", "to", "why"),
     "pending": ("pod", "priority", "since_s", "reason"),
     "moved": ("pod", "from", "to"),
+    "returned": ("pod", "node"),
     "pdb_breaches": ("t_s", "pdb", "pod", "by"),
     "waiting_groups": ("group", "queue", "ready", "why", "starts_s"),
     "drains": ("node", "begun_s", "empty_s", "back_s", "held_up_by"),
@@ -73,7 +74,7 @@ def packed(data: ReportData) -> Json:
     page["owners"] = dict(source.get("owners", {}))
     for name, fields in TABLES.items():
         page[name] = table(source.get(name, ()), fields)
-    for name in ("verdict", "fail_on", "node_pools", "notes", "next_steps"):
+    for name in ("verdict", "fail_on", "node_pools", "notes", "next_steps", "without_pods"):
         page[name] = list(source.get(name, ()))
     page["outage"] = packed_outage(source.get("outage"))
     page["autoscaling"] = packed_autoscaling(source.get("autoscaling"))

@@ -119,6 +119,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "preempted": one.preempted,
         "evicted": one.evicted,
         "moved": one.moved,
+        "returned": one.returned,
         "updated": one.updated,
         "placed": one.placed,
         "pending": one.pending,

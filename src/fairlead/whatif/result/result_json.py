@@ -57,6 +57,7 @@ def whatif_result(
         "choices_among_equals_without": without.choices_among_equals,
         "placed": _placed(found.placed),
         "moved": [_move(move) for move in found.moved],
+        "returned": _placed(found.returned),
         "preempted": [_preempted(one, start) for one in found.preempted],
         "evicted": [_evicted(one, start) for one in found.evicted],
         "pending": _pending(found.pending, start),

@@ -60,6 +60,7 @@ TABLES: Final = (
            at_s="after (s)"),
     _table("evicted", "Evicted", pod="pod", node="node", why="why", at_s="after (s)"),
     _table("moved", "Moved", pod="pod", from_="from", to="to"),
+    _table("returned", "Returned", pod="pod", node="node"),
     _table("updated", "Updated", pod="pod", node="node", instead_of="instead of"),
     _table("placed", "Newly placed", pod="pod", node="node"),
     _table("removed", "Removed", pod="pod", node="node"),

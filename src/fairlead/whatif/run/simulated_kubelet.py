@@ -20,7 +20,7 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.kwok_stage import is_stage, with_stages
 from fairlead.whatif.input.document import read
 from fairlead.whatif.run.experiment import QUIET
-from fairlead.whatif.run.startup_time import startup_times
+from fairlead.whatif.run.startup_time import NO_TIMES, StartupTimes, startup_times
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 
 _STARTING: Final = seconds(60)
@@ -31,12 +31,15 @@ _NAMES_MAX: Final = 4
 class SimulatedKubelets:
     """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
 
-    While a pod starts, nothing changes although the cluster is not at rest.
+    While a pod starts, nothing changes although the cluster is not at rest. `times` are the startup
+    times that the dump shows; none if the same time is set for every pod.
     """
 
     config: KubeletConfig
     quiet: DurationNs = QUIET
     notes: tuple[str, ...] = ()
+    times: StartupTimes = NO_TIMES
+    has_stages: bool = False
 
 
 def simulated_kubelets(
@@ -54,19 +57,23 @@ def simulated_kubelets(
     """
     cluster = list(cluster)
     stages = [one for one in (*cluster, *more_stages) if is_stage(one)]
-    config, notes = KubeletConfig(renews_leases=renews_leases), []
+    config, times = KubeletConfig(renews_leases=renews_leases), NO_TIMES
     longest = startup or 0
     if startup is None:
         times = startup_times(cluster)
         config, longest = replace(config, start_delays=times), times.longest
-        notes += [times.words] if times.words else []
     if stages:
         config = with_stages(config, stages, seed)
         longest = max(longest, _longest(config, cluster))
-        notes.append(_stages_note(stages))
     if startup is not None:
         config = replace(config, start_delay=startup, start_delays=None)
-    return SimulatedKubelets(config, max(QUIET, longest + _STARTING), tuple(notes))
+    return SimulatedKubelets(
+        config=config,
+        quiet=max(QUIET, longest + _STARTING),
+        notes=(_stages_note(stages),) if stages else (),
+        times=times,
+        has_stages=bool(stages),
+    )
 
 
 def read_stages(option: str, path: str) -> list[Manifest]:

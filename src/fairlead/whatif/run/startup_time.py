@@ -10,7 +10,7 @@ over an hour are left out, because there the Ready condition changed later than 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Final
@@ -45,18 +45,49 @@ class StartupTimes:
 
     @property
     def words(self) -> str:
-        """Return the times as a sentence.
+        """Return all times as a sentence.
 
         "" if they are the kubelets' default or there are none.
         """
-        times = sorted(self.by_workload.values())
         if self.longest <= START_DELAY_DEFAULT:
             return ""
-        shortest, middle, longest = times[0], median_low(times), times[-1]
-        span = for_readers(shortest)
-        if shortest != longest:
-            span = f"{span} to {for_readers(longest)}, median {for_readers(middle)}, by workload"
-        return f"Pods become ready as long after they are scheduled as in the dump ({span})."
+        span = _span(sorted(self.by_workload.values()))
+        return f"Pods become ready {span} after they are scheduled, as in the dump."
+
+    def words_for(self, started: Collection[WorkloadRef], *, has_stages: bool = False) -> str:
+        """Return when the pods of the workloads `started` become ready, as a sentence.
+
+        It tells times of the dump from assumed ones. "" without workloads. `has_stages`: KWOK
+        Stages say the times of the pods that they select.
+        """
+        pods = "Pods that no Stage selects" if has_stages else "Pods"
+        times = sorted(self.by_workload[ref] for ref in started if ref in self.by_workload)
+        assumed = sorted(ref for ref in started if ref not in self.by_workload)
+        if not times and not assumed:
+            return ""
+        default = for_readers(START_DELAY_DEFAULT)
+        if not times:
+            return (
+                f"{pods} become ready {default} after they are scheduled: assumed, the dump "
+                "shows no times (--startup-time)."
+            )
+        what = f"{pods} become ready {_span(times)} after they are scheduled, as in the dump"
+        if assumed:
+            rest = len(assumed) - 1
+            more = f" and {rest:,} more workload{'' if rest == 1 else 's'}" if rest else ""
+            what += f"; {default} is assumed for {assumed[0]}{more}"
+        return f"{what} (--startup-time)."
+
+
+NO_TIMES: Final = StartupTimes()
+
+
+def _span(times: Sequence[DurationNs]) -> str:
+    """Return the range of the sorted `times`."""
+    shortest, middle, longest = times[0], median_low(times), times[-1]
+    if shortest == longest:
+        return for_readers(shortest)
+    return f"{for_readers(shortest)} to {for_readers(longest)} (median {for_readers(middle)})"
 
 
 def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:

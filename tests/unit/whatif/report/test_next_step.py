@@ -58,8 +58,23 @@ def test_pods_without_room_suggest_a_node(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b", cpu="1"), *web)
     assert steps_of(answer) == [
         ("See why no node takes these pods.", "pending"),
-        ("Ask again with one more node:", "--add-nodes 1 --like a"),
+        ("Ask again with one more node like b:", "--add-nodes 1 --like b"),
     ]
+
+
+def test_a_new_node_that_is_suggested_can_hold_the_pods(snapshot, make, web):
+    """Node c is too small for a pod of 1 CPU, and the three pods need two nodes like b."""
+    web[0]["spec"]["replicas"] = 4
+    nodes = [make.node("a"), make.node("b", cpu="2"), make.node("c", cpu="500m")]
+    more = [make.pod(f"web-{n}", node_name="a", owner="web") for n in (3, 4)]
+    for pod in more:
+        pod["metadata"]["labels"] = {"app": "web"}
+    full = make.pod("full", node_name="b", cpu="1")
+    steps = steps_of(drained(snapshot, *nodes, *web, *more, full))
+    assert ("Ask again with 2 more nodes like b:", "--add-nodes 2 --like b") in steps
+
+
+BLOCKED = ("See which pods cannot be evicted, and why.", "tab=undrained")
 
 
 @pytest.mark.parametrize(
@@ -75,14 +90,19 @@ def test_pods_without_room_suggest_a_node(snapshot, make, web):
             "Ask again with one more absence allowed by default/web:",
             "--set pdb/default/web:spec.maxUnavailable=1",
         ),
+        (
+            {"maxUnavailable": "0%"},
+            "Ask again with one more absence allowed by default/web:",
+            "--set pdb/default/web:spec.maxUnavailable=1",
+        ),
     ],
-    ids=["a minimum: another replica", "a maximum: another absence"],
+    ids=["a minimum: another replica", "a maximum: another absence", "a percentage: a number"],
 )
 def test_a_budget_that_blocks_suggests_what_would_satisfy_it(
     snapshot, make, web, rule, words, options
 ):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(**rule))
-    assert steps_of(answer)[0] == (words, options)
+    assert steps_of(answer)[:2] == [BLOCKED, (words, options)]
 
 
 def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make, web):
@@ -91,15 +111,47 @@ def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make
     failures = Failures(fail_node=("a", "b"))
     cluster = snapshot(*nodes, *web, budget(minAvailable=2))
     steps = steps_of(what_if(cluster, ClusterChange(failures=failures)))
-    assert steps[:2] == [
-        ("See which pods were displaced against a budget: tab PDB breaches.", "changes"),
+    assert steps[:4] == [
+        ("See what happens to the pods of rs/default/web.", "pod=rs/default/web"),
+        (
+            "See which pods were displaced against default/web, and by what.",
+            "tab=pdb_breaches&row=default/web",
+        ),
         ("Ask again with 2 more replicas of rs/default/web:", "--scale rs/default/web=4"),
+        ("See why budgets do not keep pods from leaving failed nodes.", "beliefs"),
+    ]
+
+
+def test_a_breached_maximum_suggests_no_looser_budget(snapshot, make, web):
+    """A budget that allows what an outage takes would hold, and help no one."""
+    nodes = [make.node(name) for name in "abc"]
+    cluster = snapshot(*nodes, *web, budget(maxUnavailable="10%"))
+    answer = what_if(cluster, ClusterChange(failures=Failures(fail_node=("a", "b"))))
+    assert not any("--set" in where for _, where in steps_of(answer))
+
+
+def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, make):
+    db = make.workload("StatefulSet", "db", replicas=1)
+    db["metadata"]["uid"] = "db"
+    pod = make.pod("db-0", node_name="a", owner="db")
+    pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    pod["metadata"]["labels"] = {"app": "db"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
+    answer = what_if(snapshot(make.node("a"), make.node("b"), db, pod), change)
+    assert answer.verdict.first.sentence == "sts/default/db has no ready pod for 20m01s."
+    assert steps_of(answer)[:2] == [
+        ("See what happens to the pods of sts/default/db.", "pod=sts/default/db"),
+        (
+            "If the failed node is shut down for good, have its pods replaced elsewhere:",
+            "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+        ),
     ]
 
 
 def test_a_budget_of_all_pods_suggests_no_replica(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(minAvailable="100%"))
-    assert steps_of(answer) == []
+    assert steps_of(answer) == [BLOCKED]
 
 
 def test_a_choice_among_equals_suggests_more_seeds_unless_they_were_asked_for(snapshot, make, web):

@@ -59,8 +59,9 @@ def test_a_pod_takes_the_time_of_its_stage_else_that_of_its_workload(make):
     assert delays(pods["slow"]) == seconds(600)
     assert delays(pods["quick"]) == seconds(5)
     assert found.quiet > seconds(600) > QUIET
-    assert found.notes[0].startswith("Pods become ready as long after they are scheduled")
-    assert found.notes[1].endswith("the pods that they select take: slow.")
+    assert found.times.words == "Pods become ready 5s after they are scheduled, as in the dump."
+    assert found.has_stages
+    assert found.notes[0].endswith("the pods that they select take: slow.")
 
 
 def test_an_option_takes_precedence_over_stages(make):

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.run.startup_time import startup_times
 
@@ -63,9 +64,49 @@ def test_new_pods_take_as_long_and_the_answer_says_so(snapshot, make, ready):
     answer = what_if(cluster, ClusterChange(drain=("a",)))
     assert answer.difference.recovered_after // seconds(1) == 500
     assert answer.changed.settled
-    assert (
-        "Pods become ready as long after they are scheduled as in the dump (8m20s)."
-    ) in answer.changed.notes
+    assert answer.changed.notes[0] == (
+        "Pods become ready 8m20s after they are scheduled, as in the dump (--startup-time)."
+    )
     fixed = what_if(cluster, ClusterChange(drain=("a",)), Conditions(startup=seconds(7)))
     assert fixed.difference.recovered_after // seconds(1) == 7
-    assert not any("become ready" in note for note in fixed.changed.notes)
+    assert (
+        fixed.changed.notes[0]
+        == "Every pod becomes ready 7s after it is scheduled (--startup-time)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("", ""),
+        (
+            "b",
+            "Pods become ready 40s after they are scheduled, as in the dump (--startup-time).",
+        ),
+        (
+            "abc",
+            (
+                "Pods become ready 5s to 10m00s (median 40s) after they are scheduled, as in the "
+                "dump (--startup-time)."
+            ),
+        ),
+        (
+            "bxy",
+            (
+                "Pods become ready 40s after they are scheduled, as in the dump; 1s is assumed for "
+                "rs/default/x and 1 more workload (--startup-time)."
+            ),
+        ),
+        (
+            "x",
+            (
+                "Pods become ready 1s after they are scheduled: assumed, the dump shows no times "
+                "(--startup-time)."
+            ),
+        ),
+    ],
+    ids=["no pods start", "one time", "several times", "some are assumed", "all are assumed"],
+)
+def test_what_the_dump_shows_is_told_from_what_is_assumed(found, ready, names, words):
+    times = startup_times(found(ready("1", 5, "a"), ready("2", 40, "b"), ready("3", 600, "c")))
+    assert times.words_for([WorkloadRef("ReplicaSet", "default", name) for name in names]) == words

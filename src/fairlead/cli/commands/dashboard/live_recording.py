@@ -15,7 +15,9 @@ from fairlead.api.pods.facts import condition
 from fairlead.engine.core.reporter import Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.report.data import Heading, simulation_report
+from fairlead.whatif.report.next_step import more_nodes
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.run.allocation import allocations, nodes_at_end
 from fairlead.whatif.run.outage_outcome import outage_outcome
@@ -85,8 +87,11 @@ class LiveRecording:
     def page(self) -> Json:
         """Return the state and what led to it, as `report/page_data.py` packs it for the page."""
         heading = Heading(self._title, "now", 0, 0.0)
-        data = simulation_report(heading, self._outcome())
-        return packed({**data, "kind": "live"})
+        outcome = self._outcome()
+        data = simulation_report(heading, outcome)
+        steps = [*more_nodes("Ask what happens with", outcome.pending(), outcome)]
+        down = _without_pods(outcome)
+        return packed({**data, "kind": "live", "next_steps": steps, "without_pods": down})
 
     def _outcome(self) -> RunOutcome:
         recorder, since = self._recorder, self._since
@@ -115,6 +120,18 @@ class LiveRecording:
             ),
             cluster_history=recorder.cluster_history(since),
         )
+
+
+def _without_pods(outcome: RunOutcome) -> list[str]:
+    """Return the workloads that have pods, but none on a node in service; Jobs do not count."""
+    history = outcome.cluster_history
+    silent = set(history.out_of_service) if history is not None else set()
+    serving = dict[WorkloadRef, bool]()
+    for pod in outcome.pods.values():
+        if pod.workload.is_permanent and not pod.is_completed:
+            is_serving = pod.is_placed and pod.node not in silent
+            serving[pod.workload] = serving.get(pod.workload, False) or is_serving
+    return [str(ref) for ref in sorted(serving) if not serving[ref]]
 
 
 def _why_waiting(pod: Pod) -> str:

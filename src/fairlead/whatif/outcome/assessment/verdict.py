@@ -1,8 +1,8 @@
 """Verdict: the answer in one sentence, from an ordered table of outcomes.
 
 The first row of the table that applies is the verdict; further rows that apply are its findings.
-Rows are ordered by severity: loops that never end, requests that are not completed, damage that
-remains at the end, temporary damage, and harmless effects.
+Rows are ordered by severity: loops that never end, requests that are not completed, workloads
+without any ready pod, damage that remains at the end, temporary damage, and harmless effects.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
+from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 
 NAMES_MAX: Final = 2
+_CORDONED: Final = "node(s) were unschedulable"
 
 
 class OutcomeKind(StrEnum):
@@ -31,6 +33,7 @@ class OutcomeKind(StrEnum):
     LOOP = "loop"
     REFUSED = "refused"
     UNDRAINED = "undrained"
+    UNAVAILABLE = "unavailable"
     PENDING = "pending"
     ERROR = "error"
     GONE = "gone"
@@ -38,7 +41,7 @@ class OutcomeKind(StrEnum):
     DOWN = "down"
     UNFINISHED = "unfinished"
     BREACHED = "breached"
-    UNAVAILABLE = "unavailable"
+    BRIEFLY_UNAVAILABLE = "briefly_unavailable"
     DISPLACED = "displaced"
     UPDATED = "updated"
     STARTED = "started"
@@ -70,7 +73,7 @@ class Finding:
         rank = list(OutcomeKind).index(self.kind)
         if rank <= list(OutcomeKind).index(OutcomeKind.UNFINISHED):
             return Severity.BAD
-        is_warning = self.kind in (OutcomeKind.BREACHED, OutcomeKind.UNAVAILABLE)
+        is_warning = self.kind in (OutcomeKind.BREACHED, OutcomeKind.BRIEFLY_UNAVAILABLE)
         return Severity.WARNING if is_warning else Severity.GOOD
 
 
@@ -141,7 +144,7 @@ def _pending(effect: Effect) -> str | None:
     reasons = Counter(short_reason(pod.reason) for pod in pods)
     [(reason, _)] = reasons.most_common(1)
     stay = "stays" if len(pods) == 1 else "stay"
-    return f"{_pods_of(pods)} {stay} pending: {reason}."
+    return f"{_pods_of(pods)} {stay} pending: {_glossed(reason)}."
 
 
 def _error(effect: Effect) -> str | None:
@@ -213,20 +216,31 @@ def _breached(effect: Effect) -> str | None:
 
 
 def _unavailable(effect: Effect) -> str | None:
-    rows = [
-        one
-        for one in effect.workloads
-        if one.readiness.lowest == 0 < one.readiness.before
-        and one.readiness.wanted > 0
-        and not (one.gone or one.not_created)
-    ]
-    if not rows:
+    return _without_ready_pod([one for one in effect.workloads if one.is_unavailable])
+
+
+def _briefly_unavailable(effect: Effect) -> str | None:
+    rows = [one for one in effect.workloads if one.had_no_ready_pod and not one.is_unavailable]
+    return _without_ready_pod([one for one in rows if not one.gone])
+
+
+def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
+    if not found:
         return None
-    longest = max((one.readiness.lowest_for or 0 for one in rows), default=0)
-    endless = any(one.readiness.lowest_for is None for one in rows)
-    how_long = "to the end" if endless else f"for up to {for_readers(longest)}"
+    rows = sorted(found, key=_gap, reverse=True)
+    lasted = rows[0].readiness.lowest_for
+    up_to = "" if len(rows) == 1 else "up to "
+    how_long = "to the end" if lasted is None else f"for {up_to}{for_readers(lasted)}"
+    reasons = _glossed(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
+    why = f": {reasons}" if reasons else ""
     verb = "has" if len(rows) == 1 else "have"
-    return f"{_names([str(one.workload) for one in rows])} {verb} no ready pod {how_long}."
+    return f"{_names([str(one.workload) for one in rows])} {verb} no ready pod {how_long}{why}."
+
+
+def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
+    """Return a sort key: how long no pod was ready, which may be to the end."""
+    lasted = one.readiness.lowest_for
+    return lasted is None, lasted or 0
 
 
 def _displaced(effect: Effect) -> str | None:
@@ -310,6 +324,8 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     # Requests that are not completed.
     (OutcomeKind.REFUSED, _refused),
     (OutcomeKind.UNDRAINED, _undrained),
+    # Users are not served: to the end, or long enough for them to notice.
+    (OutcomeKind.UNAVAILABLE, _unavailable),
     # Damage that remains: pods that are pending, not even created, lost, or down.
     (OutcomeKind.PENDING, _pending),
     (OutcomeKind.ERROR, _error),
@@ -320,7 +336,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.UNFINISHED, _unfinished),
     # Temporary damage.
     (OutcomeKind.BREACHED, _breached),
-    (OutcomeKind.UNAVAILABLE, _unavailable),
+    (OutcomeKind.BRIEFLY_UNAVAILABLE, _briefly_unavailable),
     # Harmless effects.
     (OutcomeKind.DISPLACED, _displaced),
     (OutcomeKind.UPDATED, _updated),
@@ -351,6 +367,11 @@ def _not_running(effect: Effect) -> int:
     keys = [*_keys(effect.difference.displaced), *_keys(effect.difference.placed)]
     ends = [effect.changed.pods.get(key) for key in dict.fromkeys(keys)]
     return sum(pod is not None and pod.is_placed and pod.started_at is None for pod in ends)
+
+
+def _glossed(reasons: str) -> str:
+    """Return `reasons` with what upstream's word for a cordoned node means."""
+    return reasons.replace(_CORDONED, f"{_CORDONED} (cordoned)")
 
 
 def _keys(pods: Iterable[PodEnd]) -> list[str]:

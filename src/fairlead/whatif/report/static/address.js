@@ -30,12 +30,23 @@ export function setAddress(name, value) {
   }
 }
 
-/** Calls `show` with the value of `name` in the address, now and whenever the address is changed. */
-export function onAddress(name, show) {
+/**
+ * Calls `show` with the value of `name` in the address, and with all that the address says, by name:
+ * now, whenever the address is changed, and when a link to the present address is pressed again.
+ * It ends when `element`, if one is given, is no longer in the page.
+ */
+export function onAddress(name, show, element = document.body) {
+  const end = new AbortController();
   const look = () => {
-    const found = addressed().find(([other]) => other === name);
-    if (found) show(found[1]);
+    if (!element.isConnected) return end.abort();
+    const all = Object.fromEntries(addressed());
+    if (name in all) show(all[name], all);
   };
-  window.addEventListener("hashchange", look);
+  const press = ({ target }) => {
+    const link = target.closest?.("a[href^='#']");
+    if (link && link.hash === window.location.hash) look();
+  };
+  window.addEventListener("hashchange", look, end);
+  document.addEventListener("click", press, end);
   requestAnimationFrame(look);
 }

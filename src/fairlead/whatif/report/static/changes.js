@@ -1,5 +1,6 @@
 // What happened to pods, in tables behind tabs: displaced, not drained, gone, new and removed ones.
 
+import { count, plural } from "./format.js";
 import { section } from "./dom.js";
 import { tabbedTables } from "./tabs.js";
 
@@ -13,11 +14,10 @@ const CHANGE_TABLES = [
     facet: "rule",
     fields: [
       TIME,
-      { key: "victim", label: "Victim", kind: "pod" },
-      { key: "victim_priority", label: "Its priority", kind: "priority" },
-      { key: "node", label: "Node", kind: "node" },
-      { key: "by", label: "Preempted by", kind: "pod" },
-      { key: "by_priority", label: "Its priority", kind: "priority" },
+      { key: "victim", label: "Victim", kind: "pod", priority: "victim_priority" },
+      { key: "node", label: "From", kind: "node" },
+      { key: "to", label: "To", kind: "node" },
+      { key: "by", label: "Preempted by", kind: "pod", priority: "by_priority" },
       { key: "rule", label: "Deciding rule", kind: "text" },
       { key: "candidates", label: "Candidates", kind: "count" },
     ],
@@ -30,7 +30,8 @@ const CHANGE_TABLES = [
     fields: [
       TIME,
       { key: "pod", label: "Pod", kind: "pod" },
-      { key: "node", label: "Node", kind: "node" },
+      { key: "node", label: "From", kind: "node" },
+      { key: "to", label: "To", kind: "node" },
       { key: "why", label: "Why", kind: "text" },
     ],
   },
@@ -76,6 +77,7 @@ const CHANGE_TABLES = [
     ],
   },
   podListTable("undrained", "Not drained", [{ key: "why", label: "Why", kind: "text" }]),
+  podListTable("returned", "Back on the same node", []),
   podListTable("gone", "Gone for good", []),
   podListTable("not_created", "Not created again", [
     { key: "waits_for", label: "Waits for", kind: "pod" },
@@ -126,10 +128,31 @@ function podListTable(key, label, more) {
   return { key, label, empty: "", fields };
 }
 
-/** How many pods are in the tables; who was preempted and then moved is one pod. */
+/** The pods in the tables, as a set: one that was preempted and then moved is one pod. */
 export function displacedPods({ preemptions, evictions, moved }) {
   const names = [preemptions.columns.victim, evictions.columns.pod, moved.columns.pod];
-  return new Set(names.flat()).size;
+  return new Set(names.flat());
+}
+
+/** Where the displaced pods are at the end, so that the numbers on the tabs add up. */
+function changesLead({ preemptions, evictions, moved, nodes }) {
+  const displaced = [...preemptions.columns.victim, ...evictions.columns.pod];
+  if (!displaced.length) return moved.length ? "No pod was preempted or evicted." : null;
+  const places = new Map();
+  for (const { columns, length } of [preemptions, evictions]) {
+    const pods = columns.victim ?? columns.pod;
+    for (let row = 0; row < length; row += 1) places.set(pods[row], [columns.node[row], columns.to[row]]);
+  }
+  const known = new Set(nodes.name);
+  const amounts = new Map();
+  for (const [from, to] of places.values()) {
+    const where = !known.has(to) ? to : from === to ? "back on the same node" : "on another node";
+    amounts.set(where, (amounts.get(where) ?? 0) + 1);
+  }
+  const parts = [...amounts].sort((a, b) => b[1] - a[1]).map(([where, amount]) => `${count(amount)} ${where}`);
+  const again = displaced.length - places.size;
+  const twice = again ? ` ${plural(again, "row is", "rows are")} about a pod displaced before.` : "";
+  return `Of ${plural(places.size, "displaced pod")}, at the end: ${parts.join(", ")}.${twice}`;
 }
 
 export function changesSection(report, priorities) {
@@ -137,7 +160,6 @@ export function changesSection(report, priorities) {
   const tables = CHANGE_TABLES.filter(
     ({ key }) => ALWAYS.includes(key) || report[key].length,
   );
-  const lead = "A pod that was preempted or evicted and has moved is in both tables, a pod displaced twice has two rows.";
   const card = tabbedTables(tables, report, "Displaced pods", priorities, known);
-  return section("changes", "Displaced pods", lead, card);
+  return section("changes", "Displaced pods", changesLead(report), card);
 }

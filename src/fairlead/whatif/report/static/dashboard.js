@@ -1,7 +1,7 @@
 // Draws a running cluster: the parts of a report, redrawn when the server sends another state.
 
 import { count } from "./format.js";
-import { h, nothing } from "./dom.js";
+import { h, nothing, scrollingSideways } from "./dom.js";
 import { loadReport } from "./data.js";
 import { prioritiesOf } from "./palette.js";
 import { forgetDetachedRepaints, themeToggle } from "./theme.js";
@@ -58,7 +58,7 @@ function drawDashboard(report) {
   ];
   page.parts = parts;
   const bar = document.getElementById("bar");
-  const nav = part(() => liveNavigation(report), (now) => [now.nodes.length, now.pending.length, displacedPods(now)]);
+  const nav = part(() => liveNavigation(report), (now) => [now.nodes.length, now.pending.length, displacedPods(now).size]);
   parts.push(nav);
   bar.replaceChildren(
     h("div", { class: "bar-inner" }, h("span", { class: "wordmark" }, "Fairlead"), nav.element, themeToggle()),
@@ -108,14 +108,16 @@ function liveNavigation(report) {
     ["nodes", "Nodes", report.nodes.length],
     ["ask", "What if?", null],
     ["timeline", "Time line", null],
-    ["changes", "Displaced", displacedPods(report)],
+    ["changes", "Displaced", displacedPods(report).size],
     ["pending", "Pending", report.pending.length],
   ];
-  return h(
-    "nav",
-    { "aria-label": "Parts of the dashboard" },
-    links.map(([id, text, amount]) =>
-      h("a", { href: `#${id}` }, text, amount === null ? null : h("span", { class: "amount" }, count(amount))),
+  return scrollingSideways(
+    h(
+      "nav",
+      { "aria-label": "Parts of the dashboard" },
+      links.map(([id, text, amount]) =>
+        h("a", { href: `#${id}` }, text, amount === null ? null : h("span", { class: "amount" }, count(amount))),
+      ),
     ),
   );
 }

@@ -27,6 +27,23 @@ export function section(id, title, lead, ...children) {
   return h("section", { id, "aria-labelledby": `${id}-title` }, head, ...children);
 }
 
+/** A command whose lines break between its words, never inside a flag such as `--add-nodes`. */
+export function unbroken(command) {
+  return command.split(" ").flatMap((word) => [h("span", { class: "word" }, word), " "]);
+}
+
+/** Marks an element that scrolls sideways with what lies beyond its ends, for the style to show. */
+export function scrollingSideways(element) {
+  const update = () => {
+    const { scrollLeft, scrollWidth, clientWidth } = element;
+    element.toggleAttribute("data-more-before", scrollLeft > 1);
+    element.toggleAttribute("data-more-after", scrollLeft + clientWidth < scrollWidth - 1);
+  };
+  element.addEventListener("scroll", update, { passive: true });
+  new ResizeObserver(update).observe(element);
+  return element;
+}
+
 /** The plain sentence that stands where there is nothing to show. */
 export function nothing(text) {
   return h("p", { class: "nothing" }, text);
@@ -49,7 +66,7 @@ export function choice(label, options, chosen, onchoose) {
   };
   for (const button of buttons)
     button.addEventListener("click", () => choose(button.dataset.value));
-  return h("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
+  return scrollingSideways(h("div", { class: "choice", role: "group", "aria-label": label }, ...buttons));
 }
 
 /** The same as a drop-down list, for many options. */

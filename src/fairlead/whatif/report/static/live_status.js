@@ -1,7 +1,7 @@
 // The state of a running cluster in a sentence, and what to look at or to ask next.
 
 import { count, plural } from "./format.js";
-import { h } from "./dom.js";
+import { h, unbroken } from "./dom.js";
 import { displacedPods } from "./changes.js";
 import { groupsByReason } from "./pending.js";
 import { suggestChange } from "./live_controls.js";
@@ -42,11 +42,17 @@ function findings(report) {
   const { nodes, pending, summary } = report;
   const quiet = namesOf(nodes, nodes.after.outOfService);
   const cordoned = namesOf(nodes, nodes.after.cordoned);
-  const displaced = displacedPods(report);
+  const silent = podNamesOn(nodes, nodes.after.outOfService);
+  const displaced = [...displacedPods(report)];
+  const without = new Set(pending.columns.pod);
+  const waiting = displaced.filter((pod) => without.has(pod)).length;
+  const rest = waiting ? `${count(waiting)} of them without a node now` : "all have a node again or are gone";
   const found = [
+    report.without_pods.length && ["bad", `${some(report.without_pods)} ${report.without_pods.length === 1 ? "has" : "have"} no pod on a node in service.`],
     quiet.length && ["bad", `${plural(quiet.length, "node is", "nodes are")} out of service: ${some(quiet)}.`],
-    pending.length && ["bad", `${plural(pending.length, "pod waits", "pods wait")}${namespacesOf(pending)} for a node: ${groupsByReason(pending)[0].title}.`],
-    displaced && ["warning", `${plural(displaced, "pod was", "pods were")} displaced.`],
+    silent.length && ["bad", `${plural(silent.length, "pod")}${workloadsOf(silent, report)} ${silent.length === 1 ? "is" : "are"} on nodes out of service.`],
+    pending.length && ["bad", `${plural(pending.length, "pod")}${workloadsOf(pending.columns.pod, report)} ${pending.length === 1 ? "waits" : "wait"} for a node: ${groupsByReason(pending)[0].title}.`],
+    displaced.length && ["warning", `${plural(displaced.length, "pod")}${workloadsOf(displaced, report)} ${displaced.length === 1 ? "was" : "were"} displaced, ${rest}.`],
     cordoned.length && ["good", `${plural(cordoned.length, "node is", "nodes are")} cordoned: ${some(cordoned)}.`],
   ].filter(Boolean);
   const well = `Every pod has a node (${count(summary.placed ?? 0)}), and every node is in service (${count(nodes.length)}).`;
@@ -54,9 +60,24 @@ function findings(report) {
   return all.map(([severity, sentence]) => ({ severity, sentence }));
 }
 
-function namespacesOf({ columns: { pod } }) {
-  const names = [...new Set(pod.map((one) => one.slice(0, one.indexOf("/"))))];
-  return names.length === 1 ? ` in ${names[0]}` : ` in ${count(names.length)} namespaces`;
+/** The names of the pods on the nodes in `places`. */
+function podNamesOn({ pods: { name, first } }, places) {
+  return [...places].flatMap((place) => name.slice(first[place], first[place + 1]));
+}
+
+/**
+ * The workloads of `pods`, those with the most first, DaemonSets last; pods without a workload by
+ * their own names.
+ */
+function workloadsOf(pods, { owners }) {
+  const amounts = new Map();
+  for (const pod of pods) {
+    const name = owners[pod] ?? pod;
+    amounts.set(name, (amounts.get(name) ?? 0) + 1);
+  }
+  const isLast = ([name]) => Number(name.startsWith("ds/"));
+  const sorted = [...amounts].sort((a, b) => isLast(a) - isLast(b) || b[1] - a[1]);
+  return ` of ${some(sorted.map(([name]) => name))}`;
 }
 
 function namesOf({ name }, places) {
@@ -76,8 +97,8 @@ function nextSteps(report) {
   const zone = nodes.zone?.find(Boolean);
   return [
     pending.length && ["See why no node takes these pods.", "pending"],
-    pending.length && first && ["Ask whether one more node is enough:", null, `--add-nodes 1 --like ${quoted(first)}`],
-    displacedPods(report) && ["See the displaced pods, with causes.", "changes"],
+    ...report.next_steps.map(({ words, options }) => [words, null, options]),
+    displacedPods(report).size && ["See the displaced pods, with causes and where they are now.", "changes"],
     first && ["Ask what draining a node displaces:", null, `--drain ${quoted(first)}`],
     zone && ["Ask whether the cluster survives a zone:", null, `--fail-zone ${quoted(zone)} --for ${ZONE_OUTAGE}`],
   ].filter(Boolean);
@@ -91,5 +112,5 @@ function quoted(word) {
 function stepItem([words, place, options]) {
   if (place) return h("li", {}, h("a", { class: "link", href: `#${place}` }, words));
   const fill = () => suggestChange(options);
-  return h("li", {}, words, " ", h("button", { type: "button", class: "suggestion", onclick: fill }, h("code", {}, options)));
+  return h("li", {}, words, " ", h("button", { type: "button", class: "suggestion", onclick: fill }, h("code", {}, unbroken(options))));
 }

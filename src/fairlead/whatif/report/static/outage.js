@@ -142,7 +142,7 @@ function beliefs({ beliefs: found }) {
   ]);
   return h(
     "div",
-    { class: "card beliefs" },
+    { class: "card beliefs", id: "beliefs" },
     h("h3", {}, "What is commonly believed, and what the code does"),
     h("dl", {}, items),
   );

@@ -8,7 +8,10 @@ const PRIORITY_COLOURS = 7;
 const RAMP_STOPS = 5;
 const RAMP_STEPS = 64;
 
-/** Which colour and name each priority has; beyond seven, the less numerous share one. */
+/**
+ * Which colour and name each priority has; beyond seven, the less numerous share one. Priorities
+ * without pods take no colour.
+ */
 export function prioritiesOf(report) {
   const names = new Map(report.priorities.map(({ priority, name }) => [priority, name]));
   const ranked = rankedByPods(report, names);
@@ -29,7 +32,7 @@ function rankedByPods(report, names) {
     add(one.priority, peak(one.running) + peak(one.pending));
   for (const priority of report.nodes.pods.priority) add(priority, 1);
   for (const priority of report.pending.columns.priority) add(priority, 1);
-  const numbers = [...weight.keys()].filter((priority) => priority !== null);
+  const numbers = [...weight.keys()].filter((priority) => priority !== null && weight.get(priority) > 0);
   return numbers.sort((a, b) => weight.get(b) - weight.get(a) || b - a);
 }
 

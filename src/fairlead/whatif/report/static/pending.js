@@ -9,6 +9,22 @@ import { dataTable } from "./table.js";
 const GROUPS_SHOWN = 12;
 const REFUSAL = /^\d+\/\d+ nodes are available: (.*)$/s;
 // What DynamicResources says on pods without claims tells nobody anything.
+// What the scheduler's words for a node mean, where they do not say it themselves.
+const MEANINGS = [
+  ["node(s) were unschedulable", "The node is cordoned: by kubectl cordon, or by a drain."],
+  ["node(s) didn't match Pod's node affinity/selector", "The node's labels do not match the pod's nodeSelector or node affinity."],
+  ["node(s) had untolerated taint", "The node has a taint, and the pod has no toleration for it."],
+  ["node(s) didn't match pod anti-affinity rules", "A pod on the node, or in its zone, is one that this pod keeps away from."],
+  ["node(s) didn't satisfy existing pods anti-affinity rules", "A pod on the node, or in its zone, keeps away from this pod."],
+  ["node(s) didn't match pod affinity rules", "No pod that this pod wants to be near is on the node, or in its zone."],
+  ["node(s) didn't match pod topology spread constraints", "Too many pods of the workload would be in one zone, or on one node."],
+  ["node(s) had volume node affinity conflict", "The pod's volume can be used on other nodes only, for example of another zone."],
+  ["Too many pods", "The node has as many pods as it may have."],
+  ["Insufficient", "The pods on the node leave less of this resource than the pod requests."],
+  ["No preemption victims found for incoming pod", "There is no pod of lower priority whose removal would make room."],
+  ["Preemption is not helpful for scheduling", "Removing pods would not change what the node refuses."],
+  ["preemptionPolicy=Never", "The pod's priority class forbids it to remove others."],
+];
 const PREEMPTION = /(?:^| )(?:no new claims to deallocate, )?preemption: (?:\d+\/\d+ nodes are available: )?(.*)$/s;
 
 export function pendingSection(report, priorities) {
@@ -85,7 +101,7 @@ function drawGroups(view) {
   const rest = filtered.length - shown.length;
   view.list.replaceChildren(
     ...(shown.length
-      ? shown.map((group) => groupElement(view, group))
+      ? shown.map((group, at) => groupElement(view, group, at === 0))
       : [nothing("No pending pod matches the filter.")]),
   );
   if (rest) view.list.append(moreButton(view, rest));
@@ -112,7 +128,7 @@ function waits({ pending: { columns }, text }, row) {
   );
 }
 
-function groupElement(view, group) {
+function groupElement(view, group, isOpen) {
   const share = group.rows.length / view.pending.length;
   const meter = h("span", { class: "meter", "aria-hidden": "true" }, h("span"));
   meter.firstChild.style.width = `${share * 100}%`;
@@ -132,11 +148,19 @@ function groupElement(view, group) {
     byPriority(view, group.rows),
   );
   const details = h("details", { class: "group" }, summary);
-  details.addEventListener(
-    "toggle",
-    () => details.open && !details.dataset.filled && fillGroup(view, details, group.rows),
-  );
+  const fill = () => details.open && !details.dataset.filled && fillGroup(view, details, group);
+  details.addEventListener("toggle", fill);
+  details.open = isOpen; // the largest, so that links to the pending pods lead to pods
+  fill();
   return details;
+}
+
+/** What the causes of a group mean, as a list of terms. */
+function meaningsOf({ title, detail }) {
+  const found = MEANINGS.filter(([words]) => title.includes(words) || detail.includes(words));
+  return found.length
+    ? h("dl", { class: "meanings" }, found.flatMap(([words, meaning]) => [h("dt", {}, words), h("dd", {}, meaning)]))
+    : null;
 }
 
 /** How many of the group wait at each priority, the highest first. */
@@ -161,7 +185,8 @@ function byPriority({ pending: { columns }, priorities }, rows) {
 }
 
 // Filled when first opened: thousands of pods in closed groups cost nothing.
-function fillGroup({ pending, priorities }, details, rows) {
+function fillGroup({ pending, priorities }, details, group) {
+  const { rows } = group;
   details.dataset.filled = "yes";
   const pick = (key) => rows.map((row) => pending.columns[key][row]);
   const columns = {
@@ -177,6 +202,7 @@ function fillGroup({ pending, priorities }, details, rows) {
     { key: "reason", label: "Last message", kind: "text" },
   ];
   details.append(
+    meaningsOf(group) ?? "",
     dataTable({
       table: { length: rows.length, columns },
       fields,

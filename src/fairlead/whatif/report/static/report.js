@@ -1,7 +1,7 @@
 // Draws the report of one answer.
 
 import { count } from "./format.js";
-import { h } from "./dom.js";
+import { h, scrollingSideways } from "./dom.js";
 import { prioritiesOf } from "./palette.js";
 import { themeToggle } from "./theme.js";
 import { followPrinting } from "./print.js";
@@ -27,18 +27,20 @@ function navigation(report) {
     ...(report.queues || report.waiting_groups.length ? [["queues", "Queues", null]] : []),
     ["timeline", "Time line", null],
     ["nodes", "Nodes", report.nodes.length],
-    ["changes", "Displaced", displacedPods(report)],
+    ["changes", "Displaced", displacedPods(report).size],
     ["pending", "Pending", report.pending.length],
   ];
-  return h(
-    "nav",
-    { "aria-label": "Parts of the report" },
-    links.map(([id, text, amount]) =>
-      h(
-        "a",
-        { href: `#${id}` },
-        text,
-        amount === null ? null : h("span", { class: "amount" }, count(amount)),
+  return scrollingSideways(
+    h(
+      "nav",
+      { "aria-label": "Parts of the report" },
+      links.map(([id, text, amount]) =>
+        h(
+          "a",
+          { href: `#${id}` },
+          text,
+          amount === null ? null : h("span", { class: "amount" }, count(amount)),
+        ),
       ),
     ),
   );

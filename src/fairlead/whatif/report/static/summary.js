@@ -11,7 +11,7 @@ import {
   ratio,
   signed,
 } from "./format.js";
-import { bar, h, nothing, section } from "./dom.js";
+import { bar, h, nothing, section, unbroken } from "./dom.js";
 
 const DISTURBING = ["pending", "preempted", "evicted"];
 
@@ -21,7 +21,7 @@ export function titleBlock(report) {
     "div",
     { class: "title-block" },
     h("p", { class: "kind" }, kind),
-    h("h1", {}, report.title || kind),
+    h("h1", {}, unbroken(report.title || kind)),
     report.subtitle ? h("p", { class: "subtitle" }, report.subtitle) : null,
     factList(report),
   );

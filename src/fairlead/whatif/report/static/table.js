@@ -14,7 +14,8 @@ const textOrder = new Intl.Collator("en", { numeric: true });
 
 /**
  * `table` is { length, columns }; `fields` are [{ key, label, kind }] with kind text, word, name, pod,
- * node, time, duration, count, money or priority; `facet` names a column whose values become buttons.
+ * node, time, duration, count, money or priority; a field's `priority` names the column with that of
+ * its pod. `facet` names a column whose values become buttons.
  */
 export function dataTable({
   table,
@@ -60,6 +61,7 @@ export function dataTable({
   );
   const filters = [
     table.length > UNFILTERED_MAX ? search : null,
+    table.length > 1 ? sorting(view, parts) : null,
     facet ? facetButtons(view, redraw) : null,
   ].filter(Boolean);
   const toolbar = filters.length ? h("div", { class: "toolbar" }, filters) : null;
@@ -69,8 +71,19 @@ export function dataTable({
     if (isPrinting) rows.before = view.pageSize;
     restart(view, redraw, { pageSize: isPrinting ? rows.printed : rows.before });
   });
+  whole.addEventListener("showrow", ({ detail: value }) => {
+    restart(view, () => {}, { marked: value, text: "", chosen: null });
+    const at = rowOrder(view).findIndex((row) => isMarked(view, row));
+    view.page = Math.max(0, Math.floor(at / view.pageSize));
+    redraw();
+  });
   redraw();
   return whole;
+}
+
+/** Whether one of the row's cells is the value that a link leads to. */
+function isMarked({ table: { columns }, fields, marked }, row) {
+  return marked !== undefined && fields.some(({ key }) => columns[key][row] === marked);
 }
 
 function restart(view, redraw, change) {
@@ -80,15 +93,31 @@ function restart(view, redraw, change) {
 
 function headingCell(view, parts, field) {
   const cell = h("th", { scope: "col", role: "columnheader", class: `kind-${field.kind}`, "aria-sort": "none" });
-  const press = () => {
-    const again = view.sort.key === field.key;
-    view.sort = { key: field.key, descending: again && !view.sort.descending };
-    parts.headings.forEach((other) => other.setAttribute("aria-sort", "none"));
-    cell.setAttribute("aria-sort", view.sort.descending ? "descending" : "ascending");
-    restart(view, () => drawRows(view, parts), {});
-  };
+  const press = () => sortBy(view, parts, field.key);
   cell.append(h("button", { type: "button", onclick: press }, field.label));
   return cell;
+}
+
+/** Sorts by a column; by the one that it is sorted by, the other way round. */
+function sortBy(view, parts, key) {
+  const again = view.sort.key === key;
+  view.sort = { key, descending: again && !view.sort.descending };
+  const order = view.sort.descending ? "descending" : "ascending";
+  parts.headings.forEach((heading, at) =>
+    heading.setAttribute("aria-sort", view.fields[at].key === key ? order : "none"),
+  );
+  restart(view, () => drawRows(view, parts), {});
+}
+
+/** The headings as a list, for a screen where rows are stacked and have none above them. */
+function sorting(view, parts) {
+  const options = view.fields.map(({ key, label }) => [key, `Sort by ${label.toLowerCase()}`]);
+  const list = dropDown("Sort by", [["", "Sort by …"], ...options], "", (key) => {
+    if (key) sortBy(view, parts, key);
+    list.value = ""; // so that the same column can be chosen again, for the other direction
+  });
+  list.classList.add("sorting");
+  return list;
 }
 
 function facetButtons(view, redraw) {
@@ -145,7 +174,7 @@ function drawRows(view, parts) {
   const rows = shown.map((row) =>
     h(
       "tr",
-      { role: "row" },
+      { role: "row", class: isMarked(view, row) ? "marked" : null },
       view.fields.map((field) => cellOf(view, field, row)),
     ),
   );
@@ -189,9 +218,15 @@ function passes({ table: { columns }, fields, priorities, facet, chosen, text },
   return (
     !text ||
     fields.some((field) =>
-      spelled(field, columns[field.key][row], priorities).toLowerCase().includes(text),
+      [spelled(field, columns[field.key][row], priorities), priorityOf(field, columns, row, priorities)].some((words) =>
+        words.toLowerCase().includes(text),
+      ),
     )
   );
+}
+
+function priorityOf({ priority }, columns, row, priorities) {
+  return priority ? priorities.label(columns[priority][row]) : "";
 }
 
 /** A cell's value as text, the way it is shown. */
@@ -202,6 +237,10 @@ function spelled({ kind }, value, priorities) {
   if (kind === "money") return money(value);
   if (kind === "priority") return priorities.label(value);
   return String(value ?? "");
+}
+
+function podPriority({ priority }, columns, row, priorities) {
+  return priority ? [h("span", { class: "of-pod" }, priorityMark(priorities, columns[priority][row]))] : [];
 }
 
 function cellOf({ table: { columns }, priorities, known }, field, row) {
@@ -218,7 +257,7 @@ function cellOf({ table: { columns }, priorities, known }, field, row) {
     cell.append(
       h("button", { type: "button", class: "link", onclick: () => showNode(value) }, text),
     );
-  else if (field.kind === "pod" && text.includes("/")) cell.append(podLink(text));
+  else if (field.kind === "pod" && text.includes("/")) cell.append(podLink(text), ...podPriority(field, columns, row, priorities));
   else cell.append(h("span", { class: "clamp" }, text || MISSING));
   return cell;
 }

@@ -1,8 +1,12 @@
-// Tables behind tabs: one of several is shown, each with its number of rows on its tab.
+// Tables behind tabs: one of several is shown, each with its number of rows on its tab. An address
+// such as `#tab=evictions&row=store/web-1` opens a tab at its rows with a value.
 
+import { onAddress, setAddress } from "./address.js";
 import { count } from "./format.js";
-import { h } from "./dom.js";
+import { h, scrollingSideways } from "./dom.js";
 import { dataTable } from "./table.js";
+
+const BEFORE_PX = 50; // of the tab before the chosen one, which so can be seen to be there
 
 /**
  * `specs` are [{ key, label, empty, fields, facet }]; `tables` has a table for each key. The first
@@ -16,11 +20,29 @@ export function tabbedTables(specs, tables, label, priorities, known) {
     specs.findIndex(({ key }) => tables[key].length),
   );
   const select = (at) => tabs.forEach((one, other) => show(one, panels[other], other === at));
-  tabs.forEach((one, at) => one.addEventListener("click", () => select(at)));
-  const strip = h("div", { class: "tabs", role: "tablist", "aria-label": label }, tabs);
-  strip.addEventListener("keydown", (event) => selectByKey(event, tabs, select));
+  const choose = (at) => {
+    select(at);
+    setAddress("row", null);
+    setAddress("tab", specs[at].key);
+  };
+  tabs.forEach((one, at) => one.addEventListener("click", () => choose(at)));
+  const strip = scrollingSideways(h("div", { class: "tabs", role: "tablist", "aria-label": label }, tabs));
+  strip.addEventListener("keydown", (event) => selectByKey(event, tabs, choose));
   select(first);
-  return h("div", { class: "card" }, strip, panels);
+  const card = h("div", { class: "card" }, strip, panels);
+  let mayScroll = document.documentElement.dataset.drawn !== "yes"; // not when a dashboard draws it anew
+  onAddress("tab", (key, { row }) => {
+    const at = specs.findIndex((spec) => spec.key === key);
+    if (at >= 0) open(at, row);
+    mayScroll = true;
+  }, card);
+  const open = (at, row) => {
+    select(at);
+    strip.scrollLeft = tabs[at].offsetLeft - strip.offsetLeft - BEFORE_PX;
+    if (row) panels[at].firstChild.dispatchEvent(new CustomEvent("showrow", { detail: row }));
+    if (mayScroll) card.scrollIntoView({ block: "start" });
+  };
+  return card;
 }
 
 function tab({ key, label }, amount) {

@@ -1,7 +1,7 @@
 // The answer first: the verdict in a sentence, then workloads, node pools and budgets.
 
 import { count, duration, isNumber, percent, plural, ratio } from "./format.js";
-import { h, section } from "./dom.js";
+import { h, section, unbroken } from "./dom.js";
 import { tabbedTables } from "./tabs.js";
 
 const TABLES = [
@@ -134,7 +134,7 @@ function nextStep({ words, options, command, place }) {
     "li",
     {},
     place ? h("a", { class: "link", href: `#${place}` }, words) : words,
-    code ? [" ", h("code", {}, code)] : null,
+    code ? [" ", h("code", {}, unbroken(code))] : null,
   );
 }
 

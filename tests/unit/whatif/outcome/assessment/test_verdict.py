@@ -64,9 +64,10 @@ def lost(cause):
     return LostPod(pod="ns/p", priority=0, node="a", cause=cause, why="")
 
 
-def ready(wanted, lowest, at_end):
+def ready(wanted, lowest, at_end, lowest_for_s=5):
+    lasted = None if lowest_for_s is None else seconds(lowest_for_s)
     return WorkloadReadiness(
-        wanted=wanted, before=wanted, lowest=lowest, lowest_for=seconds(5), at_end=at_end
+        wanted=wanted, before=wanted, lowest=lowest, lowest_for=lasted, at_end=at_end
     )
 
 
@@ -135,8 +136,12 @@ ROWS = {
         "Budget ns/web is breached by 1 pod.",
     ),
     OutcomeKind.UNAVAILABLE: (
+        outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1, 60)}),
+        "deploy/ns/web has no ready pod for 1m00s.",
+    ),
+    OutcomeKind.BRIEFLY_UNAVAILABLE: (
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1)}),
-        "deploy/ns/web has no ready pod for up to 5s.",
+        "deploy/ns/web has no ready pod for 5s.",
     ),
     OutcomeKind.DISPLACED: (
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(3, 2, 3)}),
@@ -179,6 +184,53 @@ def test_the_table_is_complete_and_in_order():
     kinds = [kind for kind, _ in _TABLE]
     assert set(OutcomeKind) - {OutcomeKind.UNCHANGED} == set(kinds)
     assert set(ROWS) == set(OutcomeKind)
+
+
+@pytest.mark.parametrize(
+    ("lasted", "kinds"),
+    [
+        (None, ["unavailable", "pending", "breached", "displaced"]),
+        (60, ["unavailable", "pending", "breached", "displaced"]),
+        (59, ["pending", "breached", "briefly_unavailable", "displaced"]),
+    ],
+    ids=["to the end", "for a minute", "for less than a minute"],
+)
+def test_a_workload_without_ready_pods_is_worse_than_pending_pods_and_budgets(lasted, kinds):
+    """One pod of `web` is displaced against its budget; one of another workload stays pending."""
+    other = WorkloadRef("Deployment", "ns", "other")
+    waits = PodEnd(namespace="ns", name="q", owner=other, reason="no")
+    changed = outcome(
+        THERE,
+        waits,
+        evicted=(evicted(HERE),),
+        budgets=(HISTORY,),
+        pdb_breaches=(PdbBreach(pdb="ns/web", pod="ns/p", by="x", at=1),),
+        workloads={WEB: ready(1, 0, 0 if lasted is None else 1, lasted)},
+    )
+    effect = effect_of(outcome(HERE), changed)
+    assert [one.kind.value for one in verdict_of(effect).findings] == kinds
+    first = effect.workloads[0].workload
+    assert first == (other if kinds[0] == "pending" else WEB)
+
+
+def test_a_job_without_ready_pods_is_no_outage():
+    job = WorkloadRef("Job", "ns", "job")
+    here = PodEnd(namespace="ns", name="p", node="a", started_at=0, owner=job)
+    there = PodEnd(namespace="ns", name="p", node="b", started_at=seconds(90), owner=job)
+    lasted = ready(1, 0, 1, 90)
+    changed = outcome(there, evicted=(evicted(here),), workloads={job: lasted})
+    first = verdict_of(effect_of(outcome(here), changed)).first
+    assert first.kind is OutcomeKind.BRIEFLY_UNAVAILABLE
+
+
+def test_the_longest_outage_is_named_first():
+    names = [WorkloadRef("Deployment", "ns", name) for name in "abc"]
+    times = dict(zip(names, (60, None, 600), strict=True))
+    changed = outcome(
+        HERE, workloads={ref: ready(1, 0, 0, lasted) for ref, lasted in times.items()}
+    )
+    sentence = "deploy/ns/b, deploy/ns/c and 1 more have no ready pod to the end."
+    assert verdict_of(effect_of(outcome(HERE), changed)).first.sentence == sentence
 
 
 def test_what_is_worse_comes_first():

@@ -1,0 +1,90 @@
+"""NewNodes: how many new nodes would hold the pods that wait, and which node they resemble.
+
+A suitable node has room for the largest waiting pod, if nothing but the pods of its DaemonSets were
+on it. Nodes that pods of the same workloads run on come first, because they also satisfy selectors
+and tolerations; then the smallest ones. The pods are put on copies of that node, first fit, the
+largest first. This is an estimate by requests alone; a what-if with the new nodes gives the answer.
+
+    3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that one
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
+
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NewNodes:
+    """`count` nodes like the node `like`."""
+
+    count: int
+    like: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of a what-if that adds them."""
+        return "--add-nodes", str(self.count), "--like", self.like
+
+
+def new_nodes_for(
+    pending: Collection[PodEnd], nodes: Iterable[NodeEnd], familiar: Iterable[NodeEnd] = ()
+) -> NewNodes | None:
+    """Return the new nodes that would hold the `pending` pods; None if no node is large enough.
+
+    New nodes are like one of `nodes`; `familiar` are the nodes of another run, in which pods of the
+    same workloads may have a node.
+    """
+    nodes = list(nodes)
+    needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)
+    if not needs:
+        return None
+    homes = _homes({pod.workload for pod in pending}, (*nodes, *familiar))
+    suitable = [node for node in nodes if all(_fits(need, _room(node)) for need in needs)]
+    if not suitable:
+        return None
+    best = min(suitable, key=lambda node: (node.name not in homes, _size(_room(node)), node.name))
+    return NewNodes(_copies(needs, _room(best)), best.name)
+
+
+def _homes(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> set[str]:
+    """Return the names of the nodes with a pod of one of `workloads`."""
+    return {node.name for node in nodes if any(pod.workload in workloads for pod in node.pods)}
+
+
+def _with_pod(requests: Amounts) -> Amounts:
+    return {**requests, "pods": 1}
+
+
+def _room(node: NodeEnd) -> Amounts:
+    """Return what is allocatable beside the pods that every copy of `node` has."""
+    room = Counter(node.allocatable)
+    for pod in node.pods:
+        if pod.belongs_to_node:
+            room.subtract(_with_pod(pod.requests))
+    return room
+
+
+def _fits(need: Amounts, room: Amounts) -> bool:
+    return all(amount <= room.get(name, 0) for name, amount in need.items() if amount)
+
+
+def _size(amounts: Amounts) -> tuple[int, int]:
+    return amounts.get("cpu", 0), amounts.get("memory", 0)
+
+
+def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
+    """Return how many nodes with `room` the `needs` fill, each on the first node that fits."""
+    nodes: list[Counter[str]] = []
+    for need in needs:
+        node = next((one for one in nodes if _fits(need, one)), None)
+        if node is None:
+            nodes.append(node := Counter(room))
+        node.subtract(need)
+    return len(nodes)

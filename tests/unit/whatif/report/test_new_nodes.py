@@ -1,0 +1,64 @@
+"""Which nodes would hold the pods that wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.report.new_nodes import NewNodes, new_nodes_for
+
+WEB = WorkloadRef("Deployment", "ns", "web")
+OTHER = WorkloadRef("Deployment", "ns", "other")
+
+
+def pod(cpu, owner=WEB, **fields):
+    return PodEnd(namespace="ns", name="p", requests={"cpu": cpu}, owner=owner, **fields)
+
+
+def node(name, cpu, *pods):
+    allocatable = {"cpu": cpu, "pods": 3}
+    return NodeEnd(
+        name=name, zone="", unschedulable=False, allocatable=allocatable, requested={}, pods=pods
+    )
+
+
+AGENT = pod(500, OTHER, belongs_to_node=True)
+SMALL, MIDDLE, LARGE = node("s", 1000), node("m", 4000), node("l", 9000)
+
+
+@pytest.mark.parametrize(
+    ("pending", "nodes", "expected"),
+    [
+        ([], [LARGE], None),
+        ([pod(9500)], [SMALL, LARGE], None),
+        ([pod(2000)], [SMALL, MIDDLE, LARGE], NewNodes(1, "m")),
+        ([pod(2000)] * 3, [SMALL, MIDDLE], NewNodes(2, "m")),
+        ([pod(3000), pod(500), pod(1000)], [MIDDLE], NewNodes(2, "m")),
+        ([pod(1)] * 4, [MIDDLE], NewNodes(2, "m")),
+        ([pod(2000)], [MIDDLE, node("home", 9000, pod(1))], NewNodes(1, "home")),
+        ([pod(2000)], [MIDDLE, node("strange", 9000, pod(1, OTHER))], NewNodes(1, "m")),
+        ([pod(1000)], [node("a", 1000, AGENT), MIDDLE], NewNodes(1, "m")),
+        ([pod(2000)] * 2, [node("a", 4000, AGENT)], NewNodes(2, "a")),
+    ],
+    ids=[
+        "no pods need no nodes",
+        "no node is large enough",
+        "the smallest node that is large enough",
+        "pods share nodes",
+        "the largest pods come first",
+        "a node takes only so many pods",
+        "a node with pods of the workload is preferred",
+        "pods of other workloads do not count",
+        "a DaemonSet takes its part of a small node",
+        "a DaemonSet takes its part of every node",
+    ],
+)
+def test_new_nodes(pending, nodes, expected):
+    assert new_nodes_for(pending, nodes) == expected
+
+
+def test_a_node_of_the_other_run_can_be_the_home_of_the_workload():
+    """The drained node has no pods at the end."""
+    before = [MIDDLE, node("l", 9000, pod(1))]
+    assert new_nodes_for([pod(2000)], [MIDDLE, LARGE], before) == NewNodes(1, "l")
