@@ -1,4 +1,4 @@
-"""Runs a command of Fairlead in its own process; the calling event loop goes on meanwhile."""
+"""Runs a command of Fairlead in its own process; the calling event loop keeps running."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ DashboardPort = Annotated[
 
 
 def check_dashboard_port(port: int, *, dashboard: bool) -> None:
-    """Raise InputError if --dashboard-port is no port, or is given without --dashboard."""
+    """Raise InputError if --dashboard-port is not a port, or is given without --dashboard."""
     if not 0 <= port <= PORT_MAX:
         raise InputError(_PORT, f"must be from 0 to {PORT_MAX}")
     if port and not dashboard:

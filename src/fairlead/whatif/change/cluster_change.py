@@ -184,7 +184,7 @@ def _selected_nodes(deleted: Iterable[str]) -> Iterator[str]:
 
 
 def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a value
-    """Return the value of an option that has none, if it was given."""
+    """Return the values of an option without a value: one empty text if it was given."""
     return ("",) if flag else ()
 
 

@@ -394,7 +394,7 @@ def _check_path(manifest: Manifest, path: str, field: str) -> None:
 
 
 def _steps(path: str) -> list[tuple[str, str]] | None:
-    """Return the steps of a path such as `.metadata.labels["a"]`, None if it is none."""
+    """Return the steps of a path such as `.metadata.labels["a"]`, None for any other text."""
     found = _STEP.findall(path)
     return found if found and "".join(m[0] for m in _STEP.finditer(path)) == path else None
 

@@ -74,7 +74,7 @@ def read_scheduler_config(
 
 
 def _refused_extender(path: str, extender: ExtenderForm) -> InputError:
-    """Return the refusal of a configuration that would send pods to an extender, unasked."""
+    """Return the error for a configuration with extenders that --allow-extenders does not allow."""
     address = one_line(extender.url_prefix, _ADDRESS_MAX)
     problem = f"pods would be sent to {address}; {ALLOW_EXTENDERS} lets extenders be called"
     return InputError(path, problem, field="extenders")

@@ -90,7 +90,7 @@ class LoadForm(StrictForm, frozen=True, kw_only=True):
 
 
 class LoadFile(StrictForm, frozen=True, kw_only=True):
-    """The file of --load, if it is no CSV table."""
+    """The file of --load, unless it is a CSV table."""
 
     load: list[LoadForm]
 

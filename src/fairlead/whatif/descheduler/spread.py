@@ -205,7 +205,7 @@ def _surplus(
 
 
 def _by_mobility(evictor: Evictor, pods: Iterable[Pod]) -> list[Pod]:
-    """Return `pods`, those that are evicted first last.
+    """Return `pods` in reverse order of eviction: the first to evict comes last.
 
     First come pods that stay, then those bound to nodes by selectors, then by falling priority.
     upstream: topologyspreadconstraint.go:sortDomains

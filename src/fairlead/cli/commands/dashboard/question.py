@@ -1,6 +1,6 @@
 """Questions: what-ifs and explanations about the present state of a running cluster.
 
-Each runs in its own process, so that this one goes on meanwhile.
+Each runs in its own process, so that this one keeps running.
 """
 
 from __future__ import annotations

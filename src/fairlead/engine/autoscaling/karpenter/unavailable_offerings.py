@@ -54,7 +54,7 @@ class UnavailableOfferings:
         return min(self._until.values(), default=None)
 
     def expire(self, now: Instant) -> bool:
-        """Make offerings available again whose time is over; return whether there were any."""
+        """Make expired offerings available again; return whether there were any."""
         over = [key for key, until in self._until.items() if until <= now]
         for key in over:
             del self._until[key]

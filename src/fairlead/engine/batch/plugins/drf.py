@@ -43,7 +43,7 @@ class Drf:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return candidates; their job keeps the larger share without them and all before them."""
+        """Return the candidates that leave their job a share as large as the preemptor's, or larger."""
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)
         my_share = dominant_share(mine, self._total)

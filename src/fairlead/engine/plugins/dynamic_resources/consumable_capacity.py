@@ -31,7 +31,7 @@ _NOTHING: Final[Mapping[str, int]] = {}
 
 
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
-    """Return what a request consumes of the device; None if it asks for what cannot be had.
+    """Return what a request consumes of the device; None if the device cannot provide it.
 
     That is a capacity that the device does not have, or an amount that its policy refuses.
 
