@@ -24,7 +24,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
-from fairlead.engine.state.volume_use import disks_of
+from fairlead.engine.state.volumes.volume_use import disks_of
 
 NAME: Final = "VolumeRestrictions"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"

@@ -28,13 +28,13 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import is_terminal
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.engine.state.assumed_volumes import AssumedVolumes
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_groups import PodGroupTable, is_kept
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
 from fairlead.engine.state.shape import Shape, ShapeTable, is_same_shape
+from fairlead.engine.state.volumes.assumed_volumes import AssumedVolumes
 
 
 @dataclass(frozen=True, slots=True)

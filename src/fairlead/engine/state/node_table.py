@@ -25,7 +25,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import ResourceColumns
-from fairlead.engine.state.volume_use import VolumeUse
+from fairlead.engine.state.volumes.volume_use import VolumeUse
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

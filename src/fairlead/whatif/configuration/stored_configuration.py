@@ -63,7 +63,7 @@ def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) 
 
 
 def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[str]:
-    """Yield a note about the dump's configurations, unless `config` ("": defaults) is one of them."""
+    """Yield a note about the dump's configurations, unless `config` ("": none) is one of them."""
     found = [one.title for one in stored_configurations(manifests)]
     if found and not config:
         yield (

@@ -23,7 +23,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.engine.scheduling.cycle import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.workloads.resource_claims import made_for
+from fairlead.engine.workloads.devices.resource_claims import made_for
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
 from fairlead.whatif.planner.new_pod import NewPods

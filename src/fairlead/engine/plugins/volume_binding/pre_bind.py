@@ -19,10 +19,10 @@ from fairlead.engine.plugins.volume_binding.node_volumes import PodVolumes
 from fairlead.engine.plugins.volume_lookup.csi_node_columns import migrated_plugins
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import driver_selector, kind_of
 from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, is_bound
-from fairlead.engine.state.assumed_volumes import SELECTED_NODE
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 

@@ -22,7 +22,7 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     class_name,
     is_bound,
 )
-from fairlead.engine.state.assumed_volumes import SELECTED_NODE
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.command import (
     BOUND,
     bind,

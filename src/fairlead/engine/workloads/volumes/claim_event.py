@@ -26,7 +26,7 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     WAIT_FOR_FIRST_CONSUMER,
     class_name,
 )
-from fairlead.engine.state.assumed_volumes import SELECTED_NODE
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.binding_step import BindingStep, StepKind
 from fairlead.engine.workloads.volumes.command import claim_ref, driver_of
 from fairlead.engine.workloads.volumes.volume_index import VolumeIndex

@@ -30,7 +30,7 @@ from fairlead.engine.core.command import (
 from fairlead.engine.plugins.volume_binding.pre_bind import BOUND_BY_CONTROLLER
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import IN_TREE_KINDS
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED, class_name
-from fairlead.engine.state.assumed_volumes import SELECTED_NODE
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 
 BOUND: Final = "Bound"
 RELEASED: Final = "Released"

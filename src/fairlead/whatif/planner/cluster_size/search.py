@@ -18,14 +18,13 @@ never gives a worse answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, gcd
 from typing import Final
 
 import numpy as np
 
-from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.cycle import Failure, Placement
 from fairlead.engine.state.node_info import NodeInfo
@@ -39,6 +38,7 @@ from fairlead.whatif.planner.cluster_model import (
 )
 from fairlead.whatif.planner.cluster_size.cost_bound import CostBound, cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
+from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import most_exclusive
 from fairlead.whatif.run.progress import Progress
 
@@ -46,22 +46,6 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN: Final = (2, 3, 5, 8)  # nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Survival:
-    """Which failures must be survived: `zones`, and any `nodes` nodes at a time (0: none).
-
-    With more than one node only the worst sets of a search are tried.
-    """
-
-    zones: bool = False
-    nodes: int = 0
-
-    @property
-    def is_any(self) -> bool:
-        """Whether any failure must be survived."""
-        return self.zones or self.nodes > 0
 
 
 @dataclass(slots=True)
@@ -322,33 +306,6 @@ class SizeSearch:
 
     # --- surviving -------------------------------------------------------------------------
 
-    def _failures(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the failures to survive: a name, and the nodes that are gone."""
-        infos = self._model.table.nodes()
-        if self._survival.zones:
-            for zone in sorted({info.labels.get(ZONE, "") for info in infos} - {""}):
-                gone = [info.name for info in infos if info.labels.get(ZONE, "") == zone]
-                yield f"zone {zone}", gone
-        if self._survival.nodes == 1:
-            for info in infos:
-                yield f"node {info.name}", [info.name]
-        elif self._survival.nodes > 1:
-            yield from self._worst_sets(infos)
-
-    def _worst_sets(self, infos: list[NodeInfo]) -> Iterator[tuple[str, list[str]]]:
-        """Sets of nodes that are hard to lose together: the fullest by each resource, by zone too.
-
-        Not all sets are tried: there are too many.
-        """
-        count = self._survival.nodes
-        zones = ["", *sorted({info.labels.get(ZONE, "") for info in infos} - {""})]
-        for zone in zones:
-            there = [info for info in infos if not zone or info.labels.get(ZONE, "") == zone]
-            for what, amount in _FULLNESS.items():
-                worst = sorted(there, key=lambda info: (-amount(info), info.name))[:count]
-                where = f" of {zone}" if zone else ""
-                yield f"the {count} nodes{where} with most {what}", [one.name for one in worst]
-
     def _become_survivable(self) -> None:
         """Add what is missing after each failure, until a round adds nothing."""
         if not self._survival.is_any:
@@ -356,7 +313,7 @@ class SizeSearch:
         self._progress.begin("surviving failures", 0)
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             added = False
-            for name, gone in list(self._failures()):
+            for name, gone in list(self._survival.failures(self._model.table.nodes())):
                 missing = self._missing_after(name, gone)
                 for offer in missing:
                     self._add(offer)
@@ -393,7 +350,7 @@ class SizeSearch:
     def _survives(self) -> bool:
         """Return whether every failure is survived by all pods that can survive it."""
         tried = 0
-        for failure, gone in list(self._failures()):
+        for failure, gone in list(self._survival.failures(self._model.table.nodes())):
             tried += 1
             with self._model.hypothesis():
                 for pod in self._fail(gone):
@@ -511,10 +468,3 @@ def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
 def _largest_first(pod: PodInfo) -> tuple[float, str]:
     """Return the sort key of a pod: largest first, with a core as heavy as 4 GiB."""
     return -(pod.shape.milli_cpu / 1000 + pod.shape.memory / (4 << 30)), pod.key
-
-
-_FULLNESS: Final[dict[str, Callable[[NodeInfo], int]]] = {
-    "cpu": lambda info: info.requested[0],
-    "memory": lambda info: info.requested[1],
-    "pods": lambda info: len(info.pods),
-}

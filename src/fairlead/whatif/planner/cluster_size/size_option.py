@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.planner.cluster_size.search import Survival
+from fairlead.whatif.planner.cluster_size.survival import Survival
 
 EFFORT_MAX: Final = 100_000
 _NODES_MAX: Final = 100

@@ -11,9 +11,10 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedT
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node
-from fairlead.whatif.planner.cluster_size.search import SizeSearch, Survival
+from fairlead.whatif.planner.cluster_size.search import SizeSearch
 from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
 from fairlead.whatif.planner.cluster_size.size_option import parse_headroom, parse_survival
+from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.run.progress import NoProgress
 
 NO_FAILURE = Survival()

@@ -23,7 +23,7 @@ from fairlead.engine.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
 )
-from fairlead.engine.workloads.device_taint_eviction import DeviceTaintEviction
+from fairlead.engine.workloads.devices.device_taint_eviction import DeviceTaintEviction
 from fairlead.testing.device_builders import (
     DRIVER,
     make_device_taint_rule,

@@ -51,13 +51,13 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.plugins.dynamic_resources.device_search import tolerates_taint
 from fairlead.engine.state.devices.device_pools import DeviceId, PoolId, rule_selects
-from fairlead.engine.workloads.device_taint_rule_status import (
+from fairlead.engine.workloads.devices.device_taint_rule_status import (
     STATUS_PERIOD,
     RuleEffect,
     status_due,
     status_update,
 )
-from fairlead.engine.workloads.device_taints import NO_EXECUTE, DeviceTaints, pool_of
+from fairlead.engine.workloads.devices.device_taints import NO_EXECUTE, DeviceTaints, pool_of
 
 NAME: Final = "device-taint-eviction-controller"
 EVENT_REASON: Final = "DeviceTaintManagerEviction"

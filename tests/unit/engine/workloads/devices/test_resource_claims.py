@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
 from fairlead.engine.engine import Engine
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.workloads.resource_claims import ResourceClaims
+from fairlead.engine.workloads.devices.resource_claims import ResourceClaims
 from fairlead.testing.device_builders import wanting
 from fairlead.worlds.simulation.world import SimulatedWorld
 

@@ -1,0 +1,1 @@
+"""Devices of pods: ResourceClaims from templates, and evictions by device taints."""
