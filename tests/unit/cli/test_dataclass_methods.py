@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import FrozenInstanceError, dataclass
+from inspect import signature
+from types import ModuleType
 
 import pytest
 
@@ -19,19 +22,25 @@ def deferring(monkeypatch):
     compile_when_called()
 
 
-def point(**options):
-    """Define a dataclass with a subclass."""
+CLASSES = """
+@dataclass(**options)
+class Point:
+    x: int
+    y: int = 0
 
-    @dataclass(**options)
-    class Point:
-        x: int
-        y: int = 0
+@dataclass(**options)
+class Point3(Point):
+    z: int = 0
+"""
 
-    @dataclass(**options)
-    class Point3(Point):
-        z: int = 0
 
-    return Point, Point3
+def point(package="fairlead.engine", **options):
+    """Define a dataclass and a subclass in a module of `package`."""
+    module = ModuleType(f"{package}.points")
+    sys.modules[module.__name__] = module
+    exec(CLASSES, module.__dict__ | {"dataclass": dataclass, "options": options}, module.__dict__)
+    del sys.modules[module.__name__]
+    return module.Point, module.Point3
 
 
 @pytest.mark.parametrize("slots", [False, True], ids=["with a dict", "with slots"])
@@ -62,6 +71,21 @@ def test_the_compiled_method_takes_the_place_of_the_deferred_one():
     assert plain(1) == plain(1)
     assert plain.__eq__ is after
     assert "__eq__" not in vars(inheriting)
+
+
+@pytest.mark.parametrize("package", ["fairlead.cli", "acme"])
+def test_the_signatures_of_options_and_plugins_are_known_at_once(package):
+    _, solid = point(package, frozen=True)
+    assert list(signature(solid).parameters) == ["x", "y", "z"]
+
+
+def test_wrong_arguments_are_refused_in_the_usual_words():
+    _, solid = point(frozen=True, slots=True)
+    with pytest.raises(
+        TypeError, match=r"__init__\(\) missing 1 required positional argument: 'x'"
+    ):
+        solid(y=1)
+    assert solid(x=1, z=2) == solid(1, 0, 2)
 
 
 def test_a_mutable_class_stays_mutable():
