@@ -11,15 +11,19 @@ from __future__ import annotations
 from itertools import count
 from typing import Final
 from weakref import WeakValueDictionary
-
 import msgspec
-
-from fairlead.api.objects import Pod, PodSpec
+from fairlead.api.objects import Pod
+from fairlead.api.objects import PodSpec
 from fairlead.api.pods.host_port import host_ports
 from fairlead.api.pods.image import pod_images
-from fairlead.api.pods.requests import pod_nonzero_requests, pod_requests
+from fairlead.api.pods.requests import pod_nonzero_requests
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.pods.volumes import is_placed
-from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
+from fairlead.engine.state.resource_columns import CPU
+from fairlead.engine.state.resource_columns import MEMORY
+from fairlead.engine.state.resource_columns import ResourceColumns
+from collections.abc import Sequence
+from fairlead.api.objects import Volume
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VOLUMES: Final = ((), False)
@@ -168,6 +172,18 @@ def is_same_shape(before: Pod, after: Pod) -> bool:
     return before.spec is after.spec and _resize_key(before) == _resize_key(after)
 
 
+def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
+    """Return whether specs with `volumes` and `others` certainly have one `_volumes_key`."""
+    if len(volumes) != len(others):
+        return False
+    for one, other in zip(volumes, others, strict=True):
+        if one is other:
+            continue
+        if one.image is not None or other.image is not None or is_placed(one) != is_placed(other):
+            return False
+    return True
+
+
 class _Latest:
     """The last pod whose shape was looked up.
 
@@ -175,11 +191,10 @@ class _Latest:
     specs, so most pods have the shape of the one before.
     """
 
-    __slots__ = ("resize", "shape", "spec", "volumes")
+    __slots__ = ("resize", "shape", "spec")
 
     def __init__(self, pod: Pod, shape: Shape) -> None:
         self.spec = pod.spec
-        self.volumes = _volumes_key(pod.spec)
         self.resize = _resize_key(pod)
         self.shape = shape
 
@@ -198,7 +213,7 @@ class _Latest:
             and one.resource_claims is other.resource_claims
             and one.host_network == other.host_network
             and one.host_users == other.host_users
-            and (one.volumes is other.volumes or self.volumes == _volumes_key(other))
+            and _have_one_key(one.volumes, other.volumes)
             and self.resize == _resize_key(pod)
         )
 

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.objects import OwnerReference, Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.timestamp import parse_timestamp
@@ -34,8 +36,7 @@ class BudgetError(ValueError):
     """A budget whose status cannot be computed; upstream then allows no disruptions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True, gc=False):
     """Contribution of a selected pod to the counts."""
 
     owner: OwnerReference | None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
@@ -40,8 +42,7 @@ class BudgetState:
         return selector_matches(self.budget.view.spec.selector, labels)
 
 
-@dataclass(slots=True)
-class _SelectedPod:
+class _SelectedPod(Struct, gc=False):
     """A pod with the names of the budgets that select it."""
 
     labels: Labels
