@@ -113,9 +113,7 @@ def places_in(value: object) -> Places | None:
         below = value.items()
     elif isinstance(value, list | tuple):
         below = enumerate(value)
-    found = {
-        key: places for key, item in below if item and (places := places_in(item)) is not None
-    }
+    found = {key: places for key, item in below if item and (places := places_in(item)) is not None}
     return found or None
 
 

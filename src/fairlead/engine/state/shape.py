@@ -8,22 +8,19 @@ of a StatefulSet has its own claims, and almost every pod has a token volume wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from typing import Final
 from weakref import WeakValueDictionary
+
 import msgspec
-from fairlead.api.objects import Pod
-from fairlead.api.objects import PodSpec
+
+from fairlead.api.objects import Pod, PodSpec, Volume
 from fairlead.api.pods.host_port import host_ports
 from fairlead.api.pods.image import pod_images
-from fairlead.api.pods.requests import pod_nonzero_requests
-from fairlead.api.pods.requests import pod_requests
+from fairlead.api.pods.requests import pod_nonzero_requests, pod_requests
 from fairlead.api.pods.volumes import is_placed
-from fairlead.engine.state.resource_columns import CPU
-from fairlead.engine.state.resource_columns import MEMORY
-from fairlead.engine.state.resource_columns import ResourceColumns
-from collections.abc import Sequence
-from fairlead.api.objects import Volume
+from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VOLUMES: Final = ((), False)
