@@ -1205,7 +1205,7 @@ class ResourceClaimTemplate(_Object, frozen=True):
 
 
 class DeviceClassSpec(_View, frozen=True):
-    """spec of a DeviceClass; `extended_resource_name` also requests its devices."""
+    """spec of a DeviceClass; pods can also request its devices as `extended_resource_name`."""
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[Json, ...] = ()

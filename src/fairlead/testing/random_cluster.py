@@ -39,7 +39,7 @@ class Chance:
         return self._tie_break.pick(count)
 
     def one_in(self, count: int) -> bool:
-        """True with probability 1 / `count`."""
+        """Return True with probability 1 / `count`."""
         return self.below(count) == 0
 
     def of(self, choices: Sequence[Choice]) -> Choice:

@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
 
 
 def fixed(number: int) -> Estimate:
-    """Return a known number."""
+    """Return the estimate of a known number: `low` and `high` are equal."""
     return Estimate(number, number)
 
 

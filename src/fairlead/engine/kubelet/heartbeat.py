@@ -294,7 +294,7 @@ def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
 
 
 def renewals_from(first: Instant, every: DurationNs) -> Renewals:
-    """Renewals that begin at `first`, to the precision of a MicroTime."""
+    """Return renewals that begin at `first`, to the precision of a MicroTime."""
     return Renewals(first - first % NANOSECONDS_PER_MICROSECOND, every)
 
 

@@ -171,7 +171,7 @@ class NodeLifecycle:
         return commands + self._shared.writer.submit(name, edits, now) if edits else commands
 
     def _corrections(self, node: Node) -> tuple[NodeEdit, ...]:
-        """Edits that reconcile condition taints and label copies."""
+        """Return edits that reconcile condition taints and label copies."""
         edits: list[NodeEdit] = []
         profile = self._config.profile
         if profile.taints_by_condition and missing_keys(node):

@@ -63,7 +63,7 @@ def desired_keys(node: Node) -> tuple[str, ...]:
 
 
 def missing_keys(node: Node) -> tuple[str, ...]:
-    """Required keys that `node` has no taint for."""
+    """Return the required keys that `node` has no taint for."""
     present = _present_keys(node)
     return tuple(key for key in desired_keys(node) if key not in present)
 
@@ -217,7 +217,7 @@ FindNode = Callable[[str], Node | None]
 
 
 def stale_labels(node: Node, copies: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Labels that `node` lacks or that differ from their source, by (source, copy) pairs."""
+    """Return labels that `node` lacks or that differ from their source, by (source, copy) pairs."""
     labels = node.metadata.labels
     return {
         copy: labels[source]

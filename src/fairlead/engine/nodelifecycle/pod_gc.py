@@ -211,7 +211,7 @@ class PodGarbageCollector:
 
 
 def _age(pod: Pod) -> tuple[bool, Instant, str, str]:
-    """Sort key: evicted pods first, then oldest; the namespace only makes the order total."""
+    """Return a sort key: evicted pods first, then the oldest; the name makes the order total."""
     meta = pod.metadata
     created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
     is_evicted = (pod.status.phase, pod.status.reason) == EVICTED

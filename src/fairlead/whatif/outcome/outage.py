@@ -222,7 +222,7 @@ def zone_phrase(zone: str, word: str = "zone") -> str:
 
 
 def nodes_by_state(samples: Iterable[NodeSample]) -> Iterator[tuple[Instant, dict[NodeState, int]]]:
-    """Counts by state over all zones, after each of `samples`."""
+    """Yield counts by state over all zones, after each of `samples`."""
     totals = dict.fromkeys(NodeState, 0)
     by_zone: dict[str, Mapping[NodeState, int]] = {}
     for sample in samples:

@@ -273,7 +273,7 @@ class ClusterModel:
 
     @contextmanager
     def hypothesis(self) -> Iterator[Hypothesis]:
-        """Changes that are reverted at the end of the block unless they are committed."""
+        """Yield changes that are reverted at the end of the block unless they are committed."""
         supposed = Hypothesis(len(self._undo))
         try:
             yield supposed

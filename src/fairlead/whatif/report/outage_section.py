@@ -221,7 +221,7 @@ def _figures(found: OutageOutcome, start: Instant) -> OutageFigures:
 
 
 def _nodes_over_time(samples: Iterable[NodeSample], start: Instant) -> OutageTimeline:
-    """Counts over all zones at each change."""
+    """Return counts over all zones at each change."""
     totals = {_t_s(at, start): counts for at, counts in nodes_by_state(samples)}
     return {
         "t_s": list(totals),

@@ -1,1 +1,1 @@
-"""Kinds of the core group."""
+"""Validates the kinds of the core group."""

@@ -65,7 +65,7 @@ _Revision = tuple[int, float, int | None]  # of the recording, the speed, and a 
 
 
 class _Refusal(Exception):  # noqa: N818 - the answer to a request, not an error of the server
-    """A request is answered with a status and a line of text."""
+    """Ends the handling of a request: it is answered with a status and a line of text."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)

@@ -156,7 +156,7 @@ class SimulatedNodeGroup:
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines. Raises ProviderError below the minimum."""
+        """Delete machines. Raises ProviderError if the group would fall below its minimum."""
         known = [one for one in provider_ids if one in self.machines]
         if not force and self.target - len(known) < self.min_size:
             raise ProviderError("min size reached, nodes will not be deleted")

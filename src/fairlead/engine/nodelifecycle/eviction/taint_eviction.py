@@ -320,7 +320,7 @@ ENDLESS: Final = None
 
 
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
-    """Seconds until a pod with `tolerations` is evicted, ENDLESS for never, -1 if not tolerated.
+    """Return the seconds until a pod is evicted, ENDLESS for never, -1 if it tolerates too little.
 
     `taints` is not empty. The first toleration that matches a taint applies, in the pod's order,
     even if a later one would last longer.

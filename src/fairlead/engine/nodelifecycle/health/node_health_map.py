@@ -53,7 +53,7 @@ class NodeHealthMap:
         return None if record is None else record.node
 
     def health_of(self, name: str) -> NodeHealth | None:
-        """Saved health of the node, None if no pass has seen it."""
+        """Return the saved health of the node, None if no pass has seen it."""
         record = self._records.get(name)
         return None if record is None else record.health
 

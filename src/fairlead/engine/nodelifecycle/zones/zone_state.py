@@ -51,7 +51,7 @@ def _first_label(labels: dict[str, str], keys: tuple[str, ...]) -> str:
 
 
 def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
-    """State of a zone with at least one counted node."""
+    """Return the state of a zone with at least one counted node."""
     if count.unready == count.size:
         return ZoneState.FULL_DISRUPTION
     ratio = np.float32(count.unready) / np.float32(count.size)

@@ -109,7 +109,7 @@ class ZoneStates:
             self._counts[zone] = after
 
     def zone_of(self, name: str) -> str | None:
-        """Zone in which the last pass found the node, None if no pass did."""
+        """Return the zone in which the last pass found the node, None if no pass did."""
         placed = self._placed.get(name)
         return None if placed is None else placed[0]
 
@@ -132,7 +132,7 @@ class ZoneStates:
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:
-        """Nodes in `zone`, ordered by name."""
+        """Return nodes in `zone`, ordered by name."""
         return sorted(self._members.get(zone, ()))
 
     def _forgotten(self) -> list[ZoneState]:

@@ -298,6 +298,6 @@ def _delete(pods: list[Pod], why: str) -> Plan:
 
 
 def _age_order(pod: Pod) -> tuple[bool, str, str]:
-    """Sort key: bound pods first, then the oldest; the first one is kept."""
+    """Return a sort key: bound pods first, then the oldest; the first one is kept."""
     # upstream: daemon_controller.go:podByCreationTimestampAndPhase
     return (pod.spec.node_name == "", pod.metadata.creation_timestamp, pod.metadata.name)

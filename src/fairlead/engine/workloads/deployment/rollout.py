@@ -171,7 +171,7 @@ class Rollout:
         return parts.pop(self.current, None), list(parts.values())
 
     def resized(self, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> Sizes:
-        """Sizes of all ReplicaSets after the Deployment was scaled, or while it is paused."""
+        """Return all ReplicaSets' sizes after the Deployment was scaled, or while it is paused."""
         spec, parts = self.deployment.spec, [*old, *((new,) if new is not None else ())]
         sizes = proportional(
             new,

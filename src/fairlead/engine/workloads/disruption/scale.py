@@ -91,7 +91,7 @@ class Scales:
             pods.active.pop(pod.metadata.name, None)
 
     def total(self, namespace: str, owners: Iterable[OwnerReference]) -> int:
-        """Sum of the scales of the controllers behind `owners`, each counted once.
+        """Return the sum of the scales of the controllers behind `owners`, each counted once.
 
         Raises BudgetError for a controller without a scale.
         """

@@ -193,7 +193,7 @@ def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObjec
 
 
 def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
-    """Claims if the dump has none, and volumes if it has none, ordered by name."""
+    """Return claims if the dump has none, and volumes if it has none, ordered by name."""
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
     has_volumes = any(isinstance(one, PersistentVolume) for one in known)

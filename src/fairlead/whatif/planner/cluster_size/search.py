@@ -142,7 +142,7 @@ class SizeSearch:
         return self.result
 
     def _begin(self, pods: Sequence[PodInfo]) -> None:
-        """Build in several manners, and keep the cheapest."""
+        """Build the nodes in several ways, and keep the cheapest."""
         best: tuple[tuple[int, float], _Manner] | None = None
         for manner in _MANNERS:
             with self._model.hypothesis():

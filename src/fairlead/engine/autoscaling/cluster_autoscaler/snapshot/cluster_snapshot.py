@@ -281,8 +281,8 @@ class ClusterSnapshot:
     def fits_by_resources(self, pod: PodInfo) -> bool:
         """Return True if only free resources decide which of several equal nodes take `pod`.
 
-        That is if no rule applies to it that looks beyond the node (spread, affinity, volumes), and
-        none that tells equal nodes apart (their names, ports in use).
+        This holds if no rule for the pod looks beyond the node (spread, affinity, volumes), and
+        none tells equal nodes apart (by their names or ports in use).
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:

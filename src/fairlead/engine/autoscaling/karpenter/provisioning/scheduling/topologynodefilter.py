@@ -65,7 +65,7 @@ EVERY_NODE = TopologyNodeFilter()
 
 
 def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeFilter:
-    """Return the filter of a spread constraint: nodeSelector with each of the required terms."""
+    """Return the filter of a spread constraint: nodeSelector and the required affinity terms."""
     selector = label_requirements(pod.spec.node_selector)
     affinity = pod.spec.affinity
     node_affinity = affinity.node_affinity if affinity is not None else None
