@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
-
+from typing import TYPE_CHECKING
+from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
@@ -14,52 +15,60 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
-from fairlead.whatif.change.arrival import arriving_together, rearranged
-from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.arrival import arriving_together
+from fairlead.whatif.change.arrival import rearranged
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.cluster_change import script_of_change
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
-from fairlead.whatif.configuration.autoscaling.autoscaler import (
-    NO_AUTOSCALING,
-    AutoscaleOptions,
-    read_autoscalers,
-)
-from fairlead.whatif.configuration.autoscaling.provider_settings import (
-    DEFAULT_PROVIDER,
-    ProviderSettings,
-    with_provider,
-)
-from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
+from fairlead.whatif.configuration.autoscaling.autoscaler import NO_AUTOSCALING
+from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
+from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
+from fairlead.whatif.configuration.autoscaling.provider_settings import DEFAULT_PROVIDER
+from fairlead.whatif.configuration.autoscaling.provider_settings import ProviderSettings
+from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
-from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
+from fairlead.whatif.configuration.release import CURRENT_RELEASES
+from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
-from fairlead.whatif.configuration.stored_configuration import (
-    PREFIXES,
-    configuration_note,
-    stored_configuration,
-)
+from fairlead.whatif.configuration.stored_configuration import PREFIXES
+from fairlead.whatif.configuration.stored_configuration import configuration_note
+from fairlead.whatif.configuration.stored_configuration import stored_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
-from fairlead.whatif.outcome.assessment.certainty import (
-    CertaintyRow,
-    SeedOutcome,
-    certainty,
-    order_matters,
-    seed_outcome,
-)
-from fairlead.whatif.outcome.assessment.verdict import Verdict, verdict_of
+from fairlead.whatif.outcome.assessment.certainty import CertaintyRow
+from fairlead.whatif.outcome.assessment.certainty import SeedOutcome
+from fairlead.whatif.outcome.assessment.certainty import certainty
+from fairlead.whatif.outcome.assessment.certainty import order_matters
+from fairlead.whatif.outcome.assessment.certainty import seed_outcome
+from fairlead.whatif.outcome.assessment.verdict import Verdict
+from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.outcome.difference import Difference
-from fairlead.whatif.outcome.effect import Effect, effect_of
+from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.effect import effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
-from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
-from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.experiment import with_batch
+from fairlead.whatif.run.experiment_run import CommandLog
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.run.runtime import Runtimes, StatedRuntime, coverage, runtimes_in, unmatched
-from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
+from fairlead.whatif.run.runtime import Runtimes
+from fairlead.whatif.run.runtime import StatedRuntime
+from fairlead.whatif.run.runtime import coverage
+from fairlead.whatif.run.runtime import runtimes_in
+from fairlead.whatif.run.runtime import unmatched
+from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets
+from fairlead.whatif.run.simulated_kubelet import read_stages
+from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
 from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -115,6 +124,10 @@ DEFAULT_CONDITIONS: Final = Conditions()
 PODS_STAY: Final = (
     "Running pods stay where they are: a scheduler decides only about pods that wait. With "
     "--reschedule all, or --reschedule and a label selector, both runs place running pods anew."
+)
+IN_BOTH_RUNS: Final = (
+    "--config, --plugin and --batch-config act in both runs; --new-config, --new-plugin and "
+    "--new-batch-config act in the run with the change only."
 )
 
 
@@ -205,8 +218,7 @@ def what_if(
     progress = progress or NoProgress()
     before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
     effect = effect_of(before, after, pair.drain)
-    stays = effect.difference.is_empty and not change.reschedule and bool(after.placed())
-    notes = [*pair.notes, *([PODS_STAY] if stays and change.changes_scheduler else [])]
+    notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
@@ -229,6 +241,21 @@ def what_if(
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
     )
+
+
+def _scheduler_notes(
+    change: ClusterChange, conditions: Conditions, effect: Effect
+) -> Iterator[str]:
+    """Yield why another scheduler, or the configuration of one, makes no difference."""
+    if not effect.difference.is_empty:
+        return
+    is_named = bool(conditions.config or conditions.plugin or conditions.batch.source)
+    if is_named and not replace(change, reschedule="").words:
+        yield IN_BOTH_RUNS
+    elif not change.changes_scheduler:
+        return
+    if not change.reschedule and effect.changed.placed():
+        yield PODS_STAY
 
 
 def waiting_starts(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import PODS_STAY, what_if
+from fairlead.whatif.question import PODS_STAY
+from fairlead.whatif.question import what_if
+from fairlead.whatif.question import IN_BOTH_RUNS
+from fairlead.whatif.question import Conditions
 
 MOST_ALLOCATED = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -45,6 +47,16 @@ def test_no_difference_says_that_running_pods_stay_and_how_to_reschedule_them(as
     assert answer.difference.is_empty
     assert answer.changed.notes == (PODS_STAY,)
     assert "--reschedule" in PODS_STAY
+
+
+def test_a_configuration_of_both_runs_is_no_change_and_the_note_says_so(make, snapshot, write):
+    """The present configuration, --config, instead of --new-config."""
+    running = snapshot(make.node("a"), make.pod("p", node_name="a"))
+    conditions = Conditions(config=write("config.yaml", MOST_ALLOCATED))
+    assert what_if(running, ClusterChange(), conditions).changed.notes == (IN_BOTH_RUNS, PODS_STAY)
+    cordoned = what_if(running, ClusterChange(cordon=("a",)), conditions)
+    assert cordoned.changed.notes == ()
+    assert what_if(running, ClusterChange()).changed.notes == ()
 
 
 def test_rescheduling_all_pods_compares_the_placements(ask):
