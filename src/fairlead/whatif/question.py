@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
@@ -15,60 +14,52 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
-from fairlead.whatif.change.arrival import arriving_together
-from fairlead.whatif.change.arrival import rearranged
-from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.cluster_change import script_of_change
+from fairlead.whatif.change.arrival import arriving_together, rearranged
+from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
-from fairlead.whatif.configuration.autoscaling.autoscaler import NO_AUTOSCALING
-from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
-from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
-from fairlead.whatif.configuration.autoscaling.provider_settings import DEFAULT_PROVIDER
-from fairlead.whatif.configuration.autoscaling.provider_settings import ProviderSettings
-from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
-from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
-from fairlead.whatif.configuration.batch.options import BatchOptions
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    NO_AUTOSCALING,
+    AutoscaleOptions,
+    read_autoscalers,
+)
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    DEFAULT_PROVIDER,
+    ProviderSettings,
+    with_provider,
+)
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
-from fairlead.whatif.configuration.release import CURRENT_RELEASES
-from fairlead.whatif.configuration.release import Releases
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
-from fairlead.whatif.configuration.stored_configuration import PREFIXES
-from fairlead.whatif.configuration.stored_configuration import configuration_note
-from fairlead.whatif.configuration.stored_configuration import stored_configuration
+from fairlead.whatif.configuration.stored_configuration import (
+    PREFIXES,
+    configuration_note,
+    stored_configuration,
+)
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
-from fairlead.whatif.outcome.assessment.certainty import CertaintyRow
-from fairlead.whatif.outcome.assessment.certainty import SeedOutcome
-from fairlead.whatif.outcome.assessment.certainty import certainty
-from fairlead.whatif.outcome.assessment.certainty import order_matters
-from fairlead.whatif.outcome.assessment.certainty import seed_outcome
-from fairlead.whatif.outcome.assessment.verdict import Verdict
-from fairlead.whatif.outcome.assessment.verdict import verdict_of
+from fairlead.whatif.outcome.assessment.certainty import (
+    CertaintyRow,
+    SeedOutcome,
+    certainty,
+    order_matters,
+    seed_outcome,
+)
+from fairlead.whatif.outcome.assessment.verdict import Verdict, verdict_of
 from fairlead.whatif.outcome.difference import Difference
-from fairlead.whatif.outcome.effect import Effect
-from fairlead.whatif.outcome.effect import effect_of
+from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.run.experiment import HORIZON_DEFAULT
-from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.run.experiment import with_batch
-from fairlead.whatif.run.experiment_run import CommandLog
-from fairlead.whatif.run.experiment_run import run_experiment
-from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
+from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
+from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.run.runtime import Runtimes
-from fairlead.whatif.run.runtime import StatedRuntime
-from fairlead.whatif.run.runtime import coverage
-from fairlead.whatif.run.runtime import runtimes_in
-from fairlead.whatif.run.runtime import unmatched
-from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets
-from fairlead.whatif.run.simulated_kubelet import read_stages
-from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
+from fairlead.whatif.run.runtime import Runtimes, StatedRuntime, coverage, runtimes_in, unmatched
+from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.inventory import Inventory

@@ -212,7 +212,7 @@ def _update_quota_status(
     store.patch_status(RESOURCE_QUOTA, target.namespace, target.name, fields, now, write=write)
 
 
-def condition_json(condition: Condition) -> dict[str, str]:
+def condition_json(condition: Condition) -> dict[str, str | int]:
     """Return a condition as JSON, for merging; empty fields are left out."""
     return {
         "type": condition.type,
@@ -220,4 +220,5 @@ def condition_json(condition: Condition) -> dict[str, str]:
         "reason": condition.reason,
         "message": condition.message,
         "lastHeartbeatTime": condition.last_heartbeat_time,
+        "observedGeneration": condition.observed_generation,
     }

@@ -39,7 +39,8 @@ class ObjectRef(Struct, frozen=True):
 class Condition(Struct, frozen=True):
     """One entry of `status.conditions`; the performing world stamps lastTransitionTime.
 
-    Only nodes have `last_heartbeat_time`; "" leaves it unchanged.
+    Only nodes have `last_heartbeat_time`; "" leaves it unchanged. An `observed_generation` of 0 is
+    left out.
     """
 
     type: str
@@ -47,6 +48,7 @@ class Condition(Struct, frozen=True):
     reason: str = ""
     message: str = ""
     last_heartbeat_time: str = ""
+    observed_generation: int = 0
 
 
 class Bind(Struct, frozen=True):

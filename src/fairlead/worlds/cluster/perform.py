@@ -299,7 +299,7 @@ def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str
 
 def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, Any]:
     """Return a condition for a patch; without a transition time, the present time remains."""
-    condition = {
+    condition: dict[str, Any] = {
         "type": wanted.type,
         "status": wanted.status,
         "reason": wanted.reason or None,
@@ -309,6 +309,8 @@ def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, A
         condition["lastTransitionTime"] = stamp
     if wanted.last_heartbeat_time:
         condition["lastHeartbeatTime"] = wanted.last_heartbeat_time
+    if wanted.observed_generation:
+        condition["observedGeneration"] = wanted.observed_generation
     return condition
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import PODS_STAY
-from fairlead.whatif.question import what_if
-from fairlead.whatif.question import IN_BOTH_RUNS
-from fairlead.whatif.question import Conditions
+from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, Conditions, what_if
 
 MOST_ALLOCATED = """\
 apiVersion: kubescheduler.config.k8s.io/v1

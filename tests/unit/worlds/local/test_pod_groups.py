@@ -52,6 +52,7 @@ def test_a_gang_starts_when_it_fits_as_a_whole(gated):
     stored = cluster.ask("GET", f"{GROUPS}/train")
     (condition,) = stored["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("PodGroupScheduled", "False")
+    assert condition["observedGeneration"] == 1
     bigger = gated(nodes=2)
     bigger.ask("POST", GROUPS, group())
     for name in "abc":

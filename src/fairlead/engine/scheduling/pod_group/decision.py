@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from fairlead.api.objects import PodGroup, PodGroupCondition
 from fairlead.api.text.field_problem import quoted
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
@@ -90,7 +92,13 @@ def group_condition(group: PodGroup, result: PodGroupResult) -> list[Command]:
     wanted = _condition(result.status)
     if before is not None and _texts(before) == _texts(wanted):
         return []
-    return [PatchStatus(group_ref(group), conditions=(wanted,))]
+    generation = group.metadata.generation
+    return [
+        PatchStatus(
+            group_ref(group),
+            conditions=(msgspec.structs.replace(wanted, observed_generation=generation),),
+        )
+    ]
 
 
 def _condition(status: Status) -> Condition:
