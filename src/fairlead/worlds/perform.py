@@ -35,6 +35,7 @@ from fairlead.engine.core.command import (
     FinalizeNamespace,
     LookUpOwners,
     ObjectRef,
+    ObservedCondition,
     PatchObject,
     PatchStatus,
     RecordEvent,
@@ -212,13 +213,14 @@ def _update_quota_status(
     store.patch_status(RESOURCE_QUOTA, target.namespace, target.name, fields, now, write=write)
 
 
-def condition_json(condition: Condition) -> dict[str, str | int]:
+def condition_json(condition: Condition) -> dict[str, Any]:
     """Return a condition as JSON, for merging; empty fields are left out."""
+    generation = condition.observed_generation if isinstance(condition, ObservedCondition) else 0
     return {
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
         "lastHeartbeatTime": condition.last_heartbeat_time,
-        "observedGeneration": condition.observed_generation,
+        "observedGeneration": generation,
     }

@@ -333,7 +333,7 @@ class Store:
         fields: Mapping[str, Any],
         now: int,
         *,
-        conditions: Iterable[Mapping[str, str]] = (),
+        conditions: Iterable[Mapping[str, Any]] = (),
         uid: str = "",
         resource_version: str = "",
         write: Write = PLAIN,

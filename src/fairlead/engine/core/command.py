@@ -39,8 +39,7 @@ class ObjectRef(Struct, frozen=True):
 class Condition(Struct, frozen=True):
     """One entry of `status.conditions`; the performing world stamps lastTransitionTime.
 
-    Only nodes have `last_heartbeat_time`; "" leaves it unchanged. An `observed_generation` of 0 is
-    left out.
+    Only nodes have `last_heartbeat_time`; "" leaves it unchanged.
     """
 
     type: str
@@ -48,6 +47,11 @@ class Condition(Struct, frozen=True):
     reason: str = ""
     message: str = ""
     last_heartbeat_time: str = ""
+
+
+class ObservedCondition(Condition, frozen=True):
+    """A condition that names the generation of its object that it is about."""
+
     observed_generation: int = 0
 
 

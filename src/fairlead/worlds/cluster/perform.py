@@ -34,6 +34,7 @@ from fairlead.engine.core.command import (
     DeleteObject,
     EvictPod,
     ObjectRef,
+    ObservedCondition,
     PatchObject,
     PatchStatus,
 )
@@ -309,7 +310,7 @@ def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, A
         condition["lastTransitionTime"] = stamp
     if wanted.last_heartbeat_time:
         condition["lastHeartbeatTime"] = wanted.last_heartbeat_time
-    if wanted.observed_generation:
+    if isinstance(wanted, ObservedCondition):
         condition["observedGeneration"] = wanted.observed_generation
     return condition
 

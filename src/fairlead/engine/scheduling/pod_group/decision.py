@@ -17,7 +17,13 @@ import msgspec
 
 from fairlead.api.objects import PodGroup, PodGroupCondition
 from fairlead.api.text.field_problem import quoted
-from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    ObjectRef,
+    ObservedCondition,
+    PatchStatus,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.tie_break import TieBreak
@@ -93,12 +99,8 @@ def group_condition(group: PodGroup, result: PodGroupResult) -> list[Command]:
     if before is not None and _texts(before) == _texts(wanted):
         return []
     generation = group.metadata.generation
-    return [
-        PatchStatus(
-            group_ref(group),
-            conditions=(msgspec.structs.replace(wanted, observed_generation=generation),),
-        )
-    ]
+    observed = ObservedCondition(**msgspec.structs.asdict(wanted), observed_generation=generation)
+    return [PatchStatus(group_ref(group), conditions=(observed,))]
 
 
 def _condition(status: Status) -> Condition:
