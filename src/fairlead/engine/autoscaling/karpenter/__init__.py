@@ -9,7 +9,7 @@ cloudprovider/           instance types and offerings; columns over them
 state/                   the cluster as Karpenter sees it
 provisioning/            pending pods become NodeClaims
 disruption/              nodes become candidates, candidates become commands
-nodeclaim/               conditions and expiration of NodeClaims
+nodeclaim/               NodeClaims from launch to removal, their conditions and expiration
 static/                  NodePools with a fixed number of nodes
 overlay                  NodeOverlays: corrected prices and capacity
 pod, pdb                 what pods and their budgets allow

@@ -5,7 +5,10 @@
 A decision of consolidation or emptiness is validated after a wait. If it is no longer valid, the
 next method runs in the same loop, on the cluster at that time.
 
-upstream: pkg/controllers/disruption/controller.go
+DisruptionController runs a loop every ten seconds, as long as something has changed since the last
+one. Commands wait for their replacements, then their candidates are deleted.
+
+upstream: pkg/controllers/disruption/controller.go, queue.go
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
 from fairlead.engine.autoscaling.karpenter.disruption.budget import allowed_disruptions
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import Candidates, TypesOfPool
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
@@ -27,14 +31,21 @@ from fairlead.engine.autoscaling.karpenter.disruption.method import (
 from fairlead.engine.autoscaling.karpenter.disruption.multinodeconsolidation import (
     MultiNodeConsolidation,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.queue import DisruptionQueue
+from fairlead.engine.autoscaling.karpenter.disruption.queue import (
+    RETRY_NS,
+    CommandProgress,
+    DisruptionQueue,
+    QueuedCommand,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.singlenodeconsolidation import (
     SingleNodeConsolidation,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.staticdrift import StaticDrift
+from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
 
 LOOP_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
@@ -112,3 +123,121 @@ class DisruptionLoop:
                     start(command, now)
                 return LoopResult(tuple(commands), AT_ONCE_NS)
         return LoopResult((), LOOP_PERIOD_NS)
+
+
+class DisruptionController:
+    """Decides when loops run, and executes their commands."""
+
+    def __init__(
+        self,
+        context: KarpenterContext,
+        claims: NodeClaimLifecycle,
+        provisioner: Provisioner,
+        options: KarpenterOptions,
+        *,
+        start: Instant,
+    ) -> None:
+        """Start; the first loop runs one period after `start`."""
+        self._context = context
+        self._claims = claims
+        self._queue = DisruptionQueue(context.cluster)
+        self._loop = DisruptionLoop(
+            context.cluster, provisioner, context.types_of, self._queue, options
+        )
+        self._running: Generator[DurationNs, Instant, LoopResult] | None = None
+        self._resume_at: Instant | None = None
+        self._loop_at: Instant | None = start + LOOP_PERIOD_NS
+        self._last_loop: Instant = start
+        self._queue_at: Instant | None = None
+
+    def next_due(self) -> Instant | None:
+        """Return when a loop runs or continues, or a command may be done."""
+        loop_at = self._resume_at if self._running is not None else self._loop_at
+        due = [one for one in (loop_at, self._queue_at) if one is not None]
+        return min(due, default=None)
+
+    def is_waiting(self) -> bool:
+        """Return whether a loop or a command is under way, or a loop is due."""
+        return self._running is not None or len(self._queue) > 0 or self._loop_at is not None
+
+    def change(self, now: Instant) -> None:
+        """Run a loop and look at the commands again, because the cluster has changed."""
+        if self._loop_at is None:
+            self._loop_at = max(now, self._last_loop + LOOP_PERIOD_NS)
+        if len(self._queue):
+            self._queue_at = now
+
+    def disrupt(self, now: Instant) -> None:
+        """Run or continue the loop if it is due."""
+        if self._running is None:
+            if self._loop_at is None or self._loop_at > now:
+                return
+            self._loop_at = None
+            self._last_loop = now
+            self._running = self._loop.run(now, self._start)
+            self._advance(None, now)
+        elif self._resume_at is not None and self._resume_at <= now:
+            self._advance(now, now)
+
+    def _advance(self, sent: Instant | None, now: Instant) -> None:
+        """Continue the loop until it waits or ends."""
+        if self._running is None:
+            return
+        try:
+            delay = next(self._running) if sent is None else self._running.send(sent)
+            self._resume_at = now + delay
+        except StopIteration as done:
+            result: LoopResult = done.value
+            self._running = self._resume_at = None
+            self._last_loop = now
+            self._context.history.unconsolidatable |= self._loop.context.notes
+            if result.commands:
+                self._loop_at = now + RETRY_NS
+            else:
+                self._loop_at = self._next_look(now)
+
+    def _next_look(self, now: Instant) -> Instant | None:
+        """Return when a loop could have a new result without a change: nominations have ended."""
+        later = [due for due in self._context.cluster.nominated_until.values() if due > now]
+        return max(min(later), now + LOOP_PERIOD_NS) if later else None
+
+    def _start(self, command: DisruptionCommand, now: Instant) -> None:
+        """Taint the candidates, launch the replacements, wait for them."""
+        names = [self._claims.create(one, command.reason, now) for one in command.replacements]
+        for one in command.candidates:
+            self._claims.set_tainted(one.claim, tainted=True)
+            self._claims.reasons[one.claim.name] = command.reason
+            note = f"Disrupting Node: {command.reason}/{command.decision.capitalize()}"
+            ref = node_ref(one.node.node_name)
+            self._context.record_event(ref, "Normal", "DisruptionTerminating", note)
+            if self._context.served is not None:
+                ref = ObjectRef("NodeClaim", "", one.claim.name)
+                note = note.replace("Node", "NodeClaim", 1)
+                self._context.record_event(ref, "Normal", "DisruptionTerminating", note)
+        self._queue.add(command, names, now)
+        self._queue_at = now
+
+    def process_queue(self, now: Instant) -> None:
+        """Look at the commands if that is due; delete the candidates of those that are ready."""
+        if self._queue_at is None or self._queue_at > now:
+            return
+        self._queue_at = None
+        for queued in self._queue.commands:
+            progress = self._queue.progress(queued, now)
+            if progress is CommandProgress.WAITING:
+                continue
+            if self._queue.is_ready(queued):
+                self._delete_candidates(queued, now)
+            failed = progress is CommandProgress.FAILED
+            self._queue.remove(queued, failed=failed)
+            for one in queued.command.candidates if failed else ():
+                self._claims.set_tainted(one.claim, tainted=False)
+            self._context.changed(now)
+        times = [self._queue.times_out_at(one) for one in self._queue.commands]
+        self._queue_at = min(times, default=None)
+
+    def _delete_candidates(self, queued: QueuedCommand, now: Instant) -> None:
+        for one in queued.command.candidates:
+            claim = self._context.cluster.node_claims.get(one.claim.name)
+            if claim is not None:
+                self._claims.delete(claim, queued.command.reason, now)

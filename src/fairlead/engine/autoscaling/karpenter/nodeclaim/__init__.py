@@ -1,1 +1,1 @@
-"""Conditions, pod events and expiration of NodeClaims."""
+"""NodeClaims from launch to removal: conditions, pod events, expiration, drains."""

@@ -5,7 +5,7 @@ upstream: pkg/controllers/nodeclaim/disruption/{controller,consolidation,drift}.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -66,6 +66,7 @@ class ClaimConditions:
         self._cloud_drift = cloud_drift
         self._found_until: dict[str, Instant] = {}
         self._requirements: dict[str, tuple[NodePool, Requirements]] = {}
+        self._matching: dict[str, tuple[Mapping[str, str], NodePool, bool]] = {}
 
     def updated(
         self, claim: NodeClaim, pool: NodePool | None, now: Instant
@@ -104,12 +105,22 @@ class ClaimConditions:
         # upstream: drift.go:isDrifted
         if _has_other_hash(claim, pool):
             return "NodePoolDrifted"
-        labels = label_requirements(claim.metadata.labels)
-        if not labels.compatible(self._asked(pool)):
+        if not self._matches(claim, pool):
             return "RequirementsDrifted"
-        if self._is_type_gone(claim, pool, labels, now):
+        if self._is_type_gone(claim, pool, now):
             return "InstanceTypeNotFound"
         return self._cloud_drift(claim)
+
+    def _matches(self, claim: NodeClaim, pool: NodePool) -> bool:
+        """Return whether the labels match the pool's requirements, kept until either changes."""
+        labels = claim.metadata.labels
+        known = self._matching.get(claim.name)
+        if known is None or known[0] is not labels or known[1] is not pool:
+            if len(self._matching) >= _TYPE_CHECKS_MAX:
+                self._matching.clear()
+            is_match = label_requirements(labels).compatible(self._asked(pool))
+            known = self._matching[claim.name] = labels, pool, is_match
+        return known[2]
 
     def _asked(self, pool: NodePool) -> Requirements:
         """Return the requirements of the pool's template, kept until the pool changes."""
@@ -122,9 +133,7 @@ class ClaimConditions:
             known = self._requirements[pool.name] = pool, asked
         return known[1]
 
-    def _is_type_gone(
-        self, claim: NodeClaim, pool: NodePool, labels: Requirements, now: Instant
-    ) -> bool:
+    def _is_type_gone(self, claim: NodeClaim, pool: NodePool, now: Instant) -> bool:
         """Return whether the provider no longer offers the NodeClaim's instance type.
 
         A young NodeClaim is not checked.
@@ -136,6 +145,7 @@ class ClaimConditions:
             return False
         table = self._types_of(pool)
         index = table.index.get(claim.metadata.labels.get(INSTANCE_TYPE, ""))
+        labels = label_requirements(claim.metadata.labels)
         if index is None or not _is_offered(table.types[index], labels, table.well_known):
             return True
         if len(self._found_until) >= _TYPE_CHECKS_MAX:

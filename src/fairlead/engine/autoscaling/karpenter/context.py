@@ -1,0 +1,66 @@
+"""KarpenterContext: what the parts of Karpenter share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory
+from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
+from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
+from fairlead.engine.core.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class KarpenterContext:
+    """The cluster, the instance types, the history, and the commands that were decided.
+
+    `changed` records a change of the cluster, so that all parts look at it again. `served` is None
+    if NodePools and NodeClaims are not custom resources of the API server.
+    """
+
+    cluster: KarpenterCluster
+    offerings: UnavailableOfferings
+    types_of: Callable[[NodePool], InstanceTypeTable]
+    served: ServedResources | None
+    changed: Callable[[Instant], None]
+    history: KarpenterHistory = field(default_factory=KarpenterHistory)
+    commands: list[Command] = field(default_factory=list)
+
+    def record_event(self, about: ObjectRef, kind: str, reason: str, note: str) -> None:
+        """Record an event of type `kind` about an object."""
+        self.commands.append(
+            RecordEvent(
+                regarding=about,
+                type=kind,
+                reason=reason,
+                action=reason,
+                note=note,
+                reporting_controller="karpenter",
+            )
+        )
+
+    def take_commands(self) -> list[Command]:
+        """Return what was decided, and the writes that show it in the API server."""
+        found = [*self.commands]
+        self.commands.clear()
+        if self.served is not None:
+            found += self.served.commands()
+        return found
+
+
+def pod_ref(key: str) -> ObjectRef:
+    """Return the reference to the Pod with the key `namespace/name`."""
+    namespace, _, name = key.rpartition("/")
+    return ObjectRef("Pod", namespace, name)
+
+
+def node_ref(name: str) -> ObjectRef:
+    """Return the reference to a Node."""
+    return ObjectRef("Node", "", name)

@@ -1,0 +1,374 @@
+"""NodeClaimLifecycle: NodeClaims from their launch to the removal of their nodes.
+
+    launch        the cheapest offering that the provider delivers; without one, the claim fails
+    registration  the Node appears after the provision time and is joined with its NodeClaim
+    conditions    Consolidatable and Drifted; expired NodeClaims are deleted
+    termination   the node of a deleted NodeClaim is tainted, drained and removed
+
+upstream: pkg/controllers/nodeclaim/lifecycle, expiration and disruption; node/termination
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import Node, Taint
+from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    InstanceType,
+    Offering,
+)
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
+from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
+from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, DISRUPTED_TAINT, NODE_POOL
+from fairlead.engine.autoscaling.karpenter.machines import (
+    Machines,
+    adopted_claim,
+    initialized,
+    node_of,
+)
+from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import ClaimConditions
+from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import expires_at, with_pod_event
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
+from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
+from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
+from fairlead.engine.autoscaling.karpenter.termination import drain_step
+from fairlead.engine.core.command import DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+
+_DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
+_CREATED_BY_USER: Final = "Created by a user"
+_EXPIRED: Final = "Expired"
+_NO_CAPACITY: Final = (
+    "insufficient capacity, all requested instance types were unavailable during launch"
+)
+
+
+class NodeClaimLifecycle:
+    """See the module's docstring; `reasons` says why a NodeClaim is being removed, by name."""
+
+    def __init__(
+        self, context: KarpenterContext, config: KarpenterConfig, *, seed: int, start: Instant
+    ) -> None:
+        """Check the conditions of all NodeClaims at `start`."""
+        self._context = context
+        self._conditions = ClaimConditions(context.types_of, lambda _: "")
+        self._machines = Machines(config, context.offerings, seed=seed, start=start)
+        self._configured = config.claims
+        self.reasons: dict[str, str] = {}
+        self._conditions_at: Instant | None = start
+        self._checks: dict[str, Instant] = {}  # when a NodeClaim's conditions may change
+        self._check_times: list[tuple[Instant, str]] = []  # a heap that contains `_checks`
+        self._ripening: set[str] = set()  # NodeClaims that become Consolidatable as time passes
+        self._draining: dict[str, Instant] = {}
+
+    # --- when ----------------------------------------------------------------------------------
+
+    def next_due(self) -> Instant | None:
+        """Return when a machine is ready, a condition may change, or a drain continues."""
+        draining = min(self._draining.values(), default=None)
+        due = (self._machines.next_due(), self._conditions_at, draining)
+        return min((one for one in due if one is not None), default=None)
+
+    def is_waiting(self) -> bool:
+        """Return whether work in progress will change the cluster."""
+        return self._machines.is_waiting() or bool(self._draining) or bool(self._ripening)
+
+    def change(self, now: Instant) -> None:
+        """Continue drains at once, because the cluster has changed."""
+        for name in self._draining:
+            self._draining[name] = min(self._draining[name], now)
+
+    def check_conditions(self, now: Instant) -> None:
+        """Check the conditions of changed NodeClaims now."""
+        self._conditions_at = now
+
+    # --- launch --------------------------------------------------------------------------------
+
+    def continue_launches(self, now: Instant) -> None:
+        """Launch the configured NodeClaims that have not been, and start the others' machines."""
+        configured, self._configured = self._configured, ()
+        for claim in configured:
+            known = self._context.cluster.node_claims.get(claim.name)
+            if known is None or known.status.node_name or known.metadata.deletion_timestamp:
+                continue
+            if known.status.provider_id:
+                self._machines.resume(known, now)
+            else:
+                self._launch_standalone(known, now)
+
+    def _launch_standalone(self, claim: NodeClaim, now: Instant) -> None:
+        """Launch a NodeClaim that a user created; without capacity it is deleted."""
+        launched = self._machines.launch_standalone(claim, now)
+        self._context.offerings.publish()
+        if launched is None:
+            self._report_no_capacity(claim.name)
+            self._context.cluster.remove(claim, now)
+        else:
+            self._context.cluster.put(launched[0], now)
+            self._note(*launched, _CREATED_BY_USER, now)
+        self._context.changed(now)
+
+    def create(self, request: NodeClaimRequest, reason: str, now: Instant) -> str:
+        """Launch a NodeClaim and return its name.
+
+        A NodeClaim that fails for lack of capacity is deleted at once, and its pods are tried
+        again.
+        """
+        # upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:launchNodeClaim
+        launched = self._machines.launch(request, self._context.cluster.node_claims, now)
+        self._context.offerings.publish()
+        if isinstance(launched, str):
+            failed = self._context.history.undelivered
+            failed[request.pool.name] = failed.get(request.pool.name, 0) + 1
+            self._report_no_capacity(launched)
+            self._context.changed(now)
+            return launched
+        claim, instance_type, offering = launched
+        self._context.cluster.put(claim, now)
+        self._note(claim, instance_type, offering, reason, now)
+        self._context.changed(now)
+        return claim.name
+
+    def _report_no_capacity(self, name: str) -> None:
+        note = f"NodeClaim {name} event: {_NO_CAPACITY}"
+        ref = ObjectRef("NodeClaim", "", name)
+        self._context.record_event(ref, "Warning", "InsufficientCapacityError", note)
+
+    def _note(
+        self,
+        claim: NodeClaim,
+        instance_type: InstanceType,
+        offering: Offering,
+        reason: str,
+        now: Instant,
+    ) -> None:
+        self._context.history.changes.append(
+            KarpenterNodeChange(
+                at=now,
+                added=True,
+                node=claim.name,
+                pool=claim.node_pool,
+                instance_type=instance_type.name,
+                capacity_type=offering.capacity_type,
+                zone=offering.zone,
+                price=offering.price,
+                reason=reason,
+            )
+        )
+
+    def create_ready_nodes(self, now: Instant) -> None:
+        """Create the Nodes whose machines are ready."""
+        for name in self._machines.ready(now):
+            claim = self._context.cluster.node_claims.get(name)
+            if claim is not None:
+                self._context.commands.append(node_of(claim, now))
+
+    # --- registration --------------------------------------------------------------------------
+
+    def see_node(self, node: Node, now: Instant) -> None:
+        """Register a Node with its NodeClaim; a pool's node without one gets a new NodeClaim."""
+        name = node.metadata.name
+        if not node.spec.provider_id:
+            node = replace(node, spec=replace(node.spec, provider_id=f"fairlead:///{name}"))
+        is_new = name not in self._context.cluster.node_objects
+        self._context.cluster.put(node, now)
+        if not is_new:
+            return
+        provider_id = node.spec.provider_id
+        claims = self._context.cluster.node_claims.values()
+        claim = next((one for one in claims if one.status.provider_id == provider_id), None)
+        pool = self._context.cluster.node_pools.get(node.metadata.labels.get(NODE_POOL, ""))
+        if claim is not None:
+            self._context.cluster.put(initialized(claim, name, now), now)
+        elif pool is not None:
+            self._context.cluster.put(adopted_claim(node, pool, now), now)
+        self._conditions_at = now
+        self._context.changed(now)
+
+    def see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
+        """Adopt a NodeClaim of an earlier process, launch a user's, start a requested deletion."""
+        if served.is_removed(claim.name):
+            return
+        served.stored(claim)
+        known = self._context.cluster.node_claims.get(claim.name)
+        if known is not None:
+            if claim.metadata.deletion_timestamp:
+                self.delete(known, "Deleted", now)
+        elif claim.status.provider_id:
+            self._context.cluster.put(claim, now)
+            if claim.metadata.deletion_timestamp:
+                self._draining[claim.name] = now
+            elif not claim.status.node_name:
+                self._machines.resume(claim, now)
+        elif not claim.metadata.deletion_timestamp:
+            self._launch_standalone(claim, now)
+
+    def note_pod_event(self, node_name: str, now: Instant) -> None:
+        """Record that a pod came to a node or left it, which postpones its consolidation."""
+        claim = self._claim_on(node_name)
+        if claim is not None:
+            self._context.cluster.put(with_pod_event(claim, now), now)
+            self._conditions_at = now
+
+    def _claim_on(self, node_name: str) -> NodeClaim | None:
+        found = self._context.cluster.node_claims.get(node_name)
+        if found is not None and found.status.node_name == node_name:
+            return found
+        claims = self._context.cluster.node_claims.values()
+        return next((one for one in claims if one.status.node_name == node_name), None)
+
+    def lose_node(self, node: Node, now: Instant) -> None:
+        """Remove the NodeClaim of a deleted Node."""
+        claim = self._claim_on(node.metadata.name)
+        if claim is not None:
+            self._finish(claim, now)
+
+    def lose_machine(self, name: str, message: str, now: Instant) -> None:
+        """Remove the machine whose Node was rejected."""
+        claim = self._context.cluster.node_claims.get(name)
+        if claim is not None and name not in self._context.cluster.node_objects:
+            self.reasons[name] = f"RegistrationFailed: {message}"
+            self._finish(claim, now)
+
+    # --- conditions ------------------------------------------------------------------------------
+
+    def update_conditions(self, now: Instant) -> None:
+        """Set conditions and delete expired NodeClaims, if due; schedule the next check.
+
+        Only NodeClaims that changed, or whose time has come, are checked.
+        """
+        if self._conditions_at is None or self._conditions_at > now:
+            return
+        names = self._context.cluster.take_changed_claims()
+        while (due := self._next_check()) is not None and due <= now:
+            name = heappop(self._check_times)[1]
+            del self._checks[name]
+            names.add(name)
+        for name in sorted(names):
+            self._checks.pop(name, None)
+            self._ripening.discard(name)
+            claim = self._context.cluster.node_claims.get(name)
+            if claim is not None:
+                self._check(claim, now)
+        self._conditions_at = self._next_check()
+
+    def _next_check(self) -> Instant | None:
+        """Return the first time in `_checks`, after dropping what the heap has too much."""
+        times = self._check_times
+        while times and self._checks.get(times[0][1]) != times[0][0]:
+            heappop(times)
+        return times[0][0] if times else None
+
+    def _check(self, claim: NodeClaim, now: Instant) -> None:
+        """Update the conditions of a NodeClaim, and note when they could change as time passes."""
+        pool = self._context.cluster.node_pools.get(claim.node_pool)
+        updated, requeue = self._conditions.updated(claim, pool, now)
+        if updated is not claim:
+            self._context.cluster.put(updated, now)
+            self._context.changed(now)
+        expiry = expires_at(updated)
+        if expiry is not None and expiry <= now:
+            self.delete(updated, _EXPIRED, now)
+            return
+        due = [] if expiry is None else [expiry]
+        if requeue is not None and not updated.metadata.deletion_timestamp:
+            ripens = self._conditions.ripens_in(updated, pool, now)
+            if ripens is not None:
+                self._ripening.add(claim.name)
+                due.append(now + ripens)
+            # All else that makes a node drift comes with a change.
+            due.append(self._conditions.type_check_at(updated))
+        due = [one for one in due if one > now]
+        if due:
+            self._checks[claim.name] = min(due)
+            heappush(self._check_times, (min(due), claim.name))
+
+    # --- termination -----------------------------------------------------------------------------
+
+    def delete(self, claim: NodeClaim, reason: str, now: Instant) -> None:
+        """Begin to remove a NodeClaim: taint its node, then drain it."""
+        if claim.metadata.deletion_timestamp:
+            return
+        meta = replace(claim.metadata, deletion_timestamp=format_timestamp(now))
+        self._context.cluster.put(replace(claim, metadata=meta), now)
+        self.reasons[claim.name] = reason
+        self._machines.forget(claim.name)
+        self.set_tainted(claim, tainted=True)
+        self._draining[claim.name] = now
+        self._context.changed(now)
+
+    def set_tainted(self, claim: NodeClaim, *, tainted: bool) -> None:
+        """Add the taint of a disruption to the claim's node, or remove it."""
+        node = self._context.cluster.node_objects.get(claim.status.node_name)
+        if node is None:
+            return
+        kept = tuple(one for one in node.spec.taints if one.key != DISRUPTED_TAINT)
+        taints = (*kept, _DISRUPTED) if tainted else kept
+        if taints != node.spec.taints:
+            patch = {"spec": {"taints": [as_json(one) for one in taints]}}
+            self._context.commands.append(PatchObject(node_ref(node.metadata.name), patch))
+
+    def drain(self, now: Instant) -> None:
+        """Continue the drains that are due."""
+        for name in sorted(name for name, due in self._draining.items() if due <= now):
+            self._drain(name, now)
+
+    def _drain(self, name: str, now: Instant) -> None:
+        claim = self._context.cluster.node_claims.get(name)
+        node_name = "" if claim is None else claim.status.node_name
+        if claim is None or node_name not in self._context.cluster.node_objects:
+            self._draining.pop(name, None)
+            if claim is not None:
+                self._finish(claim, now)
+            return
+        step = drain_step(claim, self._context.cluster.pods_on(node_name), now)
+        self._context.commands.extend(step.commands)
+        if step.remains:
+            self._draining[name] = now + DRAIN_RETRY_NS
+        else:
+            del self._draining[name]
+            self._context.commands.append(DeleteObject(node_ref(node_name), why="karpenter"))
+
+    def _finish(self, claim: NodeClaim, now: Instant) -> None:
+        """Remove a NodeClaim whose machine is gone, and record that."""
+        if claim.name not in self._context.cluster.node_claims:
+            return
+        self._context.cluster.remove(claim, now)
+        self._draining.pop(claim.name, None)
+        labels = claim.metadata.labels
+        self._context.history.changes.append(
+            KarpenterNodeChange(
+                at=now,
+                added=False,
+                node=claim.status.node_name or claim.name,
+                pool=claim.node_pool,
+                instance_type=labels.get(INSTANCE_TYPE, ""),
+                capacity_type=labels.get(CAPACITY_TYPE, ""),
+                zone=labels.get(ZONE, ""),
+                price=self.price_of(claim),
+                reason=self.reasons.pop(claim.name, "Deleted"),
+            )
+        )
+        self._context.changed(now)
+
+    def price_of(self, claim: NodeClaim) -> float:
+        """Return the hourly price of the NodeClaim's machine; 0 if its offering is unknown."""
+        pool = self._context.cluster.node_pools.get(claim.node_pool)
+        labels = claim.metadata.labels
+        table = self._context.types_of(pool) if pool is not None else self._context.offerings.table
+        index = table.index.get(labels.get(INSTANCE_TYPE, ""))
+        if index is None:
+            return 0.0
+        offerings = table.types[index].compatible_offerings(
+            label_requirements(labels), table.well_known
+        )
+        return min((one.price for one in offerings), default=0.0)
