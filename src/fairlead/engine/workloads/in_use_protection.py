@@ -29,10 +29,17 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
 
 CLASS_KIND: Final = "VolumeAttributesClass"
 GROUP_KIND: Final = "PodGroup"
@@ -44,6 +51,7 @@ FINALIZERS: Final = {
 }
 _API_GROUPS: Final = {CLASS_KIND: "storage.k8s.io", GROUP_KIND: "scheduling.k8s.io"}
 BOUND: Final = "Bound"
+RETRY_AFTER: Final = seconds(1)
 Key = tuple[str, str, str]  # kind, namespace, name
 
 
@@ -52,9 +60,11 @@ class InUseProtection:
     """The protection controllers: deleted objects with finalizers, and their users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
-    interest: ClassVar[Interest] = Interest(succeeded=(), failed=())
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))
 
     _held: dict[Key, ApiObject] = field(default_factory=dict)
+    _sent: dict[Key, ApiObject] = field(default_factory=dict)  # those that lose their finalizer
+    _retries: TimerQueue[Key] = field(default_factory=TimerQueue)
     _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # by uid
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
@@ -65,19 +75,31 @@ class InUseProtection:
                 return [*self._see(one)]
             case ObjectDeleted(one):
                 self._held.pop(_key(one), None)
+                self._sent.pop(_key(one), None)
                 return [*self._use(one.metadata.uid, ())]
             case ObjectsLoaded(objects):
                 return self._load(objects)
+            case CommandFailed(PatchObject(target)) if _kind(target) in FINALIZERS:
+                key = (_kind(target), target.namespace, target.name)
+                if key in self._sent:
+                    self._retries.add(now + RETRY_AFTER, key)
             case _:
-                return []
+                pass
+        return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: the controller has no deadlines."""
-        return None
+        """Return when a refused write is repeated."""
+        return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
+        """Repeat the refused writes that are due, unless the object has gone."""
+        commands: list[Command] = []
+        for key in self._retries.pop_due(now):
+            one = self._sent.pop(key, None)
+            if one is not None:
+                self._held[key] = one
+                commands += self._released(key)
+        return commands
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
         """Load users first, so that no object seems unused."""
@@ -97,6 +119,7 @@ class InUseProtection:
             yield from self._released(key)
         else:
             self._held.pop(key, None)
+            self._sent.pop(key, None)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
         """Set the objects that `user` uses from now on; release those it used before."""
@@ -121,11 +144,15 @@ class InUseProtection:
         one = self._held.get(key)
         if one is None or self._users.get(key) or _is_bound(one):
             return
-        del self._held[key]
+        self._sent[key] = self._held.pop(key)
         kept = [name for name in one.metadata.finalizers if name != FINALIZERS[key[0]]]
-        kind = ".".join(filter(None, (key[0], _API_GROUPS.get(key[0]))))
-        ref = ObjectRef(kind, key[1], key[2], one.metadata.uid)
+        qualified = ".".join(filter(None, (key[0], _API_GROUPS.get(key[0]))))
+        ref = ObjectRef(qualified, key[1], key[2], one.metadata.uid)
         yield PatchObject(ref, {"metadata": {"finalizers": kept or None}})
+
+
+def _kind(ref: ObjectRef) -> str:
+    return ref.kind.partition(".")[0]
 
 
 def _key(one: ApiObject) -> Key:

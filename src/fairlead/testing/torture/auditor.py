@@ -74,6 +74,8 @@ class Auditor:
         self._by_group: dict[str, dict[str, None]] = {}
         self._groups: dict[str, PodGroup] = {}
         self._nodes: dict[str, Node] = {}
+        self._changed_at: dict[str, Instant] = {}  # by node, when its capacity changed
+        self._arrived: dict[str, Instant] = {}  # by uid, when a pod was placed or shown on a node
         self._taints: dict[str, list[tuple[str, Instant]]] = {}
         self._evicted: dict[str, Instant] = {}  # by uid, the last eviction that a taint allowed
         self._placed: dict[str, str] = {}  # pods on their way to a node, by uid
@@ -142,7 +144,8 @@ class Auditor:
         match record:
             case PodPlaced(pod, node):
                 self._placed[pod.uid] = node
-                self._check_room(pod, node)
+                self._arrived.setdefault(pod.uid, self.now)
+                self._check_room(pod, node, record.started)
             case PodUnschedulable():
                 self._placed.pop(record.pod.uid, None)
                 self._check_refusal(record)
@@ -183,6 +186,9 @@ class Auditor:
             case Pod():
                 self._see_pod(view, since)
             case Node():
+                before = self._nodes.get(view.metadata.name)
+                if before is None or before.status.allocatable != view.status.allocatable:
+                    self._changed_at[view.metadata.name] = since
                 self._nodes[view.metadata.name] = view
                 self._see_taints(view, since)
             case PodGroup():
@@ -199,6 +205,7 @@ class Auditor:
         if node:
             self._placed.pop(uid, None)
             self._seen_on_node.setdefault(uid, since)
+            self._arrived.setdefault(uid, since)
             self._by_node.setdefault(node, {})[uid] = None
 
     def _see_taints(self, node: Node, since: Instant) -> None:
@@ -220,6 +227,7 @@ class Auditor:
                 self._pods.pop(uid, None)
                 self._placed.pop(uid, None)
                 self._seen_on_node.pop(uid, None)
+                self._arrived.pop(uid, None)
                 for index in (self._by_node, self._by_group):
                     for members in index.values():
                         members.pop(uid, None)
@@ -251,16 +259,25 @@ class Auditor:
         self._require(not node, Law.BOUND_ONCE, f"{where}: it is on {node}")
         is_new = uid not in self._placed
         self._binding[uid] = self._placed[uid] = bind.node
+        self._arrived.setdefault(uid, self.now)
         if is_new:
-            self._check_room(bind.pod, bind.node)
+            self._check_room(bind.pod, bind.node, self.now)
 
-    def _check_room(self, ref: ObjectRef, name: str) -> None:
-        """Check that what the newcomer requests fits on the node, and the number of pods."""
+    def _check_room(self, ref: ObjectRef, name: str, began: Instant) -> None:
+        """Check that what the newcomer requests fits on the node, and the number of pods.
+
+        An extender may take time to answer. Then what another scheduler placed since the newcomer's
+        cycle began at `began` does not count, nor does a node that changed.
+        """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
-        if node is None or newcomer is None:
+        if node is None or newcomer is None or self._changed_at[name] > began:
             return
         offered = node.status.allocatable
-        pods = list(self._pods_on(name))
+        pods = [
+            pod
+            for pod in self._pods_on(name)
+            if began == self.now or pod is newcomer or self._arrived[pod.metadata.uid] < began
+        ]
         limit = whole_value(offered.get("pods", 0))
         where = f"{ref.key} on {name}"
         self._require(len(pods) <= limit, Law.ROOM, f"{where}: {len(pods)} pods of {limit}")

@@ -147,7 +147,7 @@ class TortureScenario(Struct, frozen=True, omit_defaults=True, kw_only=True):
     objects: tuple[Json, ...] = ()
     changes: tuple[Change, ...] = ()
     faults: tuple[Fault, ...] | None = None
-    fault_every: int = 13
+    fault_every: int = 11
 
 
 def to_yaml(scenario: TortureScenario) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.in_use_protection import FINALIZERS, InUseProtection
 
 MOUNT = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
@@ -59,6 +62,19 @@ def test_a_volume_goes_when_it_is_not_bound_any_more(world):
     assert not go(world, "PersistentVolume", "pv", "")
     world.patch_status("PersistentVolume", "pv", {"phase": "Released"}, namespace="")
     assert world.get("PersistentVolume", "pv", "") is None
+
+
+def test_a_refused_write_is_repeated(world):
+    """Else the object would stay forever."""
+    down = [True]
+    world.refuse = lambda one: (
+        FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, PatchObject) else None
+    )
+    world.load(claim())
+    assert not go(world, "PersistentVolumeClaim", "c")
+    down[0] = False
+    world.run(seconds(1))
+    assert world.get("PersistentVolumeClaim", "c") is None
 
 
 def test_a_class_without_pods_is_removed(world):

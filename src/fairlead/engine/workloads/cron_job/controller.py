@@ -36,7 +36,7 @@ class CronJobs:
         changed=(CronJob, Job),
         deleted=(CronJob, Job),
         succeeded=(CreateObject, PatchStatus),
-        failed=(CreateObject, PatchStatus),
+        failed=(CreateObject, DeleteObject, PatchStatus),
     )
 
     def __init__(self) -> None:

@@ -34,6 +34,7 @@ from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 
 BOUND: Final = "Bound"
 RELEASED: Final = "Released"
+FAILED: Final = "Failed"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 _YES: Final = "yes"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -89,12 +90,20 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
     return PatchObject(volume_ref(volume), patch)
 
 
-def let_go(volume: PersistentVolume) -> Command:
-    """Return the command that deletes or releases a volume whose claim was deleted."""
-    # upstream: pv_controller.go: reclaimVolume
-    if volume.spec.persistent_volume_reclaim_policy == "Delete":
-        return DeleteObject(volume_ref(volume), why="claim deleted")
-    return PatchStatus(volume_ref(volume), {"phase": RELEASED})
+def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
+    """Return the next command about a volume whose claim was deleted.
+
+    It is released first: while it is bound, a finalizer protects it. Then it is deleted if its
+    policy says so and `deletes`, which is False for volumes of external provisioners.
+
+    upstream: pv_controller.go: syncVolume, reclaimVolume
+    """
+    if volume.status.phase not in (RELEASED, FAILED):
+        return [PatchStatus(volume_ref(volume), {"phase": RELEASED})]
+    is_to_go = volume.spec.persistent_volume_reclaim_policy == "Delete"
+    if deletes and is_to_go and not volume.metadata.deletion_timestamp:
+        return [DeleteObject(volume_ref(volume), why="claim deleted")]
+    return []
 
 
 def give_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:

@@ -57,7 +57,7 @@ from fairlead.engine.workloads.volumes.binding_step import (
 )
 from fairlead.engine.workloads.volumes.claim_creation import ClaimCreator
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput, NoClaimEvents
-from fairlead.engine.workloads.volumes.command import let_go, volume_ref
+from fairlead.engine.workloads.volumes.command import PROVISIONED_BY, reclaim, volume_ref
 from fairlead.engine.workloads.volumes.volume_index import (
     AVAILABLE,
     UNDECIDED,
@@ -94,6 +94,7 @@ class Volumes:
         self._waiting: dict[str, None] = {}  # claims without a next step
         self._planned: dict[str, StepKind] = {}
         self._timers: TimerQueue[tuple[str, StepKind]] = TimerQueue()
+        self._volume_timers: TimerQueue[str] = TimerQueue()  # volumes whose write was refused
         self._asked: dict[
             int, tuple[Command, str]
         ] = {}  # by identity of the command: (command, claim key)
@@ -110,8 +111,6 @@ class Volumes:
                 return [*self._creator.claims_for(pod)]
             case ObjectChanged(one):
                 self._see(one)
-                if isinstance(one, PersistentVolume) and self._index.is_left(one):
-                    return [let_go(one)]
                 return self._react(one, now)
             case ObjectDeleted(one):
                 self._index.forget(one)
@@ -123,14 +122,19 @@ class Volumes:
                 return commands
             case ObjectsLoaded(objects):
                 return self._load(objects, now)
-            case CommandSucceeded(command) | CommandFailed(command):
-                return self._answered(command, now, failed=isinstance(stimulus, CommandFailed))
+            case CommandSucceeded(command):
+                return self._answered(command, now, failed=False)
+            case CommandFailed(command):
+                if isinstance(command, _WRITES) and command.target.kind == "PersistentVolume":
+                    self._volume_timers.add(now + self._config.retry_after, command.target.name)
+                return self._answered(command, now, failed=True)
             case _:
                 return []
 
     def next_deadline(self) -> Instant | None:
         """Return when the next step is due."""
-        return self._timers.next_due()
+        dues = (self._timers.next_due(), self._volume_timers.next_due())
+        return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Perform the steps that are due."""
@@ -145,6 +149,10 @@ class Volumes:
                 commands += self._take(step)
             else:
                 commands += self._sync(claim, now)
+        for name in self._volume_timers.pop_due(now):
+            volume = self._index.volumes.get(name)
+            if volume is not None:
+                commands += self._react_to_volume(volume, now)
         return commands
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
@@ -157,9 +165,13 @@ class Volumes:
             commands += self._creator.missing_claims(objects)
         for kind in (PersistentVolume, PersistentVolumeClaim, Pod):
             for one in objects:
-                if isinstance(one, kind):
+                if isinstance(one, kind) and (self._is_complete or not self._is_orphan(one)):
                     commands += self._react(one, now)
         return commands
+
+    def _is_orphan(self, one: ApiObject) -> bool:
+        """Return whether `one` is a volume without its claim, which a dump may have left out."""
+        return isinstance(one, PersistentVolume) and self._index.is_orphan(one)
 
     def _see(self, one: ApiObject) -> None:
         self._index.see(one)
@@ -179,6 +191,8 @@ class Volumes:
                 return []
 
     def _react_to_volume(self, volume: PersistentVolume, now: Instant) -> list[Command]:
+        if self._index.is_orphan(volume):
+            return self._reclaim(volume)
         key, reference = claim_key(volume), volume.spec.claim_ref
         is_named = reference is not None and bool(reference.uid)
         if volume.status.phase in UNDECIDED and not is_named:
@@ -205,7 +219,12 @@ class Volumes:
         self._untake(gone.key)
         self._output.forget(gone)
         volumes = self._index.volumes_of(gone)
-        return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
+        bound = (one for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid)
+        return [command for one in bound for command in self._reclaim(one)]
+
+    def _reclaim(self, volume: PersistentVolume) -> list[Command]:
+        is_ours = self._config.provisions or PROVISIONED_BY not in volume.metadata.annotations
+        return reclaim(volume, deletes=is_ours)
 
     def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
         """Sync the claim of a deleted volume."""

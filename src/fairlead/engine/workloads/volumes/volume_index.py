@@ -18,7 +18,6 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
 
 AVAILABLE: Final = "Available"
 UNDECIDED: Final = ("", "Pending")  # phase of a volume before its first sync
-_OVER: Final = ("Released", "Failed")
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -119,10 +118,10 @@ class VolumeIndex:
         volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
         return [one for one in volumes if is_meant(one, claim)]
 
-    def is_left(self, volume: PersistentVolume) -> bool:
-        """Return whether the claim of `volume` was deleted but its phase does not show it yet."""
+    def is_orphan(self, volume: PersistentVolume) -> bool:
+        """Return whether the claim to which `volume` was bound does not exist."""
         reference = volume.spec.claim_ref
-        if reference is None or not reference.uid or volume.status.phase in _OVER:
+        if reference is None or not reference.uid:
             return False
         claim = self.claims.get(f"{reference.namespace}/{reference.name}")
         return claim is None or claim.metadata.uid != reference.uid

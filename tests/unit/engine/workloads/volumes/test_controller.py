@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode
-from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -17,6 +17,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.in_use_protection import FINALIZERS, InUseProtection
 from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
 
@@ -380,6 +381,42 @@ def test_the_volume_of_a_claim_that_is_gone(policy, expected, world):
     assert (left and left["status"]["phase"]) == expected
     world.create(claim())
     assert volume_of(world) is None
+
+
+def test_a_protected_volume_is_released_before_it_is_deleted(new_world):
+    """Its finalizer holds it while it is bound."""
+    world = new_world(Volumes(), InUseProtection())
+    one = volume(persistentVolumeReclaimPolicy="Delete")
+    one["metadata"]["finalizers"] = [FINALIZERS["PersistentVolume"]]
+    world.load(one, claim())
+    world.delete("PersistentVolumeClaim", "c")
+    assert volumes(world) == []
+
+
+@pytest.mark.parametrize("refused", [PatchStatus, DeleteObject], ids=["release", "deletion"])
+def test_a_refused_release_or_deletion_of_a_volume_is_repeated(refused, world):
+    down = [True]
+    world.refuse = lambda one: (
+        FailureReason.INTERNAL_ERROR
+        if down[0] and isinstance(one, refused) and one.target.kind == "PersistentVolume"
+        else None
+    )
+    down[0] = False
+    world.load(volume(persistentVolumeReclaimPolicy="Delete"), claim())
+    down[0] = True
+    world.delete("PersistentVolumeClaim", "c")
+    assert volumes(world) == ["v"]
+    down[0] = False
+    world.run(seconds(60))
+    assert volumes(world) == []
+
+
+def test_a_volume_whose_claim_was_deleted_before_the_start_is_reclaimed(new_world):
+    """If everything is known, and not only what a dump contains."""
+    one = volume(persistentVolumeReclaimPolicy="Delete", **meant_for("c", "old"))
+    one["status"] = {"phase": "Bound"}
+    assert volumes(new_world(Volumes(is_complete=True)).load(one)) == []
+    assert volumes(new_world(Volumes()).load(one)) == ["v"]
 
 
 def test_a_claim_that_goes_while_it_is_bound_leaves_its_volume(world):
