@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from io import StringIO
 from typing import Final
 
 from rich.console import Console
@@ -69,14 +70,27 @@ async def _follow(
         reading, problem = await read_cluster_once(client, namespace), ""
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
-                with console.capture() as captured:
-                    if problem:
-                        console.print(Text(problem, style="red"))
-                    options = FrameOptions(sort, namespace, console.height)
-                    print_frame(console, reading, options)
-                live.update(Text.from_ansi(captured.get()), refresh=True)
+                options = FrameOptions(sort, namespace, console.height)
+                draw(live, reading, options, problem)
                 await asyncio.sleep(every_s)
                 try:
                     reading, problem = await read_cluster_once(client, namespace), ""
                 except RequestError as cause:
                     problem = f"{cause.server}: {cause.message}"
+
+
+def draw(live: Live, reading: Reading, options: FrameOptions, problem: str = "") -> None:
+    """Replace the frame on the screen; `problem` is why the cluster could not be read again.
+
+    The frame is printed to a console of its own, because that of a live display would add the
+    previous frame to it.
+    """
+    page = Console(
+        file=StringIO(), width=live.console.width, force_terminal=True, color_system="standard",
+        highlight=False, emoji=False, markup=False,
+    )  # fmt: skip
+    with page.capture() as captured:
+        if problem:
+            page.print(Text(problem, style="red"))
+        print_frame(page, reading, options)
+    live.update(Text.from_ansi(captured.get()), refresh=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import msgspec
 import pytest
 from rich.console import Console
+from rich.live import Live
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.cli.commands.top.frame import FrameOptions, print_frame
 from fairlead.cli.commands.top.reading import Event, Reading, Usage
+from fairlead.cli.commands.top.run import draw
 
 NOW = parse_timestamp("2026-01-01T00:10:00Z")
 GIB = 1 << 30
@@ -137,3 +141,15 @@ def test_no_line_is_wider_than_the_terminal(frame, width):
         width=width, nodes=(node("a"),), pods=pods, events=(event("e", "2026-01-01T00:00:00Z"),)
     )
     assert max(map(len, lines)) <= max(width, 88)
+
+
+def test_a_frame_on_a_screen_replaces_the_previous_one():
+    empty = {"nodes": (), "pods": (), "events": (), "node_usage": {}, "pod_usage": {}}
+    reading = Reading(name="context prod", now=NOW, **empty)
+    output = StringIO()
+    screen = Console(file=output, force_terminal=True, width=80, height=20)
+    with Live(console=screen, screen=True, auto_refresh=False) as live:
+        for _ in range(3):
+            draw(live, reading, FrameOptions(height=20))
+        last = output.getvalue().split("\x1b[H")[-1]
+    assert last.count("context prod") == 1
