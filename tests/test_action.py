@@ -78,7 +78,7 @@ def test_a_condition_fails_the_job_after_the_comment(runner: Runner) -> None:
     assert runner.ask(question, "pdb-breached\npending>0\n") == 0
     decided = runner.decide()
     assert decided.returncode == 3
-    assert decided.stdout.startswith("::error::20 pods of 2 workloads stay pending")
+    assert decided.stdout.startswith("::error::sts/store/orders-db has no ready pod to the end")
 
 
 def test_a_question_that_cannot_be_understood_fails_the_job(runner: Runner) -> None:
