@@ -13,10 +13,8 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.suspension import Suspendable, WebhookCalls, retried
 from fairlead.apiserver.admission.write import PLAIN, Write
-from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, Kind, find_kind, kind_of
-from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
 from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
@@ -181,6 +179,13 @@ def _kind(store: Store, name: str) -> Kind:
 def _apply_status(
     store: Store, target: ObjectRef, status: Mapping[str, Any], field_manager: str, now: Instant
 ) -> None:
+    # Schemas take long to import, and no simulation applies.
+    from fairlead.apiserver.endpoints.field_manager import tracking_of  # noqa: PLC0415
+    from fairlead.apiserver.patch.managedfields.server_side_apply import (  # noqa: PLC0415
+        ApplyRequest,
+        server_side_apply,
+    )
+
     kind = _kind(store, target.kind)
     obj = store.get(kind, target.namespace, target.name)
     require_uid(kind, obj, target.uid)

@@ -22,7 +22,6 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
-from fairlead.whatif.change.kubectl_apply import applied, applied_by_server, merge_patch_between
 from fairlead.whatif.change.kubectl_drain import (
     DELETE_EMPTY_DIR,
     FORCE,
@@ -34,15 +33,6 @@ from fairlead.whatif.change.kubectl_drain import (
 from fairlead.whatif.change.new_node import OPTION as ADD_NODES
 from fairlead.whatif.change.new_node import new_nodes
 from fairlead.whatif.change.node_outage.node_failure import Failures, option_duration
-from fairlead.whatif.change.object_edit import (
-    PRIORITY,
-    SET,
-    SET_RESOURCES,
-    priority_note,
-    with_field,
-    with_priority,
-    with_resources,
-)
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
@@ -309,6 +299,11 @@ def _apply(collected: _Steps) -> None:
         raise InputError("--server-side", "needs --apply")
     if change.force_conflicts and not change.server_side:
         raise InputError("--force-conflicts", "needs --server-side")
+    if not change.apply:
+        return
+    # The schemas that patches need take as long to import as a small cluster to simulate.
+    from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
+
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [document for path in change.apply for document in read(path)]
     written = manifests_to_apply(documents, namespace)
@@ -333,6 +328,8 @@ def _apply(collected: _Steps) -> None:
 
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Add the step that changes `existing` to `result`; return it as it will be."""
+    from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415
+
     changed = replace(existing, content=result)
     collected.inventory.add(changed)
     patch = merge_patch_between(existing.value, result)
@@ -342,6 +339,18 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
 
 def _edit(collected: _Steps) -> None:
     change, inventory = collected.change, collected.inventory
+    if not (change.priority_class or change.apply_vpa or change.set or change.set_resources):
+        return
+    from fairlead.whatif.change.object_edit import (  # noqa: PLC0415 - needs schemas, as `_apply`
+        PRIORITY,
+        SET,
+        SET_RESOURCES,
+        priority_note,
+        with_field,
+        with_priority,
+        with_resources,
+    )
+
     for text in change.priority_class:
         before, after = with_priority(text, inventory)
         inventory.add(after)
