@@ -16,6 +16,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.descheduled_pod import ORDER
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     NO_AUTOSCALING,
@@ -52,8 +53,10 @@ from fairlead.whatif.outcome.assessment.verdict import Verdict, verdict_of
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
+from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
+from fairlead.whatif.run.allocation import nodes_in
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
@@ -140,6 +143,7 @@ class WhatIfAnswer:
     seeds: int = 1
     certainty: tuple[CertaintyRow, ...] = ()
     start_times: StartTimes | None = None
+    packing: tuple[PackingRow, ...] = ()
 
     @property
     def scheduler_words(self) -> str:
@@ -231,6 +235,24 @@ def what_if(
         seeds=len(outcomes),
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
+        packing=_packing(snapshot, conditions, effect) if change.reschedule else (),
+    )
+
+
+def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tuple[PackingRow, ...]:
+    """Compare the placements in the dump, and without and with the change. Raises InputError."""
+    from fairlead.whatif.configuration.autoscaling.instance_type_file import (  # noqa: PLC0415
+        read_instance_types,
+    )
+    from fairlead.whatif.planner.node.node_price import price_of_labels  # noqa: PLC0415
+
+    file = conditions.instance_types
+    known = {one.name: one for one in ([] if file is None else read_instance_types(file))}
+    return packing(
+        nodes_in(snapshot.manifests),
+        effect.without.nodes,
+        effect.changed.nodes,
+        lambda node: price_of_labels(known, node.labels),
     )
 
 
@@ -464,7 +486,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         with_batch(without, batch, changed.steps),
         with_batch(changed, new, changed.steps),
         script.drain,
-        script.notes,
+        (*script.notes, *([ORDER] if change.reschedule else [])),
         kubelets,
     )
 

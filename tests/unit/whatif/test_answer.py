@@ -38,6 +38,7 @@ IN_TEXT = {
     "not_created": "NOT CREATED AGAIN",
     "undrained": "NOT DRAINED",
     "certainty": "IN 3 SEEDS",
+    "packing": "PACKING",
     "drain_flags": "FLAGS THAT KUBECTL DRAIN NEEDS",
     "drain_refused": "REFUSED BY KUBECTL DRAIN",
     "complaints": "ERRORS",

@@ -90,6 +90,7 @@ def _sections(
         _print_conditions(console, conditions)
 
     yield Section("", 1, show_head, Rank.HEAD)
+    yield _packing(answer)
     yield _certainty(answer)
     yield _workloads(effect.workloads, changed.workloads_total)
     yield _pools(answer, group_by)
@@ -163,6 +164,23 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
             more = len(one.evidence) - NAMES_MAX
             rest = f" and {more:,} more" if more > 0 else ""
             _print_words(console, f"--fail-on {one.text}: {evidence}{rest}", "bold red")
+
+
+def _packing(answer: WhatIfAnswer) -> Section:
+    """How tightly the pods are placed in the dump, and without and with the change."""
+    columns = (
+        TableColumn("PACKING", is_name=True),
+        TableColumn("IN THE DUMP", is_number=True),
+        TableColumn("WITHOUT THE CHANGE", is_number=True),
+        TableColumn("WITH THE CHANGE", is_number=True),
+    )
+    rows = [
+        (one.measure, *("-" if value is None else f"{value:,}"
+                        for value in (one.today, one.without, one.changed)))
+        for one in answer.packing
+    ]  # fmt: skip
+    least = len(rows)
+    return table_section("packing", columns, rows, Rank.VERDICTS, least=least, most=max(least, 1))
 
 
 def _certainty(answer: WhatIfAnswer) -> Section:

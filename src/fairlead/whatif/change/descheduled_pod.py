@@ -50,6 +50,9 @@ def deschedule(found: Iterable[Manifest], text: str, namespace: str) -> tuple[Ma
     return tuple(_pending(one) if one.identity in chosen else one for one in manifests)
 
 
+ORDER: Final = "The rescheduled pods were placed by priority, then by age, in both runs."
+
+
 def _can_move(pod: Pod) -> bool:
     is_here = bool(pod.spec.node_name) and not is_terminal(pod) and not is_terminating(pod)
     return is_here and not is_daemon_pod(pod) and not is_static(pod)

@@ -245,6 +245,7 @@ class ReportData(TypedDict, total=False):
     node_pools: Sequence[Json]
     budgets: Sequence[Json]
     fail_on: Sequence[Json]
+    packing: Sequence[Json]
     certainty: Sequence[Json]
     start_times: Sequence[Json]
     drain_refused: Sequence[Json]
@@ -264,7 +265,8 @@ class ReportData(TypedDict, total=False):
 
 
 LISTS: Final = (
-    "workloads", "node_pools", "budgets", "fail_on", "certainty", "start_times", "drain_refused",
+    "workloads", "node_pools", "budgets", "fail_on", "packing", "certainty", "start_times",
+    "drain_refused",
     "undrained", "returned", "gone", "not_created", "placed", "updated", "removed", "skipped",
     "complaints", "recurrences", "notes",
 )  # fmt: skip

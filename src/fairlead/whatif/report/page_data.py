@@ -35,6 +35,7 @@ TABLES = {
         "harmed",
     ),
     "budgets": ("pdb", "rule", "allowed", "lowest_healthy", "needed", "what", "state"),
+    "packing": ("measure", "today", "without", "changed"),
     "certainty": (
         "subject", "what", "seeds", "total", "least", "median", "p90", "most", "certain",
     ),

@@ -34,6 +34,15 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         "group_by": label,
         "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, label)],
         "budgets": [_budget(one) for one in effect.budgets],
+        "packing": [
+            {
+                "measure": one.measure,
+                "today": one.today,
+                "without": one.without,
+                "changed": one.changed,
+            }
+            for one in answer.packing
+        ],
         "certainty": [_certainty(one) for one in answer.certainty],
         **start_times_json(answer.start_times),
         "drain_flags": [

@@ -41,6 +41,8 @@ def _table(name: str, title: str, **columns: str) -> AnswerTable:
 TABLES: Final = (
     _table("workloads", "Workloads", workload="workload", wanted="wanted", lowest="lowest ready",
            lowest_for="for", at_end="at end", budget="budget", what="what happened"),
+    _table("packing", "Packing", measure="measure", today="in the dump",
+           without="without the change", changed="with the change"),
     _table("certainty", "Certainty over seeds", subject="subject", what="what", seeds="seeds",
            total="of", least="least", median="median", p90="90%", most="most", certain="certain?"),
     _table("node_pools", "Node pools", pool="pool", nodes_without="nodes before", nodes="nodes",

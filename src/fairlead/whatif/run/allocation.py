@@ -6,15 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.well_known_label import ZONE
-from fairlead.apiserver.kind import REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
+from fairlead.apiserver.kind import NODE, POD, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.snapshot.manifest import Manifest
 
 PODS = "pods"
 _REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
@@ -60,6 +62,25 @@ def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[Nod
         if pod.is_placed:
             pods_by_node[pod.node].append(pod)
     return tuple(_node_end(nodes[name], pods_by_node[name]) for name in sorted(nodes))
+
+
+def nodes_in(found: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
+    """Return the nodes among `found` sorted by name, each with its pods, before any simulation."""
+    objects = list(found)
+    pods = (one.pod for one in objects if one.kind is POD)
+    ends = [
+        PodEnd(
+            namespace=pod.metadata.namespace,
+            name=pod.metadata.name,
+            node=pod.spec.node_name,
+            phase=pod.status.phase,
+            requests=pod_requests(pod, existing=True),
+            owner=workload_of(pod),
+            belongs_to_node=is_daemon_pod(pod) or is_static(pod),
+        )
+        for pod in pods
+    ]
+    return nodes_at_end({one.ref.name: one.node for one in objects if one.kind is NODE}, ends)
 
 
 def allocations(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.descheduled_pod import ORDER
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, Conditions, what_if
 
@@ -62,7 +63,7 @@ def test_rescheduling_all_pods_compares_the_placements(ask):
     assert len(used_nodes(answer.without)) == 2
     assert len(used_nodes(answer.changed)) == 1
     assert len(answer.difference.moved) == 1
-    assert [note for note in answer.changed.notes if "become ready" not in note] == []
+    assert [note for note in answer.changed.notes if "become ready" not in note] == [ORDER]
     assert answer.change.words[-1] == "--reschedule all"
 
 

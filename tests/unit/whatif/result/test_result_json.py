@@ -62,6 +62,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     empty = [name for name, value in result.items() if value == []]
     assert empty == [
         "fail_on",
+        "packing",
         "certainty",
         "start_times",
         "drain_flags",

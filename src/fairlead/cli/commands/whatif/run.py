@@ -192,8 +192,8 @@ def _autoscale(options: RunOptions, change: ClusterChange) -> AutoscaleOptions:
     chosen, types = options.autoscale, options.instance_types
     if options.node_pools is not None and chosen in (OFF, CLUSTER_AUTOSCALER):
         raise InputError("--node-pools", "needs --autoscale karpenter")
-    if types is not None and chosen == OFF and not change.instance_type:
-        raise InputError("--instance-types", "needs --autoscale or --instance-type")
+    if types is not None and chosen == OFF and not (change.instance_type or change.reschedule):
+        raise InputError("--instance-types", "needs --autoscale, --instance-type or --reschedule")
     return AutoscaleOptions(chosen, options.node_groups, types, options.node_pools)
 
 

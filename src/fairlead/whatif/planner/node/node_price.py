@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE, ZONE
@@ -15,13 +16,18 @@ TYPE_LABELS: Final = (INSTANCE_TYPE, BETA_INSTANCE_TYPE)
 
 def node_prices(model: ClusterModel, stated: list[StatedType]) -> dict[str, float]:
     """Return the hourly price of each node whose type has a price in `stated`, by name."""
-    known = {one.name: one for one in stated if one.has_price}
-    found = {}
-    for info in model.table.nodes():
-        one = known.get(type_of_node(info))
-        if one is not None:
-            found[info.name] = one.price(capacity_type_of(info.labels), info.labels.get(ZONE, ""))
-    return found
+    known = {one.name: one for one in stated}
+    prices = ((info.name, price_of_labels(known, info.labels)) for info in model.table.nodes())
+    return {name: price for name, price in prices if price is not None}
+
+
+def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) -> float | None:
+    """Return the hourly price of a node with `labels`, None if its type has none in `known`."""
+    name = next((labels[one] for one in TYPE_LABELS if one in labels), "")
+    found = known.get(name)
+    if found is None or not found.has_price:
+        return None
+    return found.price(capacity_type_of(labels), labels.get(ZONE, ""))
 
 
 def type_of_node(info: NodeInfo) -> str:

@@ -3,6 +3,7 @@
 const LISTS = [
   "workloads",
   "budgets",
+  "packing",
   "certainty",
   "start_times",
   "drain_refused",

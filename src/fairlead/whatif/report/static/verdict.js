@@ -50,6 +50,18 @@ const TABLES = [
   },
 ];
 
+const PACKING = {
+  key: "packing",
+  label: "Packing",
+  empty: "",
+  fields: [
+    { key: "measure", label: "Measure", kind: "text" },
+    { key: "today", label: "In the dump", kind: "count" },
+    { key: "without", label: "Without the change", kind: "count" },
+    { key: "changed", label: "With the change", kind: "count" },
+  ],
+};
+
 const CERTAINTY = {
   key: "certainty",
   label: "Certainty over seeds",
@@ -86,7 +98,7 @@ export function verdictSection(report, priorities) {
   if (!report.verdict.length) return [];
   const [first, ...others] = report.verdict;
   const tables = { ...report, node_pools: poolTable(report.node_pools) };
-  const optional = [CERTAINTY, START_TIMES].filter(({ key }) => report[key].length);
+  const optional = [PACKING, CERTAINTY, START_TIMES].filter(({ key }) => report[key].length);
   const body = [
     h("p", { class: `verdict ${first.severity}` }, first.sentence),
     others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,

@@ -1,0 +1,132 @@
+"""Packing: how tightly pods are placed, to compare placements of the same pods.
+
+Placements are compared by these measures:
+
+    nodes in use             with a pod that does not belong to its node, such as a DaemonSet's
+    cpu, memory in use       the requested share of these nodes
+    room for largest pods    how many more pods of the largest request fit
+    fragmentation            the share of that room that is lost, compared with the same free
+                             amounts in one piece: 1 - 120/150 = 20 %
+    spread: fullest node     the share of a workload's pods on the node that has most of them, as
+                             the mean of the workloads with several pods; the same by zone
+    price per hour           of the nodes in use, if all their types have one
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
+
+_CPU: Final = "cpu"
+_MEMORY: Final = "memory"
+_PODS: Final = "pods"
+
+Price = Callable[[NodeEnd], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PackingRow:
+    """A measure of the placement in the dump (`today`), and without and with the change.
+
+    Shares are in percent. None: the measure is not known.
+    """
+
+    measure: str
+    today: float | None
+    without: float | None
+    changed: float | None
+
+
+def packing(
+    today: Sequence[NodeEnd],
+    without: Sequence[NodeEnd],
+    changed: Sequence[NodeEnd],
+    price: Price,
+) -> tuple[PackingRow, ...]:
+    """Return the measures of three placements; `price` is the hourly price of a node."""
+    largest = _largest(without)
+    columns = [_measures(nodes, largest, price) for nodes in (today, without, changed)]
+    names = [name for name in columns[0] if any(one[name] is not None for one in columns)]
+    return tuple(PackingRow(name, *(one[name] for one in columns)) for name in names)
+
+
+def _measures(
+    nodes: Sequence[NodeEnd], largest: Mapping[str, int], price: Price
+) -> dict[str, float | None]:
+    used = [node for node in nodes if any(not pod.belongs_to_node for pod in node.pods)]
+    open_nodes = [node for node in nodes if node.is_ready and not node.unschedulable]
+    room = sum(_times(_free(node), largest) for node in open_nodes)
+    whole = _times(_sum(_free(node) for node in open_nodes), largest)
+    prices = [price(node) for node in used]
+    known = [one for one in prices if one is not None]
+    return {
+        "nodes in use": len(used),
+        "cpu in use (%)": _share(used, _CPU),
+        "memory in use (%)": _share(used, _MEMORY),
+        "room for largest pods": room,
+        "fragmentation (%)": round(100 * (1 - room / whole), 1) if whole else None,
+        "spread: fullest node (%)": _fullest(used, lambda node: node.name),
+        "spread: fullest zone (%)": _fullest(used, lambda node: node.zone),
+        "price per hour": round(sum(known), 4) if known and len(known) == len(prices) else None,
+    }
+
+
+def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
+    nodes = list(nodes)
+    whole = sum(node.allocatable.get(resource, 0) for node in nodes)
+    part = sum(node.requested.get(resource, 0) for node in nodes)
+    return round(100 * part / whole, 1) if whole else None
+
+
+def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
+    """Return the mean share of a workload's pods at its fullest place, in percent."""
+    found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
+    for node in nodes:
+        for pod in node.pods:
+            if not pod.belongs_to_node and place(node):
+                found[pod.workload][place(node)] += 1
+    shares = [max(one.values()) / one.total() for one in found.values() if one.total() > 1]
+    return round(100 * sum(shares) / len(shares), 1) if shares else None
+
+
+def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:
+    """Return the cpu and memory of the pod that requests the largest share of an average node."""
+    nodes = list(nodes)
+    whole = _sum(node.allocatable for node in nodes)
+
+    def share(pod: PodEnd) -> float:
+        return max((pod.requests.get(name, 0) / whole[name] for name in (_CPU, _MEMORY)
+                    if whole.get(name)), default=0)  # fmt: skip
+
+    pods = [pod for node in nodes for pod in node.pods if not pod.belongs_to_node]
+    if not pods:
+        return {}
+    requests = max(pods, key=lambda pod: (share(pod), pod.key)).requests
+    return {name: requests[name] for name in (_CPU, _MEMORY) if requests.get(name)}
+
+
+def _free(node: NodeEnd) -> dict[str, int]:
+    return {
+        name: max(0, node.allocatable.get(name, 0) - node.requested.get(name, 0))
+        for name in (_CPU, _MEMORY, _PODS)
+    }
+
+
+def _times(free: Mapping[str, int], size: Mapping[str, int]) -> int:
+    """Return how many pods of `size` fit into `free`."""
+    if not size:
+        return 0
+    return min(free.get(_PODS, 0), *(free.get(name, 0) // part for name, part in size.items()))
+
+
+def _sum(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = defaultdict(int)
+    for each in amounts:
+        for name, amount in each.items():
+            total[name] += amount
+    return dict(total)
