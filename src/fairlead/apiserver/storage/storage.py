@@ -24,7 +24,8 @@ import msgspec
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import expired, no_space
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.storage.pod_node_index import PodNodeIndex
 
 Key = tuple[str, str]
 # A stored object: a decoded value or its JSON text.
@@ -115,6 +116,7 @@ class Storage:
         self._listeners: list[Listener] = []
         self._version = 0
         self._oldest = 0
+        self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
         # Orders the fields of an object as clients expect them; it gets the version before, too,
         # whose fields are in that order already.
         self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
@@ -188,6 +190,15 @@ class Storage:
             if namespace is None or key[0] == namespace:
                 yield key, kept
 
+    def stored_pods_on(self, node: str) -> Iterator[tuple[Key, StoredObject]]:
+        """Yield the pods whose spec.nodeName is `node`, which is not empty; see `stored_items`."""
+        if self._pods_by_node is None:
+            self._pods_by_node = PodNodeIndex(self.stored_items(POD))
+        for key in self._pods_by_node.on(node):
+            found = self.find_stored(POD, *key)
+            if found is not None:
+                yield key, found
+
     def count(self, kind: Kind) -> int:
         """Return the number of objects of `kind`."""
         return len(self._objects.get(kind.resource, _NONE))
@@ -241,6 +252,7 @@ class Storage:
         for kind, obj in objects:
             meta = obj["metadata"]
             self._of(kind)[meta.get("namespace", ""), meta["name"]] = self.arranged(kind, obj, None)
+        self._pods_by_node = None
         self._version = self._oldest = max(self._version, version)
         self._log.clear()
 
@@ -290,8 +302,18 @@ class Storage:
         if len(self._log) == self._log.maxlen:
             self._forget_oldest()
         self._log.append(change)
+        if self._pods_by_node is not None and change.kind.resource == POD.resource:
+            self._index_pod(change, self._pods_by_node)
         for listener in self._listeners:
             listener(change)
+
+    def _index_pod(self, change: StoredChange, index: PodNodeIndex) -> None:
+        meta = change.object["metadata"]
+        key = (meta.get("namespace", ""), meta["name"])
+        if change.type is ChangeType.DELETED:
+            index.remove(key)
+        else:
+            index.put(key, change.object)
 
     def _forget_oldest(self) -> None:
         self._log.popleft()

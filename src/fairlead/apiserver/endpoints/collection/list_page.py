@@ -32,7 +32,7 @@ import msgspec
 from fairlead.apiserver.endpoints.request.options import EXACT, ListOptions, unsigned
 from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.negotiation.request_error import from_the_future
 from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredObject
@@ -82,6 +82,8 @@ def list_page(
             objects = _objects_at(storage, kind, namespace, version)
         except ApiError:
             raise ApiError("Expired", 410, _LIST_TOO_OLD) from None
+    elif kind is POD and predicate.node_name and not limit:
+        objects, version = _pods_now(storage, namespace, predicate.node_name), storage.version
     else:
         objects, version = objects_now(storage, kind, namespace), storage.version
     # upstream: registry/generic/registry/store.go:ListPredicate gets a single object by its name,
@@ -94,6 +96,13 @@ def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]
     """Return the objects of one namespace, or of all (""), ordered by their keys."""
     found = storage.stored_items(kind, namespace or None)
     return sorted(((_list_key(key, namespace), kept) for key, kept in found), key=itemgetter(0))
+
+
+def _pods_now(storage: Storage, namespace: str, node: str) -> list[ListEntry]:
+    """Return the pods on `node` in one namespace, or in all (""), ordered by their keys."""
+    found = storage.stored_pods_on(node)
+    chosen = ((key, kept) for key, kept in found if namespace in ("", key[0]))
+    return sorted(((_list_key(key, namespace), kept) for key, kept in chosen), key=itemgetter(0))
 
 
 def _requested_version(storage: Storage, text: str) -> int:

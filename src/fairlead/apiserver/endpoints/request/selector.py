@@ -29,6 +29,7 @@ from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"
+NODE: Final = "spec.nodeName"
 _ALWAYS_SELECTABLE: Final = (NAME, NAMESPACE)
 CACHE_SIZE: Final = 2_048
 # the possible values of a missing field
@@ -67,6 +68,11 @@ class SelectionPredicate:
     def name(self) -> str:
         """The name that matches must have, "" for any name."""
         return next((one.value for one in self.terms if one.field == NAME and one.is_equal), "")
+
+    @property
+    def node_name(self) -> str:
+        """The spec.nodeName that matches must have, "" for any."""
+        return next((one.value for one in self.terms if one.field == NODE and one.is_equal), "")
 
     @property
     def is_everything(self) -> bool:
