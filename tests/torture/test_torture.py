@@ -56,7 +56,7 @@ def test_every_law_is_checked(short):
 
 
 class Indiscriminate:
-    """A controller that gets every stimulus."""
+    """A controller that gets every stimulus, and is asked for its deadline each time."""
 
     def __init__(self, controller):
         self.issuer = controller.issuer
@@ -69,6 +69,6 @@ def test_interests_exclude_only_what_controllers_ignore(short):
     """Else a controller would miss something, and other commands would follow."""
 
     def with_all_stimuli(engine):
-        return Engine(engine.cluster, [Indiscriminate(one) for one, _ in engine._controllers])
+        return Engine(engine.cluster, [Indiscriminate(one) for one in engine.controllers])
 
     assert run(short.scenario, with_all_stimuli).digest == short.digest

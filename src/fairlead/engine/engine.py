@@ -16,11 +16,38 @@ from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
-from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.state.cluster import Cluster
 
 Found = TypeVar("Found")
+
+
+class _Member:
+    """A controller of an engine, and its next deadline as of the last time it was asked."""
+
+    __slots__ = ("controller", "due", "interest", "is_outdated", "issuer")
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self.issuer = controller.issuer
+        self.interest: Interest = getattr(controller, "interest", EVERYTHING)
+        self.due: Instant | None = None
+        self.is_outdated = True
+
+    def handle_deadline(self, now: Instant) -> list[Issued]:
+        self.is_outdated = True
+        issuer = self.issuer
+        return [Issued(command, issuer) for command in self.controller.handle_deadline(now)]
+
+    def is_due(self, now: Instant) -> bool:
+        if self.is_outdated:
+            self.ask()
+        return self.due is not None and self.due <= now
+
+    def ask(self) -> None:
+        """Bring `due` up to date."""
+        self.due = self.controller.next_deadline()
+        self.is_outdated = not self.interest.keeps_deadline
 
 
 class Engine:
@@ -35,16 +62,17 @@ class Engine:
         A controller with an attribute `interest` gets only the stimuli that it includes.
         """
         self.cluster = cluster
-        self._controllers = tuple((one, one.issuer) for one in controllers)
+        self.controllers = tuple(controllers)
+        self._members = tuple(map(_Member, controllers))
         # Topics are few: they are pairs of classes.
-        self._concerned: dict[Topic, tuple[tuple[Controller, Issuer], ...]] = {}
+        self._concerned: dict[Topic, tuple[_Member, ...]] = {}
 
     def find(self, kind: type[Found]) -> Found:
         """Return the controller of class `kind`, for inspection.
 
         Raises LookupError if there is none.
         """
-        for controller, _ in self._controllers:
+        for controller in self.controllers:
             if isinstance(controller, kind):
                 return controller
         raise LookupError(kind.__name__)
@@ -58,20 +86,24 @@ class Engine:
         if concerned is None:
             concerned = self._concerned[topic] = self._concerned_by(topic)
         issued: list[Issued] = []
-        for controller, issuer in concerned:
-            commands = controller.handle(stimulus, now)
+        for member in concerned:
+            member.is_outdated = True
+            commands = member.controller.handle(stimulus, now)
             if commands:
+                issuer = member.issuer
                 issued += [Issued(command, issuer) for command in commands]
         return issued
 
-    def _concerned_by(self, topic: Topic) -> tuple[tuple[Controller, Issuer], ...]:
-        return tuple(each for each in self._controllers if _interest(each[0]).includes(topic))
+    def _concerned_by(self, topic: Topic) -> tuple[_Member, ...]:
+        return tuple(member for member in self._members if member.interest.includes(topic))
 
     def next_deadline(self) -> Instant | None:
         """Return when to call `handle_deadline`; an instant in the past means at once."""
         found: Instant | None = None
-        for controller, _ in self._controllers:
-            due = controller.next_deadline()
+        for member in self._members:
+            if member.is_outdated:
+                member.ask()
+            due = member.due
             if due is not None and (found is None or due < found):
                 found = due
         return found
@@ -79,10 +111,9 @@ class Engine:
     def handle_deadline(self, now: Instant) -> list[Issued]:
         """Do one unit of work of the first controller with due work; return its commands."""
         self.cluster.now = now
-        for controller, issuer in self._controllers:
-            due = controller.next_deadline()
-            if due is not None and due <= now:
-                return [Issued(command, issuer) for command in controller.handle_deadline(now)]
+        for member in self._members:
+            if member.is_due(now):
+                return member.handle_deadline(now)
         return []
 
     def handle_overdue(self, now: Instant) -> list[Issued]:
@@ -92,13 +123,7 @@ class Engine:
         """
         self.cluster.now = now
         issued: list[Issued] = []
-        for controller, issuer in self._controllers:
-            due = controller.next_deadline()
-            if due is not None and due <= now:
-                issued += [Issued(command, issuer) for command in controller.handle_deadline(now)]
+        for member in self._members:
+            if member.is_due(now):
+                issued += member.handle_deadline(now)
         return issued
-
-
-def _interest(controller: Controller) -> Interest:
-    interest: Interest = getattr(controller, "interest", EVERYTHING)
-    return interest

@@ -48,7 +48,9 @@ class LoopDetector:
     """A Reporter that collects findings, and a Controller that records them as events."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
-    interest: ClassVar[Interest] = Interest(changed=(), deleted=(), succeeded=(), failed=())
+    interest: ClassVar[Interest] = Interest(
+        changed=(), deleted=(), succeeded=(), failed=(), keeps_deadline=False
+    )
 
     def __init__(self, reporter: Reporter) -> None:
         """Pass all records and findings on to `reporter`."""

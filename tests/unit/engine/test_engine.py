@@ -125,6 +125,20 @@ def test_one_unit_of_work_at_a_time(diary):
     assert engine.next_deadline() == 9
 
 
+def test_a_kept_deadline_is_asked_for_after_each_handler(diary):
+    """Controllers without an interest are asked each time."""
+    a, b = Spy("a", diary, 5), Spy("b", diary, 7)
+    a.interest = Interest()
+    engine = engine_of(a, b)
+    assert engine.next_deadline() == 5
+    a.due, b.due = 1, 3
+    assert engine.next_deadline() == 3
+    engine.handle(ObjectChanged(make_node("n")), 0)
+    assert engine.next_deadline() == 1
+    assert engine.handle_deadline(1) == [issued("a")]
+    assert engine.next_deadline() == 3
+
+
 def test_every_controller_with_due_work_gets_a_turn(diary):
     engine = engine_of(Spy("a", diary, 5), Spy("b", diary, 9), Spy("c", diary, 3))
     assert engine.handle_overdue(5) == [issued("a"), issued("c")]
@@ -150,6 +164,6 @@ def test_an_engine_has_each_controller_once():
         autoscaler=ClusterAutoscalerConfig(()), karpenter=KarpenterConfig(pools=(), types=())
     )
     engine = build_engine(config, SilentReporter())
-    classes = [type(controller).__name__ for controller, _ in engine._controllers]
+    classes = [type(controller).__name__ for controller in engine.controllers]
     assert {"ClusterAutoscaler", "Karpenter"} <= set(classes)
     assert len(classes) == len(set(classes))

@@ -32,13 +32,16 @@ Topic = tuple[type, type]
 class Interest:
     """The classes of the objects and commands that concern a controller; None: all classes.
 
-    All other stimuli, such as ObjectsLoaded, concern every controller.
+    All other stimuli, such as ObjectsLoaded, concern every controller. If `keeps_deadline` is set,
+    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so that the
+    engine need not ask in between.
     """
 
     changed: Classes | None = None
     deleted: Classes | None = None
     succeeded: Classes | None = None
     failed: Classes | None = None
+    keeps_deadline: bool = True
 
     def includes(self, topic: Topic) -> bool:
         """Return whether stimuli of `topic` concern the controller."""
@@ -55,7 +58,7 @@ class Interest:
         return classes is None or issubclass(subject, classes)
 
 
-EVERYTHING: Final = Interest()
+EVERYTHING: Final = Interest(keeps_deadline=False)
 
 
 def topic_of(stimulus: Stimulus) -> Topic:
