@@ -16,11 +16,15 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Node
 from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, HOSTNAME, REGION, ZONE
 
+EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
+GKE_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
+AKS_AGENT_POOL: Final = "kubernetes.azure.com/agentpool"
+
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "cloud.google.com/gke-nodepool",
-    "kubernetes.azure.com/agentpool",
+    EKS_NODE_GROUP,
+    GKE_NODE_POOL,
+    AKS_AGENT_POOL,
     "agentpool",
 )
 """The labels of Karpenter, EKS, GKE and AKS (and AKS before 2021), in order of precedence."""

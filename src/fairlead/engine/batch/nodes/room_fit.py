@@ -16,12 +16,13 @@ from fairlead.engine.batch.nodes.room import Ints, Room, RoomView
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 OUT_OF_SYNC: Final = unresolvable("node(s) were used beyond what they offer").by("NodePresence")
-TOO_MANY_PODS: Final = unschedulable("Too many pods").by("MaxPods")
+_FULL: Final = unschedulable(TOO_MANY_PODS).by("MaxPods")
 
 
 class NodePresence:
@@ -55,14 +56,14 @@ class MaxPods:
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a full node; a node without allocatable pods counts as full."""
-        return TOO_MANY_PODS if len(node.pods) >= node.allowed_pods else None
+        return _FULL if len(node.pods) >= node.allowed_pods else None
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
         """Return the verdicts of `filter` for the nodes at `rows`."""
         full = table.pod_count[rows] >= table.allowed_pods[rows]
-        return Verdicts(full.astype(np.int32), (TOO_MANY_PODS, TOO_MANY_PODS))
+        return Verdicts(full.astype(np.int32), (_FULL, _FULL))
 
 
 class Source(Protocol):
@@ -160,6 +161,6 @@ class RoomFit:
         status = self._statuses.get(columns)
         if status is None:
             names = self._room.table.resources.names
-            status = unschedulable(*(f"Insufficient {names[column]}" for column in columns))
+            status = unschedulable(*(INSUFFICIENT.format(names[column]) for column in columns))
             status = self._statuses[columns] = status.by(self.name)
         return status

@@ -34,6 +34,7 @@ from fairlead.engine.state.shape_columns import ShapeColumns
 
 NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = "Too many pods"
+INSUFFICIENT: Final = "Insufficient {}"
 _NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
 _FITS: Final = (SUCCESS,)
 _UNLIMITED: Final = 1 << 62
@@ -265,6 +266,6 @@ def rejection(
 ) -> Status:
     """Return the verdict that names all insufficient resources, in upstream's order."""
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
-    reasons += tuple(f"Insufficient {name}" for name in (*fixed, *scalars))
+    reasons += tuple(INSUFFICIENT.format(name) for name in (*fixed, *scalars))
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE
     return Status(code, reasons, NAME)

@@ -38,13 +38,18 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import node_template
+from fairlead.whatif.snapshot.node_pool import (
+    AKS_AGENT_POOL,
+    EKS_NODE_GROUP,
+    GKE_NODE_POOL,
+    node_template,
+)
 
 # The provider that labels nodes, the label, and the label that divides a group further.
 _GROUP_LABELS: Final = (
-    ("EKS", "eks.amazonaws.com/nodegroup", ""),
-    ("GKE", "cloud.google.com/gke-nodepool", ZONE),
-    ("AKS", "kubernetes.azure.com/agentpool", ""),
+    ("EKS", EKS_NODE_GROUP, ""),
+    ("GKE", GKE_NODE_POOL, ZONE),
+    ("AKS", AKS_AGENT_POOL, ""),
     ("kops", "kops.k8s.io/instancegroup", ""),
     ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),
 )
