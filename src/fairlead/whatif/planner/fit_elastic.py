@@ -239,10 +239,15 @@ def _groups(result: ElasticFit) -> ResultTable:
 
 
 def _reasons(result: ElasticFit) -> ResultTable:
-    """Return why the pods without a node have none, by reason."""
+    """Return why the pods without a node have none, by reason.
+
+    Reasons that differ only by the pod's own name count as one.
+    """
     waiting = result.autoscaling.waiting
     counts = Counter(
-        waiting.get(pod.key) or pod.reason for pod in result.outcome.pods.values() if pod.is_pending
+        (waiting.get(pod.key) or pod.reason).replace(pod.key.rpartition("/")[2], "<pod>")
+        for pod in result.outcome.pods.values()
+        if pod.is_pending
     )
     rows = [{"pods": count, "reason": reason} for reason, count in counts.most_common()]
     columns = (ResultColumn("pods", "pods", NUMBER), ResultColumn("reason", "because", WORDS))

@@ -22,6 +22,7 @@ from fairlead.apiserver.kind import (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    STORAGE_CLASS,
 )
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
 from fairlead.whatif.input.document import read
@@ -118,7 +119,11 @@ class NewPods:
 def pod_source(
     pod_file: str | None, like: str | None, namespace: str, inventory: Inventory
 ) -> NewPods:
-    """Return the source that `--pod` or `--like` names. Raises InputError."""
+    """Return the source that `--pod` or `--like` names.
+
+    Raises InputError, also for a StorageClass in the file that the snapshot does not have: pods
+    are placed in the cluster as the snapshot shows it.
+    """
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
     if like is not None:
@@ -130,6 +135,11 @@ def pod_source(
     if len(wanted) != 1:
         problem = f"contains {len(wanted)} pods and workloads; expected one"
         raise InputError(pod_file, problem)
+    known = {one.ref.name for one in inventory.of_kind(STORAGE_CLASS)}
+    for one in found_in_file:
+        if one.kind is STORAGE_CLASS and one.ref.name not in known:
+            problem = "is not in the snapshot; a directory with both files can be the snapshot"
+            raise InputError(pod_file, problem, object_name=f"StorageClass {one.ref.name}")
     return new_pods_of(pod_file, wanted[0], inventory)
 
 

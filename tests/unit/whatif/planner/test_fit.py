@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -226,3 +227,26 @@ def test_each_pod_gets_claims_of_its_templates(fitted, make):
     )
     assert (found.count, found.by_node) == (2, {"a": 2})
     assert found.refused_by == "scheduling"
+
+
+STORAGE = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: example.com/disk
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: c, image: i}]}
+"""
+
+
+def test_a_storage_class_of_the_file_must_be_in_the_snapshot(snapshot, make, write):
+    path = str(write("pod.yaml", STORAGE))
+    with pytest.raises(InputError, match="StorageClass fast: is not in the snapshot"):
+        pod_source(path, None, "", Inventory(snapshot(make.node("n")).manifests))
+    stated = next(yaml.safe_load_all(STORAGE))
+    known = Inventory(snapshot(make.node("n"), stated).manifests)
+    assert pod_source(path, None, "", known).title == "pod/default/p"

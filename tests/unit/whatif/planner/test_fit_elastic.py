@@ -130,3 +130,15 @@ def test_pods_with_claims_get_claims_of_their_own(fitted, make):
     found, _ = fitted(make.node("a", pool="a"), workload, storage, like="sts/web")
     assert found.count == 11
     assert {pod.owner.kind for pod in found.pods} == {"StatefulSet"}
+
+
+def test_reasons_that_differ_by_the_pods_name_count_as_one(fitted, make):
+    """Karpenter's text about a missing StorageClass names the pod's own claim."""
+    workload = make.workload("StatefulSet", replicas=1)
+    template = {"metadata": {"name": "data"}, "spec": {"storageClassName": "none"}}
+    workload["spec"] |= {"volumeClaimTemplates": [template], "serviceName": "web"}
+    node = make.node("a", **{"karpenter.sh/nodepool": "default"})
+    _, answer = fitted(node, POOL, workload, like="sts/web", karpenter=True, pods_max=3)
+    [row] = next(one for one in answer.tables if one.name == "refusals").rows
+    assert row["pods"] == 4  # three new ones, and the one that it has today
+    assert "PersistentVolumeClaim=default/data-<pod>" in row["reason"]
