@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fairlead.api.objects import PodGroup
 from fairlead.api.pods.facts import workload
@@ -54,13 +54,15 @@ from fairlead.engine.scheduling.failure import (
 )
 from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.pending_decision import PendingDecision
-from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, PodGroupResult
 from fairlead.engine.scheduling.preemption.preemptions import Execution, Preemptions
 from fairlead.engine.scheduling.queue.event_handlers import EventHandlers, nomination_of
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
+
+if TYPE_CHECKING:
+    from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, PodGroupResult
 
 
 @dataclass(slots=True)
@@ -254,6 +256,9 @@ class Scheduler:
             decide_group,
             mixed_schedulers,
         )
+        from fairlead.engine.scheduling.pod_group.placement import (  # noqa: PLC0415
+            PodGroupMember,
+        )
 
         waiting = self._cluster.pod_groups.unscheduled(group_key(queued.info))
         popped = [
@@ -304,11 +309,11 @@ class Scheduler:
         cycle, self._cycle = self._cycle, None
         assert cycle is not None
         decision = cycle.pending.decision
+        assert decision is not None
         if isinstance(decision, Placement):
             return self._place(cycle, decision, now)
-        if isinstance(decision, PodGroupResult):
+        if not isinstance(decision, Failure):
             return self._end_group_cycle(cycle, decision, now)
-        assert decision is not None
         failure = self._without_stale_preemption(cycle, decision)
         if failure.room is None:
             return [*failure.commands, *self._end_failed(cycle, failure, now)]

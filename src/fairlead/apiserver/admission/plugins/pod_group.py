@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
-from fairlead.apiserver.admission.plugins.finalizer import with_finalizer
+from fairlead.apiserver.admission.plugins.storage import with_finalizer
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
 from fairlead.apiserver.storage.storage import Storage

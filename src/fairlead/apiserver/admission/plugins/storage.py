@@ -11,7 +11,6 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.admission.plugins.default_class import default_class
-from fairlead.apiserver.admission.plugins.finalizer import with_finalizer
 from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -55,3 +54,12 @@ class StorageObjectInUseProtection:
         if finalizer is None or not attributes.is_new:
             return obj
         return with_finalizer(obj, finalizer)
+
+
+def with_finalizer(obj: Json, name: str) -> Json:
+    """Return `obj` with the finalizer `name` of a protection controller, added last."""
+    meta = obj["metadata"]
+    finalizers = meta.get("finalizers") or []
+    if name in finalizers:
+        return obj
+    return {**obj, "metadata": {**meta, "finalizers": [*finalizers, name]}}
