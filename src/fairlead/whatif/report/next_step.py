@@ -189,8 +189,9 @@ def _out_of_service(one: WorkloadEffect, effect: Effect) -> Iterator[NextStep]:
     failed = {node.node for node in outage.nodes} if outage is not None else set()
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
     if held := sorted(nodes & failed):
+        which = "node is" if len(held) == 1 else "nodes are"
         yield {
-            "words": "If the failed node is shut down for good, have its pods replaced elsewhere:",
+            "words": f"If the failed {which} shut down for good, have the pods replaced elsewhere:",
             "command": shlex.join(("kubectl", "taint", "nodes", *held, _SHUT_DOWN)),
         }
 

@@ -143,7 +143,7 @@ def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, ma
     assert steps_of(answer)[:2] == [
         ("See what happens to the pods of sts/default/db.", "pod=sts/default/db"),
         (
-            "If the failed node is shut down for good, have its pods replaced elsewhere:",
+            "If the failed node is shut down for good, have the pods replaced elsewhere:",
             "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
         ),
     ]

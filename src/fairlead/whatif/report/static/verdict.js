@@ -137,7 +137,7 @@ function certaintySentence({ certainty, seed, summary: { choices_among_equals: c
   }
   if (!choices) return "No node was chosen at random: whenever a pod was placed, one node was the best.";
   const times = choices === 1 ? "Once" : `${count(choices)} times`;
-  return `${times}, several nodes were equally good for a pod, and seed ${seed ?? 0} chose one. Another choice may place pods elsewhere.`;
+  return `${times}, several nodes were equally good for a pod, and seed ${seed ?? 0} chose one. Another choice may place pods elsewhere; --seeds 20 shows which outcomes depend on it.`;
 }
 
 function nextStep({ words, options, command, place }) {
