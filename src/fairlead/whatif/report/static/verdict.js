@@ -56,9 +56,9 @@ const PACKING = {
   empty: "",
   fields: [
     { key: "measure", label: "Measure", kind: "text" },
-    { key: "today", label: "In the dump", kind: "count" },
-    { key: "without", label: "Without the change", kind: "count" },
-    { key: "changed", label: "With the change", kind: "count" },
+    { key: "today", label: "In the dump", kind: "text" },
+    { key: "without", label: "Without the change", kind: "text" },
+    { key: "changed", label: "With the change", kind: "text" },
   ],
 };
 
