@@ -25,29 +25,26 @@ Found = TypeVar("Found")
 class _Member:
     """A controller of an engine, and its next deadline as of the last time it was asked."""
 
-    __slots__ = ("controller", "due", "interest", "is_outdated", "issuer")
+    __slots__ = ("controller", "due", "interest", "is_outdated", "issuer", "keeps_deadline")
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.issuer = controller.issuer
         self.interest: Interest = getattr(controller, "interest", EVERYTHING)
+        self.keeps_deadline = self.interest.keeps_deadline
         self.due: Instant | None = None
         self.is_outdated = True
+
+    def next_deadline(self) -> Instant | None:
+        if self.is_outdated:
+            self.due = self.controller.next_deadline()
+            self.is_outdated = not self.keeps_deadline
+        return self.due
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
         self.is_outdated = True
         issuer = self.issuer
         return [Issued(command, issuer) for command in self.controller.handle_deadline(now)]
-
-    def is_due(self, now: Instant) -> bool:
-        if self.is_outdated:
-            self.ask()
-        return self.due is not None and self.due <= now
-
-    def ask(self) -> None:
-        """Bring `due` up to date."""
-        self.due = self.controller.next_deadline()
-        self.is_outdated = not self.interest.keeps_deadline
 
 
 class Engine:
@@ -64,6 +61,7 @@ class Engine:
         self.cluster = cluster
         self.controllers = tuple(controllers)
         self._members = tuple(map(_Member, controllers))
+        self._is_selective = any(member.interest is not EVERYTHING for member in self._members)
         # Topics are few: they are pairs of classes.
         self._concerned: dict[Topic, tuple[_Member, ...]] = {}
 
@@ -81,12 +79,8 @@ class Engine:
         """Return the commands that follow from `stimulus`."""
         self.cluster.now = now
         self.cluster.apply(stimulus)
-        topic = topic_of(stimulus)
-        concerned = self._concerned.get(topic)
-        if concerned is None:
-            concerned = self._concerned[topic] = self._concerned_by(topic)
         issued: list[Issued] = []
-        for member in concerned:
+        for member in self._concerned_by(stimulus) if self._is_selective else self._members:
             member.is_outdated = True
             commands = member.controller.handle(stimulus, now)
             if commands:
@@ -94,16 +88,19 @@ class Engine:
                 issued += [Issued(command, issuer) for command in commands]
         return issued
 
-    def _concerned_by(self, topic: Topic) -> tuple[_Member, ...]:
-        return tuple(member for member in self._members if member.interest.includes(topic))
+    def _concerned_by(self, stimulus: Stimulus) -> tuple[_Member, ...]:
+        topic = topic_of(stimulus)
+        concerned = self._concerned.get(topic)
+        if concerned is None:
+            concerned = tuple(one for one in self._members if one.interest.includes(topic))
+            self._concerned[topic] = concerned
+        return concerned
 
     def next_deadline(self) -> Instant | None:
         """Return when to call `handle_deadline`; an instant in the past means at once."""
         found: Instant | None = None
         for member in self._members:
-            if member.is_outdated:
-                member.ask()
-            due = member.due
+            due = member.next_deadline() if member.is_outdated else member.due
             if due is not None and (found is None or due < found):
                 found = due
         return found
@@ -112,7 +109,8 @@ class Engine:
         """Do one unit of work of the first controller with due work; return its commands."""
         self.cluster.now = now
         for member in self._members:
-            if member.is_due(now):
+            due = member.next_deadline() if member.is_outdated else member.due
+            if due is not None and due <= now:
                 return member.handle_deadline(now)
         return []
 
@@ -124,6 +122,7 @@ class Engine:
         self.cluster.now = now
         issued: list[Issued] = []
         for member in self._members:
-            if member.is_due(now):
+            due = member.next_deadline()
+            if due is not None and due <= now:
                 issued += member.handle_deadline(now)
         return issued
