@@ -71,14 +71,18 @@ def _scheduler(
 
 
 def _autoscaler() -> ClusterAutoscalerConfig:
-    """Return a group of nodes for each zone, and delays that fit into a short run."""
+    """Return a group of nodes for each zone, and delays that fit into a short run.
+
+    The nodes of a group must be alike, else the autoscaler takes one of them as the template and
+    adds nodes that do not help; so the scenario's own nodes, which differ, belong to no group.
+    """
     options = parse_options({"scale-down-delay-after-add": "1m", "scale-down-unneeded-time": "2m"})
     groups = tuple(
         NodeGroupSpec(
             id=zone,
             minimum=1,
             maximum=GROUP_SIZE_MAX,
-            labels={ZONE: zone},
+            labels={ZONE: zone, "pool": "autoscaled"},
             template=_template(zone),
         )
         for zone in ZONES
