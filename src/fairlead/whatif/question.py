@@ -244,7 +244,7 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
     from fairlead.whatif.configuration.autoscaling.instance_type_file import (  # noqa: PLC0415
         read_instance_types,
     )
-    from fairlead.whatif.planner.node.node_price import price_of_labels  # noqa: PLC0415
+    from fairlead.whatif.configuration.autoscaling.node_price import price_of_labels  # noqa: PLC0415
 
     file = conditions.instance_types
     known = {one.name: one for one in ([] if file is None else read_instance_types(file))}

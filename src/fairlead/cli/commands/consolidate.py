@@ -61,10 +61,10 @@ def consolidate(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.configuration.autoscaling.node_price import node_prices
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer
-    from fairlead.whatif.planner.node.node_price import node_prices
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
     if max_unavailable is not None and max_unavailable < 1:
@@ -75,7 +75,7 @@ def consolidate(
         model, planner = read.model, read.planner()
         rules = read.autoscaler_rules(ignore)
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
-        found = find_nodes(planner, rules, names, node_prices(model, types), progress)
+        found = find_nodes(planner, rules, names, node_prices(model.table.nodes(), types), progress)
         experiment = read.experiment
         run_plan(found.plan, experiment, progress, at_once=max_unavailable)
     notes = (*read.notes, *experiment.notes)

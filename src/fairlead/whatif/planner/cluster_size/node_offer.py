@@ -22,9 +22,9 @@ from fairlead.api.well_known_label import ARCH, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+from fairlead.whatif.configuration.autoscaling.node_price import TYPE_LABELS, type_of_node
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
-from fairlead.whatif.planner.node.node_price import TYPE_LABELS, type_of_node
 from fairlead.whatif.snapshot.node_pool import ZONE_LABELS, NodeTraits, node_traits
 
 _SCALED: Final = ("cpu", "memory")

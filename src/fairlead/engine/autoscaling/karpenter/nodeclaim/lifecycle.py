@@ -28,14 +28,14 @@ from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, DISRUPTED_TAINT, NODE_POOL
-from fairlead.engine.autoscaling.karpenter.machines import (
+from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import ClaimConditions
+from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import expires_at, with_pod_event
+from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import (
     Machines,
     adopted_claim,
     initialized,
     node_of,
 )
-from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import ClaimConditions
-from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import expires_at, with_pod_event
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
 from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources

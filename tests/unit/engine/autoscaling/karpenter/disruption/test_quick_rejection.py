@@ -21,7 +21,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.quick_rejection import (
     RejectionMemory,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import simulate
-from fairlead.engine.autoscaling.karpenter.machines import adopted_claim
+from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import adopted_claim
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement

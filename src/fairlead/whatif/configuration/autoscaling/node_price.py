@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
-from fairlead.whatif.planner.cluster_model import ClusterModel
 
 TYPE_LABELS: Final = (INSTANCE_TYPE, BETA_INSTANCE_TYPE)
 
 
-def node_prices(model: ClusterModel, stated: list[StatedType]) -> dict[str, float]:
-    """Return the hourly price of each node whose type has a price in `stated`, by name."""
+def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str, float]:
+    """Return the hourly price of each of `nodes` whose type has a price in `stated`, by name."""
     known = {one.name: one for one in stated}
-    prices = ((info.name, price_of_labels(known, info.labels)) for info in model.table.nodes())
+    prices = ((info.name, price_of_labels(known, info.labels)) for info in nodes)
     return {name: price for name, price in prices if price is not None}
 
 
