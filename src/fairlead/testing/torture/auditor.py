@@ -53,6 +53,7 @@ _REFUSAL: Final = re.compile(
     r"(?s)0/\d+ nodes are available: .+|no nodes available to schedule pods"
 )
 _RATE_TOLERANCE: Final = seconds(0.1)  # of the periodic passes that take the turns
+_LATE: Final = seconds(1)
 _RETRIES: Final = seconds(60)  # longer than five refusals with late answers
 
 
@@ -81,6 +82,8 @@ class Auditor:
         self._placed: dict[str, str] = {}  # pods on their way to a node, by uid
         self._binding: dict[str, str] = {}  # those of which the Bind is unanswered
         self._taint_sent: dict[str, list[Instant]] = {}  # by node
+        self._unseen_writes: dict[str, Instant] = {}  # by node, of which no change was shown yet
+        self._shown_late: dict[str, Instant] = {}  # by node, when a change was shown late
         self._last_turn: dict[str, Instant] = {}
         self._rates: dict[str, float] = {}
         self._deadlines = 0
@@ -127,8 +130,10 @@ class Auditor:
                 case DeleteObject(why=why) as deletion if why.startswith("taint"):
                     self._check_taint_eviction(deletion)
                 case PatchObject(ObjectRef(kind="Node", name=name), patch):
-                    if any(map(_is_of_outage, patch.get("spec", {}).get("taints") or ())):
+                    is_lost = any(map(_is_of_outage, patch.get("spec", {}).get("taints") or ()))
+                    if is_lost and self._shown_late.get(name) != self.now:
                         self._taint_sent.setdefault(name, []).append(self.now)
+                    self._unseen_writes.setdefault(name, self.now)
                 case RecordEvent(regarding=cron_job, reason="UnexpectedJob", note=note):
                     self.unexpected_jobs.add((cron_job.namespace, note.rpartition(": ")[2]))
                 case _:
@@ -155,10 +160,13 @@ class Auditor:
                 self._rates[zone] = max(record.eviction_rate, self._rates.get(zone, 0.0))
                 if state in ("", "Initial"):
                     self._last_turn.pop(zone, None)
-            case NodeTainted(node, zone, _, True, at):
+            case NodeTainted(node, zone, _, True):
                 # The record comes with the answer, which may be late; a write took the turn, of
-                # several after conflicts the first one.
-                self._check_rate(zone, self._taint_sent.pop(node, [at]))
+                # several after conflicts the first one. A write that had to wait until the watch
+                # showed the one before it took its turn at an unknown time.
+                sent = self._taint_sent.pop(node, [])
+                if sent:
+                    self._check_rate(zone, sent)
             case _:
                 pass
 
@@ -190,6 +198,9 @@ class Auditor:
                 if before is None or before.status.allocatable != view.status.allocatable:
                     self._changed_at[view.metadata.name] = since
                 self._nodes[view.metadata.name] = view
+                written = self._unseen_writes.pop(view.metadata.name, self.now)
+                if self.now - written >= _LATE:
+                    self._shown_late[view.metadata.name] = self.now
                 self._see_taints(view, since)
             case PodGroup():
                 self._groups[view.key] = view
