@@ -249,7 +249,7 @@ CASES = [
     change(
         "bad node group",
         "--autoscale cluster-autoscaler --node-groups change.yaml",
-        "change.yaml: node-groups[0].max: expected int, got str",
+        "change.yaml: line 1: node-groups[0].max: expected int, got str",
         content="node-groups: [{name: g, min: 0, max: many, labels: {pool: old}}]\n",
     ),
     Case("instance types of a local cluster", "up --instance-types types.csv",

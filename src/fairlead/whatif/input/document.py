@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -37,7 +37,7 @@ class Document:
     """One value of one file; `source` is the file as the user named it.
 
     If `listing` is set, only the head of the value is decoded: `value` is the head, `listing` has
-    the items as text. `text` is the whole file.
+    the items as text. `text` is the whole file; `read_listings` omits it for a decoded value.
     """
 
     source: str
@@ -58,7 +58,7 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     if path == "-":
         data = content_of_stream(STDIN, stdin or sys.stdin.buffer)
         return [
-            document
+            replace(document, text=content)
             for source, content in unpacked(STDIN, data)
             for document in _parse(source, bytes(content), json_by_name=False)
         ]
@@ -157,7 +157,8 @@ def read_bytes(path: Path) -> bytes:
 
 def _read_file(path: Path) -> Iterator[Document]:
     for source, data in unpacked(str(path), content_of(path)):
-        yield from _parse(source, bytes(data), json_by_name=source.endswith(".json"))
+        for document in _parse(source, bytes(data), json_by_name=source.endswith(".json")):
+            yield replace(document, text=data)
 
 
 def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document]:

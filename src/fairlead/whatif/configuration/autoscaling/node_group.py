@@ -13,30 +13,23 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
-from fairlead.api.objects import Node
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
-    NodeGroupOptions,
     OptionError,
     parse_options,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
-    DELETION_TIME,
-    PROVISION_TIME,
     NodeGroupSpec,
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
-from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits
 from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
+from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
-from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import (
     AKS_AGENT_POOL,
@@ -57,44 +50,6 @@ _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
 
 
-class _TemplateForm(StrictForm, frozen=True, kw_only=True):
-    """The template node of a group; allocatable defaults to the capacity."""
-
-    labels: dict[str, str] = {}
-    taints: list[dict[str, Any]] = []
-    capacity: dict[str, str | int | float]
-    allocatable: dict[str, str | int | float] = {}
-
-
-class _OutageForm(StrictForm, frozen=True, kw_only=True, rename={"lasts": "for"}):
-    """A period without capacity, relative to the start of the run."""
-
-    after: str | float = 0
-    lasts: str | float
-
-
-class _GroupForm(StrictForm, frozen=True, kw_only=True):
-    """A node group in the file of --node-groups."""
-
-    name: str
-    min: int
-    max: int
-    labels: dict[str, str]
-    template: _TemplateForm | None = None
-    price: float | None = None
-    provision_time: str | float | None = None
-    deletion_time: str | float | None = None
-    out_of_capacity: list[_OutageForm] = []
-    options: dict[str, Any] = {}
-
-
-class _FileForm(StrictForm, frozen=True, kw_only=True):
-    """The file of `--node-groups`; flags are Cluster Autoscaler's, without dashes."""
-
-    node_groups: list[_GroupForm]
-    flags: dict[str, Any] = {}
-
-
 def groups_of(
     file: str, manifests: Iterable[Manifest], flags: Iterable[str]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
@@ -106,7 +61,7 @@ def groups_of(
     manifests = list(manifests)
     nodes = _nodes(manifests)
     if file:
-        return _of_file(file, nodes), ()
+        return groups_of_file(file, nodes), ()
     parsed = list(_parsed_flags(flags))
     limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)
     return _of_labels(nodes, _of_flags(parsed), limits)
@@ -266,90 +221,3 @@ def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | N
             return owner, "-".join(selected.values()), selected, {}
     name = (node["metadata"].get("annotations") or {}).get(_CAPI_OWNER)
     return None if name is None else ("Cluster API", name, {}, {_CAPI_OWNER: name})
-
-
-# --- groups from a file ------------------------------------------------------------------------
-
-
-def _of_file(path: str, nodes: Iterable[Json]) -> ClusterAutoscalerConfig:
-    documents = read(path)
-    if len(documents) != 1:
-        raise InputError(path, f"expected one document, found {len(documents)}")
-    form, nodes = decode_strictly(documents[0], _FileForm), list(nodes)
-    try:
-        options = parse_options(form.flags)
-    except OptionError as cause:
-        raise InputError(path, str(cause), field="flags") from None
-    specs: list[NodeGroupSpec] = []
-    for index, group in enumerate(form.node_groups):
-        where = f"node-groups[{index}]"
-        if any(spec.id == group.name for spec in specs):
-            raise InputError(path, f"{group.name!r} appears twice", field=f"{where}.name")
-        specs.append(_spec(path, where, group, nodes))
-    if not specs:
-        raise InputError(path, "is empty", field="node-groups")
-    return ClusterAutoscalerConfig(tuple(specs), options)
-
-
-def _spec(path: str, where: str, group: _GroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
-    """Return one group of the file. Raises InputError."""
-    if not 0 <= group.min <= group.max:
-        problem = f"0 <= min <= max does not hold for min {group.min} and max {group.max}"
-        raise InputError(path, problem, field=where)
-    if not group.labels:
-        raise InputError(path, "is empty, so no node could belong", field=f"{where}.labels")
-    try:
-        NodeGroupOptions().overridden(group.options)
-    except OptionError as cause:
-        raise InputError(path, str(cause), field=f"{where}.options") from None
-    spec = NodeGroupSpec(
-        id=group.name,
-        minimum=group.min,
-        maximum=group.max,
-        labels=group.labels,
-        price=group.price,
-        provision_time=_duration(path, f"{where}.provision-time", group.provision_time)
-        or PROVISION_TIME,
-        deletion_time=_duration(path, f"{where}.deletion-time", group.deletion_time)
-        or DELETION_TIME,
-        out_of_capacity=tuple(_outages(path, where, group)),
-        overrides=group.options,
-    )
-    return replace(spec, template=_template_in(path, where, group, spec, nodes))
-
-
-def _duration(path: str, where: str, text: str | float | None) -> DurationNs | None:
-    return field_duration(path, where, text)
-
-
-def _outages(path: str, where: str, group: _GroupForm) -> Iterator[tuple[DurationNs, DurationNs]]:
-    for index, span in enumerate(group.out_of_capacity):
-        field_name = f"{where}.out-of-capacity[{index}]"
-        after = _duration(path, f"{field_name}.after", span.after) or 0
-        yield after, after + (_duration(path, f"{field_name}.for", span.lasts) or 0)
-
-
-def _template_in(
-    path: str, where: str, group: _GroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
-) -> Json:
-    """Return the stated template, or the first node with the group's labels."""
-    stated = group.template
-    if stated is None:
-        for node in nodes:
-            if spec.owns(decode_as(Node, without_nulls(node))):
-                return node_template(node)
-        problem = "no node has these labels, so a template is needed"
-        raise InputError(path, problem, field=where)
-    template: Json = {
-        "metadata": {"labels": {**stated.labels, **group.labels}},
-        "spec": {"taints": stated.taints} if stated.taints else {},
-        "status": {
-            "capacity": stated.capacity,
-            "allocatable": stated.allocatable or stated.capacity,
-        },
-    }
-    try:
-        decode_as(Node, template)
-    except DecodeError as cause:
-        raise InputError(path, cause.problem, field=f"{where}.template") from None
-    return template

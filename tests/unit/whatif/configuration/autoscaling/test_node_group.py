@@ -227,12 +227,13 @@ def test_without_a_template_a_group_is_like_its_first_node(of_file):
         ([{**GROUP, "labels": {"x": "y"}}], {}, r"node-groups\[0\]: no node has these labels"),
         ([{**GROUP, "colour": 1}], {}, r"node-groups\[0\].colour: unknown field"),
         ([{**GROUP, "provision-time": "soon"}], {}, r"node-groups\[0\].provision-time: "),
-        ([{**GROUP, "options": {"x": 1}}], {}, r"node-groups\[0\].options: no flag --x"),
-        ([GROUP], {"flags": {"expander": "grpc"}}, "flags: expander: grpc asks a server"),
+        ([{**GROUP, "price": -1}], {}, r"node-groups\[0\].price: -1.0 is not from 0 to "),
+        ([{**GROUP, "options": {"x": 1}}], {}, r"node-groups\[0\].options.x: no flag --x"),
+        ([GROUP], {"flags": {"expander": "grpc"}}, "flags.expander: grpc asks a server"),
     ],
 )
-def test_a_bad_file_names_the_field(of_file, groups, more, says):
-    with pytest.raises(InputError, match=says):
+def test_a_bad_file_names_the_line_and_the_field(of_file, groups, more, says):
+    with pytest.raises(InputError, match=r": line [1-9]\d*: " + says):
         of_file(*groups, **more)
 
 

@@ -1,0 +1,184 @@
+"""The file of `--node-groups`: node groups and flags for a simulated Cluster Autoscaler.
+
+tools/form_schema.py writes its JSON schema, docs/node-groups-schema.json, from the forms here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.cluster_autoscaler.options import (
+    NodeGroupOptions,
+    OptionError,
+    parse_options,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
+    DELETION_TIME,
+    PROVISION_TIME,
+    NodeGroupSpec,
+)
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.configuration.autoscaling.open_cost_price import PRICE_MAX
+from fairlead.whatif.input.document import read_one
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.field_line import with_lines
+from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
+from fairlead.whatif.snapshot.node_pool import node_template
+
+Quantities = dict[str, str | int | float]
+
+
+def _meant(text: str) -> Meta:
+    """Return the description of a field in the schema."""
+    return Meta(description=text)
+
+
+class NodeTemplateForm(StrictForm, frozen=True, kw_only=True):
+    """A new node of a group."""
+
+    labels: Annotated[dict[str, str], _meant("Those of the group are added.")] = {}
+    taints: Annotated[list[dict[str, Any]], _meant("As in the spec of a Node.")] = []
+    capacity: Annotated[Quantities, _meant("Quantities by resource, such as cpu and pods.")]
+    allocatable: Annotated[Quantities, _meant("Defaults to the capacity.")] = {}
+
+
+class MissingCapacityForm(StrictForm, frozen=True, kw_only=True, rename={"lasts": "for"}):
+    """A period in which no machine can be created."""
+
+    after: Annotated[str | float, _meant("From the start of the run, such as 5m.")] = 0
+    lasts: Annotated[str | float, _meant("How long, such as 20m.")]
+
+
+class NodeGroupForm(StrictForm, frozen=True, kw_only=True):
+    """A node group."""
+
+    name: str
+    min: Annotated[int, _meant("The smallest number of nodes, from 0 to max.")]
+    max: Annotated[int, _meant("The largest number of nodes.")]
+    labels: Annotated[dict[str, str], _meant("All nodes with these belong to the group.")]
+    template: Annotated[
+        NodeTemplateForm | None, _meant("Defaults to the first node with the labels.")
+    ] = None
+    price: Annotated[float | None, _meant("Of a node for an hour.")] = None
+    provision_time: Annotated[
+        str | float | None, _meant("From the request until the node is Ready; defaults to 90s.")
+    ] = None
+    deletion_time: Annotated[
+        str | float | None, _meant("From the deletion until the Node is gone; defaults to 60s.")
+    ] = None
+    out_of_capacity: list[MissingCapacityForm] = []
+    options: Annotated[dict[str, Any], _meant("Flags for this group alone.")] = {}
+
+
+class NodeGroupFile(StrictForm, frozen=True, kw_only=True):
+    """Node groups for fairlead --autoscale cluster-autoscaler --node-groups FILE."""
+
+    node_groups: list[NodeGroupForm]
+    flags: Annotated[
+        dict[str, Any], _meant("Cluster Autoscaler's, without dashes; the defaults are upstream's.")
+    ] = {}
+
+
+def groups_of_file(path: str, nodes: Iterable[Json]) -> ClusterAutoscalerConfig:
+    """Return the node groups and flags of the file `path` for a cluster with `nodes`.
+
+    Raises InputError, which names line and field.
+    """
+    document = read_one(path)
+    with with_lines(document):
+        return _config(document.source, decode_strictly(document, NodeGroupFile), list(nodes))
+
+
+def _config(path: str, form: NodeGroupFile, nodes: list[Json]) -> ClusterAutoscalerConfig:
+    _check_flags(path, "flags", form.flags, parse_options)
+    specs: list[NodeGroupSpec] = []
+    for index, group in enumerate(form.node_groups):
+        where = f"node-groups[{index}]"
+        if any(spec.id == group.name for spec in specs):
+            raise InputError(path, f"{group.name!r} appears twice", field=f"{where}.name")
+        specs.append(_spec(path, where, group, nodes))
+    if not specs:
+        raise InputError(path, "is empty", field="node-groups")
+    return ClusterAutoscalerConfig(tuple(specs), parse_options(form.flags))
+
+
+def _check_flags(
+    path: str, where: str, flags: dict[str, Any], parse: Callable[[dict[str, Any]], object]
+) -> None:
+    """Raise InputError for the first of `flags` that `parse` refuses."""
+    for name, value in flags.items():
+        try:
+            parse({name: value})
+        except OptionError as cause:
+            problem = str(cause).removeprefix("--").removeprefix(f"{name}: ")
+            raise InputError(path, problem, field=f"{where}.{name}") from None
+
+
+def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
+    """Return one group of the file. Raises InputError."""
+    if not 0 <= group.min <= group.max:
+        problem = f"0 <= min <= max does not hold for min {group.min} and max {group.max}"
+        raise InputError(path, problem, field=where)
+    if not group.labels:
+        raise InputError(path, "is empty, so no node could belong", field=f"{where}.labels")
+    if group.price is not None and not 0 <= group.price <= PRICE_MAX:
+        problem = f"{group.price} is not from 0 to {PRICE_MAX:,}"
+        raise InputError(path, problem, field=f"{where}.price")
+    _check_flags(path, f"{where}.options", group.options, NodeGroupOptions().overridden)
+    spec = NodeGroupSpec(
+        id=group.name,
+        minimum=group.min,
+        maximum=group.max,
+        labels=group.labels,
+        price=group.price,
+        provision_time=field_duration(path, f"{where}.provision-time", group.provision_time)
+        or PROVISION_TIME,
+        deletion_time=field_duration(path, f"{where}.deletion-time", group.deletion_time)
+        or DELETION_TIME,
+        out_of_capacity=tuple(_outages(path, where, group)),
+        overrides=group.options,
+    )
+    return replace(spec, template=_template_in(path, where, group, spec, nodes))
+
+
+def _outages(
+    path: str, where: str, group: NodeGroupForm
+) -> Iterator[tuple[DurationNs, DurationNs]]:
+    for index, span in enumerate(group.out_of_capacity):
+        field_name = f"{where}.out-of-capacity[{index}]"
+        after = field_duration(path, f"{field_name}.after", span.after) or 0
+        yield after, after + (field_duration(path, f"{field_name}.for", span.lasts) or 0)
+
+
+def _template_in(
+    path: str, where: str, group: NodeGroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
+) -> Json:
+    """Return the stated template, or the first node with the group's labels."""
+    stated = group.template
+    if stated is None:
+        for node in nodes:
+            if spec.owns(decode_as(Node, without_nulls(node))):
+                return node_template(node)
+        problem = "no node has these labels, so a template is needed"
+        raise InputError(path, problem, field=where)
+    template: Json = {
+        "metadata": {"labels": {**stated.labels, **group.labels}},
+        "spec": {"taints": stated.taints} if stated.taints else {},
+        "status": {
+            "capacity": stated.capacity,
+            "allocatable": stated.allocatable or stated.capacity,
+        },
+    }
+    try:
+        decode_as(Node, template)
+    except DecodeError as cause:
+        raise InputError(path, cause.problem, field=f"{where}.template") from None
+    return template

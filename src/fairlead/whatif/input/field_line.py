@@ -1,0 +1,69 @@
+"""Finds the line of a field in a YAML or JSON file, for error messages.
+
+Documents are plain values without positions; only if one is refused is its text parsed again, with
+PyYAML's marks. JSON is read as the YAML that it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import yaml
+
+from fairlead.whatif.input.document import Document, decode_text
+from fairlead.whatif.input.error import InputError
+
+_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[]+)")
+
+
+@contextmanager
+def with_lines(document: Document) -> Iterator[None]:
+    """Name the line, too, in errors that name a field of `document`.
+
+    Example: `groups.yaml: node-groups[0].min: ...` becomes
+    `groups.yaml: line 3: node-groups[0].min: ...`. Errors in other files stay as they are.
+    """
+    try:
+        yield
+    except InputError as cause:
+        line = line_of(document, cause.field) if cause.field else 0
+        if not line or cause.source != document.source:
+            raise
+        raise InputError(
+            cause.source, cause.problem, object_name=f"line {line}", field=cause.field
+        ) from None
+
+
+def line_of(document: Document, field: str) -> int:
+    """Return the line of `field`, a path such as `node-groups[0].min`, counted from 1.
+
+    If the field is missing, the line is that of the nearest field around it. 0 if the text of
+    `document` is unknown, or is JSON that is no YAML.
+    """
+    try:
+        text = decode_text(document.source, bytes(document.text))
+        root = next(iter(yaml.compose_all(text, Loader=yaml.CSafeLoader)))
+    except (InputError, yaml.YAMLError, StopIteration):
+        return 0
+    return _line(root, (int(n) if n else name for n, name in _STEP.findall(field)))
+
+
+def _line(node: yaml.Node, steps: Iterable[int | str]) -> int:
+    line = node.start_mark.line
+    for step in steps:
+        match node, step:
+            case yaml.MappingNode(value=pairs), str():
+                found = [pair for pair in pairs if pair[0].value == step]
+                if not found:
+                    break
+                key, node = found[-1]
+                line = key.start_mark.line
+            case yaml.SequenceNode(value=items), int() if step < len(items):
+                node = items[step]
+                line = node.start_mark.line
+            case _:
+                break
+    return line + 1
