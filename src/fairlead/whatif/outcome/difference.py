@@ -17,7 +17,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from fairlead.apiserver.kind import STATEFUL_SET
+from fairlead.apiserver.kind import (
+    DEPLOYMENT,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
@@ -28,6 +33,10 @@ from fairlead.whatif.outcome.run_outcome import (
     RunOutcome,
 )
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
+
+_WITH_REPLICAS: Final = frozenset(
+    kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
+)
 
 AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
@@ -70,12 +79,12 @@ class Difference:
     `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
     deleted, and nothing replaces them; `not_created` pods are still wanted by their workload.
     `returned` pods were displaced and are back on the same node at the end.
-    `removed` pods were deleted for another reason, such as fewer replicas or the deletion of their
-    node; some may still exist because of a finalizer. `reallocated` are the resources whose
-    requested total changes. `displaced` pods, each listed once, were preempted or evicted; they may
-    run again on another node. `quiet` counts additional pods on failed nodes. `recovered_after` is
-    the time from the change until the last affected pod ran again; None if some are still pending,
-    deleted, or down with their nodes.
+    `removed` pods were deleted for another reason, such as fewer replicas (also if they were
+    displaced before) or the deletion of their node; some may still exist because of a finalizer.
+    `reallocated` are the resources whose requested total changes. `displaced` pods, each listed
+    once, were preempted or evicted; they may run again on another node. `quiet` counts additional
+    pods on failed nodes. `recovered_after` is the time from the change until the last affected pod
+    ran again; None if some are still pending, deleted, or down with their nodes.
     """
 
     placed: tuple[PodEnd, ...]
@@ -120,7 +129,9 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
     missing = [role.before for role in roles if role.is_missing(left)]
-    lost_pods = [pod for pod in missing if pod.key in left or _lost_its_node(pod, changed)]
+    displaced = [pod for pod in missing if pod.key in left or _lost_its_node(pod, changed)]
+    surplus = _surplus(displaced, changed)
+    lost_pods = [pod for pod in displaced if pod.key not in surplus]
     lost_keys = {pod.key for pod in lost_pods}
     not_created = list(_not_created(lost_pods, changed))
     awaited = {one.pod.key for one in not_created}
@@ -128,8 +139,9 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     placed = [role.after for role in roles if role.is_newly_placed]
     moved = [Move(one.after, one.before.node, one.after.node) for one in roles if one.is_moved]
     updated = [PodUpdate(one.before, one.after) for one in roles if one.is_updated(left)]
+    evictions = [one.pod for one in (*preempted, *evicted)]
     lost = [
-        *(one.pod for one in (*preempted, *evicted)),
+        *(pod for pod in evictions if pod.key not in surplus),
         *(move.pod for move in moved),
         *(role.after for role in roles if role.is_newly_pending and role.had_node),
         *lost_pods,
@@ -149,7 +161,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         returned=tuple(role.after for role in roles if role.is_returned(left)),
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
-        displaced=tuple({pod.key: pod for pod in lost}.values()),
+        displaced=tuple({pod.key: pod for pod in (*evictions, *lost)}.values()),
         quiet=_pods_on_failed_nodes(without, changed),
         recovered_after=None
         if pending or not_created or _has_lost_pods(without, changed)
@@ -163,6 +175,23 @@ def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
     Others are removed with it.
     """
     return not pod.belongs_to_node and pod.node not in changed.node_names
+
+
+def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
+    """Return the keys of the `displaced` pods whose workload has all replicas that it wants."""
+    candidates = [
+        pod
+        for pod in displaced
+        if pod.workload.kind in _WITH_REPLICAS and pod.workload in changed.workloads
+    ]
+    present: Counter[WorkloadRef] = Counter()
+    if candidates:
+        present.update(pod.workload for pod in changed.pods.values())
+    return {
+        pod.key
+        for pod in candidates
+        if present[pod.workload] >= changed.workloads[pod.workload].wanted
+    }
 
 
 def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCreated]:

@@ -14,6 +14,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 
 
 def pod(name, node="", **fields):
@@ -127,6 +128,28 @@ def test_recovery_is_when_the_last_pod_concerned_runs(after, recovered_s):
     found = difference(before, outcome(*after, evicted=(evicted("p", "a"),)))
     expected = None if recovered_s is None else seconds(recovered_s)
     assert found.recovered_after == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "fate"),
+    [
+        pytest.param("Deployment", 1, "removed", id="scaled to the one that is left"),
+        pytest.param("Deployment", 2, "not_created", id="one is missing"),
+        pytest.param("Job", 1, "gone", id="no replicas"),
+    ],
+)
+def test_an_evicted_pod_that_its_workload_does_not_want_is_removed(kind, wanted, fate):
+    workload = WorkloadRef(kind, "ns", "web")
+    left, evictee = pod("left", "a", owner=workload), pod("p", "b", owner=workload)
+    ready = WorkloadReadiness(wanted=wanted, before=2, lowest=1, lowest_for=None, at_end=1)
+    one = Evicted(pod=evictee, node="b", at=seconds(1), why="Karpenter")
+    after = outcome(left, evicted=(one,), workloads={workload: ready})
+    found = difference(outcome(left, evictee), after)
+    fates = {name: getattr(found, name) for name in ("removed", "gone")}
+    fates["not_created"] = tuple(one.pod for one in found.not_created)
+    assert {name for name, pods in fates.items() if pods} == {fate}
+    assert (found.recovered_after is None) == (fate != "removed")
+    assert keys(found.displaced) == ["ns/p"]
 
 
 def test_one_runs_moves_begin_where_a_pod_was_first_displaced():
