@@ -68,7 +68,7 @@ def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
 def already_exists(
     kind: Kind, namespace: str, name: str, *, terminating: bool = False, is_generated: bool = False
 ) -> ApiError:
-    """Return ApiError 409: the name is taken (if `terminating`, by a terminating object).
+    """Return ApiError 409: the name is taken (with `terminating`, by a terminating object).
 
     `is_generated` means that the client set generateName, with or without a name.
     """
@@ -138,5 +138,5 @@ def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> 
 
 
 def expired(asked: int, oldest: int) -> ApiError:
-    """Return ApiError 410: the log starts after `oldest`, which is later than version `asked`."""
+    """Return ApiError 410: the log starts after version `oldest`, later than version `asked`."""
     return ApiError("Expired", 410, f"too old resource version: {asked} ({oldest})")

@@ -1,4 +1,4 @@
-"""Type-strict equality of JSON values, and a hashable canonical form of them.
+"""Type-strict equality of JSON values, and a hashable canonical form of these values.
 
 1 equals 1.0 but not true; the order of an object's members does not matter. The canonical form
 makes lookups fast: comparing all items of two long lists pairwise would take hours instead of

@@ -114,7 +114,10 @@ class DefinedType(Protocol):
         ...
 
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
-        """Return `obj` pruned and defaulted; notes unknown fields. Raises TypeMismatchError."""
+        """Return `obj` pruned and defaulted; `notes` gets the unknown fields.
+
+        Raises TypeMismatchError.
+        """
         ...
 
     def pruned(self, obj: Json) -> Json:
@@ -190,7 +193,7 @@ class Kind:
 
     @cached_property
     def list_kind(self) -> str:
-        """The list's kind, such as `PodList`; custom resources may set another."""
+        """The kind of lists, such as `PodList`; a custom resource may set another."""
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:

@@ -77,7 +77,7 @@ flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - gs - -
 flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - gs - -
 """  # noqa: E501
 
-# Built-in kinds that are served only if a feature gate is on; its name precedes the row.
+# Built-in kinds that are served only if a feature gate is on; the gate's name precedes the row.
 GATED: Final = """
 DRADeviceTaintRules resource.k8s.io/v1beta2 DeviceTaintRule devicetaintrules - gs - -
 GenericWorkload scheduling.k8s.io/v1alpha2 PodGroup podgroups - ngs - -
@@ -144,7 +144,7 @@ discovery.k8s.io/v1               16200 15
 resource.k8s.io/v1                15900 21
 flowcontrol.apiserver.k8s.io/v1   16100 21
 """
-# Those of GATED; the feature gate precedes the row.
+# The kinds of GATED, whose rows begin with the feature gate.
 GATED_GROUP_VERSIONS: Final = """
 DRADeviceTaintRules resource.k8s.io/v1beta2 15900 15
 GenericWorkload scheduling.k8s.io/v1alpha2 16600 9

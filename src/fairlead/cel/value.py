@@ -114,7 +114,7 @@ class TypeValue:
 
 
 class DefaultMap(dict[str, Any]):
-    """A map in which every key has a value: a default, if it is not listed."""
+    """A map that returns a default value for every key that it does not contain."""
 
     __slots__ = ("default",)
 

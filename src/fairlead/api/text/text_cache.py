@@ -1,7 +1,7 @@
-"""text_cache: an `lru_cache` for functions of users' texts, which may be long.
+"""text_cache: an `lru_cache` for functions whose arguments are text from users.
 
-A cache of a thousand results is small if texts have a usual length. Longer texts are not cached, so
-that a thousand texts of three megabytes cannot fill the memory.
+Results for long texts are not cached. Otherwise a cache of a thousand entries, which is small for
+texts of ordinary length, could hold a thousand texts of three megabytes and fill the memory.
 """
 
 from __future__ import annotations

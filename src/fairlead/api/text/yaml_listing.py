@@ -77,7 +77,7 @@ def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
 def _sections(
     lines: Sequence[str], first: int, scanner: _Scanner
 ) -> tuple[dict[str, Any], Iterable[list[str]]]:
-    """Return the List without its items, and the lines of each item, without its dash."""
+    """Return the List without its items, and the lines of each item without the leading dash."""
     starts = [at for at in range(first, len(lines)) if lines[at].startswith("- ")]
     if not starts or starts[0] != first:
         raise _OtherLayoutError

@@ -36,9 +36,10 @@ class ReinvocationContext:
     run again (`round` 1): built-in plugins always, a webhook or policy only if its reinvocation
     policy is IfNeeded and the object has changed since it ran.
 
-    `previously_invoked` are the keys of webhooks and policies with that reinvocation policy, `due`
-    those of them for which the object has changed since they ran, and `last_output` the object
-    after the last webhook. `apply_defaults` sets the defaults of a changed object.
+    `previously_invoked` are the keys of the webhooks and policies with reinvocation policy IfNeeded
+    that have run. `due` are the keys of the webhooks and policies to run again, because the object
+    has changed since they ran. `last_output` is the object after the last webhook. `apply_defaults`
+    sets the defaults of a changed object.
 
     upstream: apiserver/pkg/admission/reinvocation.go,
     plugin/webhook/mutating/reinvocationcontext.go
@@ -80,12 +81,12 @@ class AdmissionAttributes(Struct, frozen=True):
 
     @property
     def is_new(self) -> bool:
-        """Whether a whole object is created, not a subresource of one."""
+        """True if the request creates a whole object, not a subresource."""
         return self.operation is Operation.CREATE and not self.subresource
 
     @property
     def is_resize(self) -> bool:
-        """Whether the resources of an existing pod are changed in place."""
+        """True if the request changes the resources of an existing pod in place."""
         is_part = self.subresource == "resize"
         return is_part and self.kind is POD and self.operation is Operation.UPDATE
 
@@ -96,7 +97,7 @@ class AdmissionAttributes(Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """The namespace of the object; that of a Namespace is its own name."""
+        """The namespace of the object; for a Namespace, its own name."""
         # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:
             return self.name

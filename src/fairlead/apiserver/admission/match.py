@@ -97,7 +97,7 @@ def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) 
 
 
 def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Storage) -> Json:
-    """Return the CEL variables of all expressions about a request, with objects as `matched`."""
+    """Return the CEL variables for a request; objects are in the version of the kind `matched`."""
     request = admission_request(attributes, matched)
     return {
         "object": converted_object(attributes, matched),

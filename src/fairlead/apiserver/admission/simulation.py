@@ -1,8 +1,8 @@
-"""SimulatedAdmission: the admission plugins of a simulation, and what they could not check.
+"""SimulatedAdmission: the admission plugins of a simulation, and the checks that they left out.
 
-They are those of a server, except those that check users, and webhooks, whose calls are only
-counted. A simulation starts from a snapshot, which may lack kinds that a server always has; a
-plugin that looks up such a kind is then skipped:
+A simulation runs the plugins of a server, except those that check users. Webhooks are not called;
+their calls are only counted. A simulation starts from a snapshot, which may lack kinds that a
+server always has. A plugin that looks up such a kind is skipped unless the snapshot lists the kind:
 
     Namespace         listed, if there is a Namespace `kube-system`
     ServiceAccount    listed, if the pod's namespace has a ServiceAccount `default`
@@ -57,7 +57,7 @@ class Unchecked:
 
 
 class SimulatedAdmission:
-    """The plugins of one simulated store, in order, and what they left `unchecked`."""
+    """The admission plugins of one simulated store, in order; `unchecked` are skipped checks."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed:
     """Runs `plugin` if the snapshot contains the objects of `kind` that it looks up.
 
-    Otherwise it runs `otherwise`, and records the plugin if it would have checked the object.
+    If not, runs the plugin `otherwise`, and records `plugin` if it would have checked the object.
     """
 
     plugin: AdmissionPlugin
@@ -165,7 +165,7 @@ def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
     if kind is NAMESPACE:
         return True
     spec = attributes.obj["spec"]
-    if kind is SERVICE_ACCOUNT:  # every namespace has the default one
+    if kind is SERVICE_ACCOUNT:  # every namespace has the account `default`
         return bool(spec.get("serviceAccountName", DEFAULT_ACCOUNT) != DEFAULT_ACCOUNT)
     return bool(spec.get("runtimeClassName"))
 

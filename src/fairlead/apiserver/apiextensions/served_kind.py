@@ -168,7 +168,7 @@ def _cells(columns: Sequence[Json]) -> Cells:
 
 
 def _cell(values: list[Any], type_name: str, now: int) -> Cell:
-    """Return the first value, if it has the column's type; None otherwise."""
+    """Return the first of `values` if it has the type of the column; None otherwise."""
     if not values:
         return None
     value = values[0]

@@ -59,7 +59,7 @@ class Authorizer(Protocol):
     """Decides whether requests are allowed, and lists the rules behind the decisions."""
 
     def __call__(self, attributes: AuthorizationAttributes) -> None:
-        """Return if the request is allowed. Raises ApiError 403 otherwise."""
+        """Return None if the request is allowed. Raises ApiError 403 otherwise."""
         ...
 
     def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:

@@ -78,7 +78,7 @@ def impersonated(
 def _by_constrained_permission(
     attributes: AuthorizationAttributes, target: User, mode: str, authorize: Authorize
 ) -> User:
-    """Return `target`, if permitted for this verb and mode alone. Raises ApiError 403."""
+    """Return `target` if this verb is permitted as `target` in `mode`. Raises ApiError 403."""
     authorize(replace(attributes, verb=f"{_VERB}-on:{mode}:{attributes.verb}"))
     values = (*target.groups, *target.extra, *chain.from_iterable(target.extra.values()))
     if SYSTEM_MASTERS in target.groups or "" in values:
@@ -97,7 +97,7 @@ def _by_constrained_permission(
 def _by_legacy_permission(
     attributes: AuthorizationAttributes, target: User, authorize: Authorize
 ) -> User:
-    """Return `target`, if permitted for all requests. Raises ApiError 403."""
+    """Return `target` if the legacy permission to impersonate it exists. Raises ApiError 403."""
     for permission in _required_permissions(attributes.user, target):
         # The legacy permission treats nodes as ordinary users.
         is_node = permission.resource == "nodes"
@@ -180,7 +180,7 @@ def _constrained_mode(target: User) -> str:
 
 
 def _effective_groups(target: User, default_groups: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the groups of the impersonated user, with those that follow from its name."""
+    """Return the groups of the impersonated user, including those that the user name implies."""
     account = _account(target.name)
     if account and not target.groups:
         return service_account_groups(account[0])

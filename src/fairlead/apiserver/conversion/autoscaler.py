@@ -3,7 +3,7 @@
 v1 has one field for the target CPU utilization and one for the current one. All other metrics,
 their current values, the conditions and the behavior are annotations in JSON: metrics in the form
 of `autoscaler_metric`, behavior by the field names of a Go type without JSON names. Malformed
-annotations are dropped, as are annotations of these names in v2. A CPU metric that was converted to
+annotations are dropped, as are v2 annotations with these names. A CPU metric that was converted to
 v1 and back becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
@@ -88,7 +88,7 @@ def _set(obj: Json, name: str, value: Any) -> None:
 
 
 def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
-    """Return `autoscaler` with the annotations `notes`, and no others of these names."""
+    """Return `autoscaler` with `notes` as its only annotations of this conversion."""
     meta = dict(autoscaler.get("metadata") or {})
     given = meta.pop("annotations", None) or {}
     kept = {key: value for key, value in given.items() if key not in _NAMES}
@@ -99,7 +99,7 @@ def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
 
 
 def _written(value: Any) -> str:
-    """Return JSON as Go encodes it, with some HTML characters escaped."""
+    """Return `value` as Go encodes it in JSON, with some HTML characters escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_ESCAPED)
 

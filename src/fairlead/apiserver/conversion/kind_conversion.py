@@ -20,7 +20,7 @@ from fairlead.apiserver.kind import Kind
 
 Form = Callable[[Json], Json]
 
-# The fields of events that are called otherwise in events.k8s.io/v1.
+# The fields of events that have other names in events.k8s.io/v1.
 EVENT_FIELDS: Final = {
     "involvedObject": "regarding",
     "message": "note",

@@ -4,5 +4,5 @@ Law: pure; an object that is complete is returned unchanged.
 
 `defaulter` completes an object by its schema: first the defaults of single fields, which are rows
 of `api.facts`, then the rules of types whose defaults depend on several fields. `simulation`
-applies the few that a simulated cluster needs.
+applies only the defaults that a simulated cluster needs.
 """

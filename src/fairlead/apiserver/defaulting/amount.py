@@ -28,7 +28,7 @@ def _whole_millis(text: str) -> str:
 
 
 def rounding(*fields: str) -> Rule:
-    """Return the rule that rounds the quantities in these fields."""
+    """Return a rule that rounds the quantities in the given fields."""
 
     def rule(obj: Json) -> Json:
         for field in fields:

@@ -112,7 +112,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def completed(schema: Schema, obj: Json) -> Json:
-    """Fill in all defaults of `obj`, a complete object of that type in stored form."""
+    """Return `obj`, an object of the type `schema` in stored form, with all defaults."""
     complete = _completer(schema)
     return obj if complete is None else complete(obj)
 
@@ -191,7 +191,7 @@ def _of_map(schema: Schema) -> Complete:
 
 
 def _inner(schema: Schema) -> Complete:
-    assert schema.items is not None  # else no type would have defaults
+    assert schema.items is not None  # otherwise no type would have defaults
     inner = _completer(schema.items)
     assert inner is not None
     return inner
@@ -203,7 +203,7 @@ def _rule_of(schema: Schema) -> Rule | None:
 
 @cache
 def _concerned(schema: Schema) -> bool:
-    """Return whether this type, or any type inside it, has defaults."""
+    """Return whether the type, or any type inside it, has defaults."""
     seen: set[int] = set()
     rest = [schema]
     while rest:

@@ -13,7 +13,7 @@ from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 
 def with_definition_defaults(definition: Json) -> Json:
-    """Return a CustomResourceDefinition with the names that default to other names."""
+    """Return a CustomResourceDefinition in which omitted names have their defaults."""
     return {**definition, "spec": _definition_spec(definition.get("spec") or {})}
 
 

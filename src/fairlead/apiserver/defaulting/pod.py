@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates.
 
-A template gets the defaults of a pod's spec. Requests derived from limits, and service links, are
-set on pods only, so that a template does not change otherwise.
+A template gets the defaults of a pod's spec. Two defaults are set on pods only, so that a template
+does not change otherwise: requests derived from limits, and enableServiceLinks.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{Pod,PodSpec,Container,Volume},
 pkg/apis/core/v1/conversion.go
@@ -69,7 +69,7 @@ def _on_host(container: Json) -> Json:
 
 
 def on_host(port: Json) -> Json:
-    """Default the host port of a container on the host network to its container port."""
+    """Default the host port to the container port, for a container on the host network."""
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])

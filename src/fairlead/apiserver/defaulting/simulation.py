@@ -1,4 +1,4 @@
-"""The defaults for simulations: those that controllers or the scheduler read.
+"""The defaults for simulations: only the defaults that controllers or the scheduler read.
 
 A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots stay
 short. The values and rules are those of the API server's defaulter; only fewer are applied.
@@ -65,7 +65,7 @@ _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "mi
 
 
 def with_defaults(kind: Kind, obj: Json) -> Json:
-    """Return `obj` with the defaults of its kind; the same object if none is missing.
+    """Return `obj` with the defaults of its kind; `obj` itself if none is missing.
 
     Raises QuantityError if a pod-level sum needs a quantity that is malformed.
     """

@@ -29,7 +29,7 @@ _BY_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_S}
 
 
 def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
-    """Return `spec` with its update strategy under `key`, by default rolling with `defaults`."""
+    """Return `spec` with an update strategy under `key`; `defaults` configure a rolling update."""
     update = filled(spec.get(key) or {}, {"type": _ROLLING})
     if update["type"] == _ROLLING:
         update = replaced(
@@ -80,7 +80,7 @@ def _replication_controller(obj: Json) -> Json:
 
 
 def with_own_name(namespace: Json) -> Json:
-    """Return `namespace` with its name as a label, for selectors."""
+    """Return `namespace` with a label that has its name, so that selectors can match it."""
     # upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Namespace
     meta = namespace.get("metadata", {})
     labels = meta.get("labels") or {}

@@ -80,7 +80,7 @@ class Documents:
         self._revision = registry.revision
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """Return the document at the request's path, None if there is none; `now` is ignored.
+        """Return the document at the request's path; None if there is none. `now` is ignored.
 
         Raises ApiError: 404 no such version of a group, 405, 406.
         """
@@ -103,7 +103,7 @@ class Documents:
         return Response(200, (self._written(path, media_type, document).body,), media_type)
 
     def _document(self, path: Path) -> Callable[[], Json | None] | None:
-        """Return a function that makes the document at `path`. Raises ApiError 404."""
+        """Return a function that builds the document at `path`. Raises ApiError 404."""
         registry = self._registry
         match path:
             case () | ("index.html",):
@@ -137,7 +137,7 @@ class Documents:
         return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
-        """Return whether only GET is allowed; for other documents the method is ignored."""
+        """Return whether the path allows only GET; other documents ignore the method."""
         # upstream: apiserver/pkg/server/handler.go:director; not so kube-aggregator/pkg/apiserver/
         # handler_apis.go and apiextensions-apiserver/pkg/apiserver/customresource_handler.go
         match path:
@@ -220,7 +220,7 @@ MEDIA_TYPE_PARAMETERS: Final = f"g=apidiscovery.k8s.io;v=v2;as={LIST}"
 
 
 def api_group_discovery_list(registry: ServedKinds, *, is_core: bool) -> Json:
-    """Return the document at `/api` (the core group, `is_core`) or `/apis` (all others)."""
+    """Return the document at `/api` (`is_core`: the core group) or at `/apis` (all others)."""
     groups = [group for group in registry.groups() if is_core != bool(group)]
     return {
         "kind": LIST,
@@ -270,7 +270,8 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
     """Return the responseKind `name`.
 
-    Built-in kinds may omit group and version, which the document states; custom resources do not.
+    For built-in kinds, a group and version that equal those of the document are omitted; for custom
+    resources they are always stated.
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version
@@ -299,7 +300,7 @@ _FIXED: Final = (
 
 
 def paths(registry: ServedKinds) -> dict[str, list[str]]:
-    """Return the paths, sorted bytewise."""
+    """Return all served paths, sorted bytewise."""
     groups = [group for group in registry.groups() if group]
     versions = [
         f"/apis/{group}/{version}" for group in groups for version in registry.versions(group)

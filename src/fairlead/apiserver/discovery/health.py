@@ -1,4 +1,4 @@
-"""`/healthz`, `/livez` and `/readyz`, with upstream's check names, as probes may exclude some.
+"""`/healthz`, `/livez` and `/readyz`, whose checks have upstream's names: a probe may exclude some.
 
 The server is one process, so if it responds it is alive. The work of upstream's post-start hooks is
 done before the first request. A problem of the storage fails the check `etcd` of `/healthz` and

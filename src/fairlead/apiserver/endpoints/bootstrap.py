@@ -49,11 +49,11 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
 
 
 def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
-    """Bring the objects of an earlier start to what `gates`, the feature gates that are on, need.
+    """Update the objects of an earlier start to `gates`, the feature gates that are on now.
 
-    Missing objects are created. Roles get the rules that they lack, unless their annotation
-    autoupdate is not "true"; rules that were added to them stay. APIServices of versions that are
-    not served any more are deleted.
+    Missing objects are created. A role gets the rules that it lacks, unless its annotation
+    autoupdate is not "true"; rules that were added to the role stay. APIServices of versions that
+    are not served any more are deleted.
 
     upstream: component-helpers/auth/rbac/reconciliation/reconcile_role.go,
     kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
@@ -85,7 +85,7 @@ def _add_rules(store: Store, stored: Json, rules: Iterable[Json], now: int) -> N
 
 
 def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:
-    """Yield the manifests, without statuses: post-start hooks write those.
+    """Yield the manifests without their statuses, which post-start hooks write.
 
     `gates` are the feature gates that are on and add kinds.
     """

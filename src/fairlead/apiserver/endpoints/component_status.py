@@ -33,5 +33,5 @@ class Components:
         return list(self._components)
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """Return the NotFound error; see ComputedObjects."""
+        """Return the NotFound error for a component; see ComputedObjects."""
         return ApiError("", 500, f"Component not found: {name}")

@@ -38,10 +38,10 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
 ) -> ApiServer:
     """Return the Kubernetes API over `store`.
 
-    `clock` returns ns since 1970. `address` is the host and port in discovery documents, `version`
-    is Fairlead's. `identity` issues and checks tokens and answers reviews. `components` are the
-    componentstatuses, `computed` are other kinds that are not stored. `late` delays the post-start
-    hooks. `gates` are the feature gates that are on and add kinds.
+    `clock` returns ns since 1970. `address` is the host and port in discovery documents; `version`
+    is the version of Fairlead. `identity` issues and checks tokens and answers reviews.
+    `components` are the componentstatuses, `computed` are other kinds that are not stored. `late`
+    delays the post-start hooks. `gates` are the feature gates that are on and add kinds.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*built_in_kinds(gates), *computed))
@@ -68,7 +68,8 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
 def _in_schema_order(kind: Kind, obj: Json, before: Json | None) -> Json:
     """Return `obj` with its fields in the order of its type, which is the order of upstream's JSON.
 
-    Fields of custom resources are sorted by name. `before` is the stored version that it replaces.
+    Fields of custom resources are sorted by name. `before` is the stored version that `obj`
+    replaces.
     """
     schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
     made: Json = ordered_by_name(obj) if schema is None else ordered(schema, obj, before)

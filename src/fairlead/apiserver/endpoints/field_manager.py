@@ -78,7 +78,7 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
 def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
     """Yield the other versions of a custom resource, each with its apiVersion.
 
-    They have no reset fields: only the version of the request resets fields.
+    These versions have no reset fields: only the version of the request resets fields.
     """
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:

@@ -37,7 +37,7 @@ class ComputedObjects(Protocol):
     """Computes the objects of a kind that is not stored."""
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Return the objects of `namespace` ("": of all) at `now`, sorted by namespace and name."""
+        """Return the objects in `namespace` ("": all) at `now`, sorted by namespace and name."""
         ...
 
     def absent(self, namespace: str, name: str) -> ApiError:
@@ -49,8 +49,8 @@ class ComputedObjects(Protocol):
 class ServerDeps:
     """The dependencies that all requests to one server share.
 
-    `computed` serves kinds that are not stored. Without `protobuf`, protobuf bodies are rejected;
-    without `identity`, reviews and token requests are.
+    `computed` serves kinds that are not stored. Without `protobuf`, protobuf bodies are rejected.
+    Without `identity`, reviews and token requests are rejected.
     """
 
     store: Store

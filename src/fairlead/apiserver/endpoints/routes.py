@@ -54,7 +54,7 @@ from fairlead.apiserver.request import Response
 
 SubresourceHandler = Callable[[RequestScope], Response | Watch | WebhookCalls[Response]]
 
-# by subresource, or by the plural of a kind that can only be posted
+# by subresource, or by the plural of a kind that is only posted
 SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {
     "approval": status,
     "attach": refuse_connection,
@@ -107,7 +107,7 @@ _ALL_NAMESPACES: Final = ("list", "watch")
 
 
 def has_wrong_scope(kind: Kind, info: RequestInfo, verb: str) -> bool:
-    """Return whether either the path or the kind of a custom resource is namespaced, not both."""
+    """Return whether the path of a request contradicts the scope of a custom resource."""
     if not kind.is_custom or kind.namespaced == info.is_namespaced:
         return False
     return not kind.namespaced or verb not in _ALL_NAMESPACES
@@ -159,7 +159,7 @@ def _routed_handler(scope: RequestScope) -> Handler:
 
 
 def _has_path(kind: Kind, info: RequestInfo) -> bool:
-    """Return whether any route has the path, with any method."""
+    """Return whether a route with any method has the path."""
     if info.is_namespaced != kind.namespaced and (info.is_namespaced or info.name):
         return False
     if info.is_watch:

@@ -69,7 +69,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Headers, Request, Response
 
-# Answers a path without a resource (discovery, health); None: try the next document.
+# Answers a path without a resource (discovery, health); returns None if it has no document there.
 Document = Callable[[Request, int], Response | None]
 
 NOT_FOUND: Final = Response(
@@ -185,9 +185,10 @@ class ApiServer:
         return answer
 
     def run_post_start_hooks(self, now: int) -> None:
-        """Let the post-start hooks act on what has changed, unless the storage is full.
+        """Run the post-start hooks on the changes so far, unless the storage is full.
 
-        A hook whose write is refused, because the object would be too large, gives that write up.
+        If a write of a hook is refused because the object would be too large, the hook drops that
+        write.
         """
         for hook in self._post_start_hooks:
             if hook.waits and not self._storage.is_full:

@@ -263,7 +263,10 @@ async def _send(
 
 
 def _beginning(body: Iterator[bytes]) -> tuple[list[bytes], int, bool]:
-    """Take parts until they exceed GZIP_BYTES_MIN: (parts, their length, whether they are all)."""
+    """Take parts until they exceed GZIP_BYTES_MIN.
+
+    Returns the parts, their length in bytes, and whether all parts were taken.
+    """
     parts, length = [], 0
     for part in body:
         parts.append(part)

@@ -28,7 +28,7 @@ class CoalescingTransport(asyncio.Transport):
         self._is_head_sent = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send `data`; the first write is the head, and waits for the second."""
+        """Send `data`; the first write is the head of the answer and waits for the second."""
         if self._is_head_sent:
             self._transport.write(data)
         elif self._head is not None:

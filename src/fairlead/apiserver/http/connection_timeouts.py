@@ -32,12 +32,12 @@ UNREAD_SECONDS_MIN: Final = 1.0
 UNREAD_MAX: Final = 400
 CONNECTIONS_MAX: Final = 4_096
 LINGER_SECONDS_MAX: Final = 1.0  # lets a refusal arrive before the connection is aborted
-IDLE_SECONDS_MAX: Final = 120  # more than the 90 s for which Go clients keep connections
+IDLE_SECONDS_MAX: Final = 120  # more than the 90 s for which Go clients keep idle connections
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
-_LINE_BYTES: Final = 4  # of a header, besides its name and value
+_LINE_BYTES: Final = 4  # the size of a header in addition to its name and value
 # The key in the server's state of the connections whose clients do not read, oldest first.
 _UNREAD: Final = "fairlead.unread"
 
@@ -147,7 +147,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _head_problem(self) -> str:
-        """Return the status line for a request head that is refused, "" for any other."""
+        """Return the status line that refuses an invalid request head; "" if the head is valid."""
         size = sum(len(name) + len(value) for name, value in self.headers)
         if size + _LINE_BYTES * len(self.headers) + len(self.url) > HEAD_BYTES_MAX:
             return "431 Request Header Fields Too Large"

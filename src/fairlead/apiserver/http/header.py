@@ -1,4 +1,6 @@
-"""Request headers as a mapping; of repeated headers, the first counts, or all as a list.
+"""Request headers as a mapping.
+
+Of a repeated header, the first value counts; repeated Impersonate-* headers become a list.
 
 upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation
 """

@@ -28,7 +28,7 @@ class Connection(Protocol):
     """A transport of asyncio."""
 
     def get_extra_info(self, name: str) -> Any:
-        """Return a property of the transport, None if it has none."""
+        """Return a property of the transport; None if the transport does not have it."""
         ...
 
 

@@ -60,7 +60,7 @@ def _is_pretty(pretty: str, agent: str) -> bool:
 
 
 def _escaped(part: bytes) -> bytes:
-    """Escape for HTML, as Go does; these characters occur in JSON strings only."""
+    """Return `part` with HTML characters escaped as in Go; they occur only inside JSON strings."""
     # upstream: encoding/json/encode.go:appendHTMLEscape
     if b"<" in part or b">" in part or b"&" in part or b"\xe2" in part:
         for mark, written in _SPECIAL:

@@ -37,7 +37,7 @@ class BodyBudget:
 
     @contextmanager
     def request_of(self, user: str) -> Iterator[Count]:
-        """Count the body of a request of `user` while the request is open."""
+        """Count the body of a request of `user` against the budget while the request is open."""
         counted = 0
 
         def count(size: int) -> None:

@@ -107,8 +107,8 @@ class _Stream:
     async def _send_lines(self) -> bool:
         """Send the queued events; return whether there may be more.
 
-        One chunk at a time is taken from the queue. The others stay there, because watches share
-        their bytes.
+        One chunk at a time is taken from the queue. The remaining events stay in the queue, because
+        watches share their bytes.
         """
         self._woken.clear()
         is_over = self._watch.is_over

@@ -106,7 +106,7 @@ def _context(call: WebhookCall) -> ssl.SSLContext | bool:
 
 @text_cache(maxsize=CONTEXTS_MAX, characters_max=AUTHORITY_CHARACTERS_MAX)
 def _ssl_context_for(authority: str) -> ssl.SSLContext:
-    """Return a context that trusts this authority, or the system's if "" is given."""
+    """Return a TLS context that trusts `authority`, or the system's authorities if it is ""."""
     try:
         return ssl.create_default_context(cadata=authority or None)
     except (ssl.SSLError, TypeError):

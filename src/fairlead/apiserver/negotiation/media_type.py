@@ -81,9 +81,10 @@ def negotiated_media_type(
     is_routed: bool = True,
     has_views: bool = True,
 ) -> MediaTypeOptions:
-    """Negotiates an answer: `streams` for a watch, `is_list` for a list or watch.
+    """Return the media type of an answer: `streams` for a watch, `is_list` for a list or watch.
 
-    `is_routed`: the path has a route, as those of built-in kinds. Raises ApiError 406.
+    `is_routed` means that the path has a route, as the paths of built-in kinds do. Raises ApiError
+    406.
     """
     if is_routed:
         require_produced(accept, (*ACCEPTED, *WATCHES) if is_list else ACCEPTED)

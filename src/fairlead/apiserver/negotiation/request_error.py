@@ -17,17 +17,17 @@ TOO_LARGE_RETRY_S: Final = 1
 
 
 def no_resource() -> ApiError:
-    """Return ApiError 404: no resource has that path."""
+    """Return ApiError 404: the path names no resource that is served."""
     return ApiError("NotFound", 404, NO_RESOURCE, has_details=True)
 
 
 def no_method() -> ApiError:
-    """Return ApiError 405: the path exists, but not for this method."""
+    """Return ApiError 405: the path exists, but does not support the method."""
     return ApiError("MethodNotAllowed", 405, NO_METHOD, has_details=True)
 
 
 def not_supported(kind: Kind, verb: str) -> ApiError:
-    """Return ApiError 405: the kind of a custom resource does not have this verb."""
+    """Return ApiError 405: the kind of a custom resource does not support the verb."""
     message = f'{verb} is not supported on resources of kind "{kind.resource}"'
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
@@ -65,7 +65,7 @@ def unknown_patch() -> ApiError:
 
 
 def bad_option(options: str, *causes: Cause) -> ApiError:
-    """Return ApiError 422: an invalid query parameter, or field of DeleteOptions."""
+    """Return ApiError 422: a query parameter or a field of DeleteOptions is invalid."""
     kind = Kind("meta.k8s.io", "v1", options, options.lower())
     return invalid(kind, "", "", causes)
 

@@ -54,7 +54,7 @@ class OpenApi:
         self._cache: dict[str, tuple[str, bytes]] = {}
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """Return the document at an OpenAPI path, None for other paths; `now` is ignored.
+        """Return the document at an OpenAPI path; None for other paths. `now` is ignored.
 
         All methods get the same response.
         """
@@ -110,7 +110,7 @@ class OpenApi:
         return Response(200, (self._written(name, current),), _V2_FORMS[name], headers)
 
     def _written(self, name: str, current: str) -> bytes:
-        """Return an encoded document; the last version of each is cached."""
+        """Return the encoded document `name`; the last version of each document is cached."""
         cached = self._cache.get(name)
         if cached is None or cached[0] != current:
             cached = self._cache[name] = (current, self._text(name))

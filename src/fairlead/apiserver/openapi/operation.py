@@ -14,7 +14,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import parameter
 from fairlead.apiserver.openapi.schema_document import META, PATCH, V3
 
-# Group, version and kind if they differ from the subject's.
+# Group, version and kind of a body, if they differ from those of the subject.
 About = tuple[str, str, str]
 
 JSON: Final = "application/json"
@@ -90,7 +90,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     body: Json | None = None,
     about: About | None = None,
 ) -> Json:
-    """Return one operation; `answers` are status codes and types, `query` its query parameters."""
+    """Return one operation; `answers` maps status codes to types, `query` has the parameters."""
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)
     made: Json = {
@@ -108,7 +108,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 
 
 def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
-    """Return the responses by status code, each with its body in all `media_types`."""
+    """Return the responses by status code; each has its body in all `media_types`."""
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}
         for code, definition in answers
@@ -117,12 +117,12 @@ def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) 
 
 
 def content(definition: str, media_types: Iterable[str]) -> Json:
-    """Return the type `definition` in each of `media_types`."""
+    """Return the description of a body: the type `definition` in each of `media_types`."""
     return {media_type: {"schema": V3.reference(definition)} for media_type in media_types}
 
 
 def _required_body(subject: Subject, definition: str) -> Json:
-    """Return a required body of the type `definition`."""
+    """Return the description of a required body of the type `definition`."""
     media_types = CUSTOM_READ if subject.kind.is_custom else ("*/*",)
     return {"content": content(definition, media_types), "required": True}
 

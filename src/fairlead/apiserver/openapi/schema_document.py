@@ -108,7 +108,7 @@ class Types:
     _made: dict[str, Json] = field(default_factory=dict)
 
     def add(self, definitions: Iterable[str]) -> None:
-        """Add `definitions` and everything they refer to."""
+        """Add `definitions` and all types that they refer to."""
         waiting = list(definitions)
         while waiting:
             definition = waiting.pop()
@@ -160,7 +160,7 @@ class Types:
         return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
-        """Return an inline type; with `wraps`, a reference has siblings and so needs allOf."""
+        """Return an inline type; `wraps` puts a reference into allOf, because it has siblings."""
         target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:
             return {"type": "array", "items": self._type(schema.items, ""), **_listed(schema, name)}

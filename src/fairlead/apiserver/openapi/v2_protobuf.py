@@ -73,7 +73,7 @@ def _schema_fields(schema: Json) -> Iterator[bytes]:
 
 
 def _nested(key: str, value: Any) -> bytes:
-    """Return the members with nested types, and members without a field."""
+    """Return the members with nested types, and the members without a protobuf field."""
     match key:
         case "additionalProperties" if isinstance(value, dict):
             return bytes_field(21, bytes_field(1, schema_message(value)))
@@ -126,7 +126,7 @@ def _answer(answer: Json) -> bytes:
 
 
 def _parameter(parameter: Json) -> bytes:
-    """Return a parameter in the body, in the query (field 3) or in the path (field 4)."""
+    """Return a Parameter message: in the body, in the query (field 3) or in the path (field 4)."""
     if parameter["in"] == "body":
         body = _text(2, parameter["name"]) + _text(3, "body")
         body += number_field(4, parameter.get("required", False))
@@ -156,7 +156,7 @@ def _definitions(definitions: Mapping[str, Json]) -> bytes:
 
 
 def _named(number: int, values: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return named messages, in order."""
+    """Return the fields `number` in order, each a message with a name and a value."""
     return b"".join(
         bytes_field(number, _text(1, name) + bytes_field(2, value)) for name, value in values
     )

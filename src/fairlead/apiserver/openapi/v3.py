@@ -38,7 +38,7 @@ _CORE: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "S
 
 
 def head() -> Json:
-    """Return the head of every document."""
+    """Return the members with which every document begins."""
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"}}
 
 
@@ -145,7 +145,7 @@ def _referenced(value: Any) -> Iterator[str]:
 
 
 def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
-    """Add x-kubernetes-group-version-kind to types."""
+    """Add x-kubernetes-group-version-kind to the types of `kinds`."""
     group, version = kinds[0].group, kinds[0].version
     for definition, api_version, title in _kinds_with_types(kinds):
         if definition in documents:
@@ -185,7 +185,7 @@ def _kind(group: str, version: str, kind: str) -> Json:
 
 _PACKAGE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _META: Final = f"#/components/schemas/{_PACKAGE}"
-# definitions whose descriptions are used: of objects, and of lists
+# definitions whose descriptions are copied: of objects, and of lists
 _OBJECT: Final = "io.k8s.api.apps.v1.Deployment"
 _LIST: Final = f"{_PACKAGE}.Status"
 _CONVENTIONS: Final = (

@@ -120,7 +120,7 @@ def _dated(obj: Json, _now: int) -> list[Cell]:
 
 
 def _resource_quota(obj: Json, now: int) -> list[Cell]:
-    """Return the row of a ResourceQuota, with limits in a column of their own."""
+    """Return the row of a ResourceQuota; limits have a column of their own."""
     hard, used = mapping(obj, "status", "hard"), mapping(obj, "status", "used")
     lines = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
     limits = [line for name, line in lines.items() if name.startswith("limits.")]

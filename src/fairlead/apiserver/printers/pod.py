@@ -23,7 +23,7 @@ _TERMINAL_PHASES: Final = {
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts over the containers, and the status word."""
+    """Counts over the containers of a pod, and the word that describes the pod's status."""
 
     reason: str
     containers: int
@@ -70,7 +70,7 @@ def _conditions(pod: Json) -> list[Json]:
 
 
 POD: Final = printer(
-    # One column for each cell of `_cells`, in its order; `*` marks those of `-o wide`.
+    # One column for each cell of `_cells`, in its order; `*` marks the columns of `-o wide`.
     "Name/name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*",
     _cells,
     conditions=_conditions,
@@ -110,7 +110,7 @@ def _reason_when_deleted(pod: Json, reason: str) -> str:
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:
     """Counts init containers up to the first that has not finished, which sets the status word.
 
-    Returns whether there is one.
+    Returns whether there is an unfinished init container.
     """
     total = len(items(pod, "spec", "initContainers"))
     for index, status in enumerate(items(pod, "status", "initContainerStatuses")):
@@ -142,7 +142,7 @@ def _outcome(terminated: Json) -> str:
 
 
 def _recount_sidecars(pod: Json, tally: _Tally) -> None:
-    """Recount restarts: after initialization, only those of sidecars count."""
+    """Recount the restarts, because only restarts of sidecars count after initialization."""
     tally.restarts, tally.restarted_at = 0, 0
     for status in items(pod, "status", "initContainerStatuses"):
         if status.get("name") in tally.sidecars:
@@ -150,9 +150,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 
 
 def _count_containers(pod: Json, tally: _Tally) -> None:
-    """Counts the containers. The first one sets the status word.
+    """Counts the containers and sets the status word.
 
-    If it has completed, a running container or a failed one takes precedence.
+    The first container sets the status word; if that container has completed, a running or failed
+    container takes precedence.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

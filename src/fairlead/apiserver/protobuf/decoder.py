@@ -58,7 +58,7 @@ _INT_OR_STRING: Final[Mapping[int, Layout]] = {
 
 def text(value: bytes) -> str:
     """Return UTF-8 text, with invalid bytes replaced by U+FFFD."""
-    # upstream: encoding/json of texts that were read from protobuf
+    # upstream: encoding/json of strings that were read from protobuf
     return _INVALID_BYTES.sub("\ufffd", value.decode(errors="surrogateescape"))
 
 
@@ -125,7 +125,7 @@ OF_BYTES: Final[Mapping[Type, Callable[[bytes], Any]]] = {
 
 # upstream: staging/src/k8s.io/api/*/*/generated.proto
 
-# Field numbers -> names; an inner table is a message whose fields JSON does not nest.
+# Field numbers -> names; a nested table is a message whose fields are not nested in JSON.
 FieldNumbers = Mapping[str, Any]
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -282,7 +282,7 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 
 def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
-    """Return an object's fields in the schema's order, merged with an earlier `partial` part."""
+    """Return an object's fields in the schema's order, added to `partial`, an earlier part."""
     obj: Json = {} if partial is None else partial
     for number, value in fields(message, message_type_.name, message_type_.layouts):
         slot = message_type_.field_types[number]
@@ -294,7 +294,7 @@ def _message(message_type_: MessageType, message: bytes, partial: Json | None = 
 
 
 def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
-    """Sets or extends a field: lists and maps come item by item, objects may come in parts."""
+    """Sets or extends a field: lists and maps arrive item by item, objects may arrive in parts."""
     match schema.type:
         case Type.LIST if schema.items is not None:
             obj.setdefault(name, []).extend(_items(schema.items, value))

@@ -21,7 +21,7 @@ _VARINT_BYTES_MAX: Final = 10
 _FIXED: Final = {EIGHT_BYTES: 8, FOUR_BYTES: 4}
 _LENGTH_MAX: Final = (1 << 63) - 1
 
-# The wire types that a field may have, and its name in errors.
+# The wire types that a field may have, and the field's name in errors.
 Layout = tuple[tuple[int, ...], str]
 
 
@@ -126,7 +126,7 @@ def varints(packed: bytes) -> Iterator[int]:
 
 
 def varint(value: int) -> bytes:
-    """Return a non-negative number in groups of seven bits, the lowest first."""
+    """Return a non-negative number as a varint: groups of seven bits, the lowest group first."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

@@ -64,10 +64,7 @@ class AdmissionControl:
         return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
     def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
-        """Return `attributes` with the object as changed by the mutating plugins.
-
-        Raises ApiError.
-        """
+        """Return `attributes` with the object that the mutating plugins return. Raises ApiError."""
         reinvocation = attributes.reinvocation
         for number in range(ROUNDS_MAX):
             if reinvocation is not None:

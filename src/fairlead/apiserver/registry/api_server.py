@@ -63,7 +63,7 @@ def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
 
 @lru_cache(maxsize=256)
 def zero_status(kind: Kind) -> Any:
-    """Return the status of an object before the first status write; None if it has none."""
+    """Return the status of an object before the first status write; None if it has no status."""
     schema = _schema(kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")
 

@@ -38,7 +38,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
     dry_run: bool = False,
     write: Write = PLAIN,
 ) -> WebhookCalls[Json]:
-    """Assign the pod to `node`, which need not exist, and return what was stored.
+    """Assign the pod to `node`, which need not exist, and return the stored pod.
 
     `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition. Raises
     ApiError: 404 no such pod, 409 another uid, already assigned, being deleted or gated, 500

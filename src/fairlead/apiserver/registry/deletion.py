@@ -36,7 +36,7 @@ _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The DeleteOptions of a request; None, and "" for `policy`, mean the object's own defaults.
+    """The DeleteOptions of a request; None (or "" for `policy`) means the object's own default.
 
     `policy` is Foreground, Background or Orphan. `uid` and `resource_version` are preconditions:
     None matches any object, "" matches none.
@@ -49,7 +49,7 @@ class Deletion:
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """Return `obj` with the finalizer of the propagation policy, and without the opposite one."""
+    """Return `obj` with the finalizer of its propagation policy, and without the opposite one."""
     meta = obj["metadata"]
     before = meta.get("finalizers", [])
     policy = deletion.policy or _default_policy(strategy, before)
@@ -94,7 +94,7 @@ def marked_for_deletion(
 
 
 def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
-    """Return `obj` with deletionTimestamp, and with a higher generation, for controllers.
+    """Return `obj` with deletionTimestamp, and with a higher generation so that controllers react.
 
     A grace period may be of any length; the timestamp is at most the last that can be written.
     """
@@ -117,7 +117,7 @@ def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
 
 
 def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """Return `obj`, already marked for deletion; a shorter grace period replaces the old one."""
+    """Return `obj`, already marked for deletion, with the new grace period if that is shorter."""
     meta = obj["metadata"]
     left_s = meta.get("deletionGracePeriodSeconds")
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:

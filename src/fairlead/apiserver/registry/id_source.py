@@ -1,4 +1,4 @@
-"""Sources of uids and generated names; they are random, so the world provides them."""
+"""Sources of uids and generated names, which are random and therefore come from the world."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class IdSource(Protocol):
     """A source of ids that never returns the same id twice."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """Return the uid of a new object of that name."""
+        """Return the uid of a new object with this kind, namespace and name."""
         ...
 
     def new_suffix(self) -> str:

@@ -9,7 +9,7 @@ from fairlead.apiserver.registry.strategies.table import strategy_of
 
 
 def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
-    """Refuse to delete an object with another uid or version; None matches any.
+    """Refuse to delete an object whose uid or version differs from the required value (None: any).
 
     Raises ApiError 409.
     """
@@ -33,7 +33,7 @@ def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | N
 
 
 def require_uid(kind: Kind, obj: Json, uid: str) -> None:
-    """Refuse to write to an object with another uid; "" matches any.
+    """Refuse to write to an object whose uid differs from `uid`; "" matches any uid.
 
     Raises ApiError 409.
     """

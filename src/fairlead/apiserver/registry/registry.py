@@ -1,9 +1,9 @@
 """Registry: the strategies of all kinds, and how objects are decoded, defaulted and validated.
 
 A store is composed with one registry. `api_server.API_SERVER` has all features that clients of an
-API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects
-there: it allocates nothing, gives no warnings, sets only the defaults that scheduling reads, and
-validates less.
+API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects in
+a simulation: it allocates nothing, gives no warnings, sets only the defaults that scheduling reads,
+and validates less.
 
 upstream: runtime.Scheme for the functions, pkg/registry for the strategies
 """

@@ -10,10 +10,11 @@ from fairlead.engine.core.instant import DurationNs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityOutage:
-    """From `begin` until before `end` after the start of the run, no machine is delivered.
+    """A period of a run in which the simulated provider delivers no machine of some kind.
 
-    It affects machines whose Nodes would have all `labels`, and those of the node group or NodePool
-    `group`, "" for any. `end` None means forever.
+    The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. It
+    affects machines of the node group or NodePool `group` ("" for any) whose Nodes would have all
+    `labels`.
     """
 
     begin: DurationNs = 0
@@ -22,7 +23,7 @@ class CapacityOutage:
     group: str = ""
 
     def is_active(self, elapsed: DurationNs) -> bool:
-        """Return whether it lasts at `elapsed` after the start of the run."""
+        """Return whether the outage is in effect `elapsed` ns after the start of the run."""
         return self.begin <= elapsed and (self.end is None or elapsed < self.end)
 
     def affects(self, group: str, labels: Mapping[str, str]) -> bool:

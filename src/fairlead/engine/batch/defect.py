@@ -77,7 +77,7 @@ class BatchDefects:
         return defect in self.present
 
     def without(self, corrected: Iterable[Defect]) -> BatchDefects:
-        """Return the same defects except `corrected`."""
+        """Return these defects without those in `corrected`."""
         return BatchDefects(self.present.difference(corrected))
 
 

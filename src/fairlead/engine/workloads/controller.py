@@ -67,7 +67,7 @@ class Workloads:
         config: WorkloadsConfig | None = None,
         environment: ControllerEnvironment | None = None,
     ) -> None:
-        """Start empty; `environment` defaults to that of a simulation."""
+        """Start empty; `environment` defaults to the environment of a simulation."""
         config, environment = config or WorkloadsConfig(), environment or simulated_environment()
         writer = StatusWriter()
         self._config = config

@@ -110,7 +110,7 @@ class FinishedRun:
 
 @dataclass(slots=True)
 class _RecordedEngine:
-    """The engine; recorders observe each stimulus before the engine handles it.
+    """Wraps the engine so that recorders observe each stimulus before the engine handles it.
 
     `requested_before` are the requests of all pods on nodes when the cluster was loaded.
     """

@@ -84,7 +84,7 @@ class LossVariation:
     at: str
 
     def apply(self, scenario: Json, value: Any) -> Json:
-        """Return `scenario` with the failure of `value` added, or unchanged if it is None."""
+        """Return `scenario` with an event in which `value` fails; unchanged if `value` is None."""
         if value is None:
             return scenario
         events = [*(scenario.get("events") or ()), {"at": self.at, self.event: value}]

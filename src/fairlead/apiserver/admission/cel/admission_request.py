@@ -48,7 +48,7 @@ def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Jso
 
 
 def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
-    """Return the AdmissionRequest without objects and uid, for a rule that matched `matched`."""
+    """Return the AdmissionRequest without objects and uid, in the version of the kind `matched`."""
     write, subresource = attributes.write, attributes.subresource
     request: Json = {
         "kind": _kind(matched, subresource),

@@ -40,7 +40,7 @@ _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 
 @dataclass(frozen=True, slots=True)
 class ExpressionResult:
-    """The value of an expression, or why it has none."""
+    """The value of an expression, or the reason why the evaluation failed."""
 
     value: Any = None
     problem: str = ""
@@ -75,7 +75,7 @@ class ExpressionContext:
         )
 
     def _evaluate_variables(self, names: Iterable[str]) -> None:
-        """Evaluates the variables `names`, and first those that they use themselves."""
+        """Evaluates the policy variables `names`, after the variables that these use."""
         needed_rows, missing = [], set(names) - self._values.keys()
         if not missing:
             return
@@ -125,7 +125,7 @@ class ExpressionContext:
 def _is_too_large(value: Any) -> bool:
     """Return whether a value exceeds the maximal size.
 
-    A list counts wherever it occurs in the value.
+    A list that occurs several times in the value counts each time.
     """
     remaining, characters = [value], 0
     while remaining and characters <= VALUE_CHARACTERS_MAX:

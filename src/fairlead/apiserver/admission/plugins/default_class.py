@@ -1,4 +1,4 @@
-"""The default class of objects that do not name one, such as the default StorageClass.
+"""Finds the default class, such as the default StorageClass, for objects that name no class.
 
 upstream: pkg/volume/util/storageclass.go:GetDefaultClass,
 plugin/pkg/admission/network/defaultingressclass/admission.go
@@ -11,9 +11,9 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
-    """Return the name of the default class, which one of `annotations` marks; "" for none.
+    """Return the name of the class on which one of `annotations` is "true"; "" if there is none.
 
-    Of several default classes, the newest is used; of equally new ones, the first by name.
+    Of several default classes, the newest is used; of equally new classes, the first by name.
     """
     defaults = []
     for candidate in storage.items(kind):

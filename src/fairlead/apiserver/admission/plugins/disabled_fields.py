@@ -1,7 +1,8 @@
 """DisabledFields: drops fields whose feature gate is off from new objects and updates.
 
-A field that the stored object has stays. Upstream does this in the strategies, not in a plugin;
-here it is one, because only a served API drops fields: a simulation reads what its input says.
+An update keeps a disabled field that the stored object already has. Upstream drops fields in the
+strategies. Here a plugin does so, because only a served API drops fields: a simulation keeps every
+field of its input.
 
 upstream: pkg/api/pod/util.go: dropDisabledFields; pkg/registry/scheduling/podgroup/strategy.go:
 dropDisabledPodGroupFields; pkg/registry/scheduling/workload/strategy.go;
@@ -83,7 +84,7 @@ class DisabledFields:
 
 
 def _without(obj: Json, old: Json, path: tuple[str, ...], names: Collection[str]) -> Json:
-    """Return `obj` without the fields `names` of the part at `path` that `old` does not have."""
+    """Return `obj` without the fields `names` at `path`, except for fields that `old` has there."""
     part, before = _at(obj, path), _at(old, path)
     dropped = [name for name in names if name in part and name not in before]
     if not dropped:

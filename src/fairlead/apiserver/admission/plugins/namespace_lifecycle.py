@@ -26,11 +26,17 @@ class NamespaceLifecycle:
     """The admission plugin `NamespaceLifecycle`."""
 
     def __init__(self, *, requires_namespace: bool = True) -> None:
-        """If `requires_namespace` is False, a namespace needs no object, as in a dump."""
+        """Create it; unless `requires_namespace` is set, the Namespace of an object may be missing.
+
+        A dump of a cluster often has objects without their Namespace.
+        """
         self._requires_namespace = requires_namespace
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses objects without an active namespace. Raises ApiError 403, 404."""
+        """Refuses objects in a missing namespace, and new objects in a terminating one.
+
+        Raises ApiError 403, 404.
+        """
         kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}
         if kind is NAMESPACE:

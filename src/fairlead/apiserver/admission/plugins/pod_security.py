@@ -145,7 +145,7 @@ def _pod_spec(kind: Kind, obj: Json) -> Json | None:
 
 @cache
 def _pod_spec_path(kind: Kind) -> tuple[str, ...] | None:
-    """Return where the objects of a built-in kind have a pod spec; None if they have none."""
+    """Return the path of the pod spec in objects of a built-in kind; None if there is none."""
     # upstream: k8s.io/pod-security-admission/admission/admission.go:DefaultPodSpecExtractor
     seen: set[str] = set()
 

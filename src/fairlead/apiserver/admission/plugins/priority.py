@@ -114,7 +114,7 @@ def _resolved(pod: Json, storage: Storage) -> Json:
 
 
 def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json:
-    """Return the class that `spec` names, else the default class, else an empty one."""
+    """Return the class that `spec` names, else the default class, else an empty class."""
     name = spec.get("priorityClassName")
     if not name:
         return _default_class(storage)
@@ -125,7 +125,7 @@ def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json
 
 
 def _computed_priority(kind: Kind, obj: Json, spec: Json, priority_class: Json) -> int:
-    """Return the value of the class; refuse an object that states another priority itself."""
+    """Return the value of the class; refuse an object that sets a different priority itself."""
     priority: int = priority_class.get("value", DEFAULT_PRIORITY)
     if spec.get("priority", priority) != priority:
         words = "pod" if kind is POD else "pod group"

@@ -19,7 +19,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class RuntimeClass:
-    """The mutating half of the plugin."""
+    """The mutating half of the admission plugin RuntimeClass: applies the class to new pods."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Applies the class to a new pod. Raises ApiError 403."""
@@ -41,7 +41,7 @@ class RuntimeClass:
 
 
 class RuntimeClassOverhead:
-    """The validating half of the plugin."""
+    """The validating half of the admission plugin RuntimeClass: checks the overhead of new pods."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

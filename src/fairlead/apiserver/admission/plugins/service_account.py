@@ -25,7 +25,7 @@ DEFAULT_ACCOUNT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX: Final = "kube-api-access-"
 MIRROR: Final = "kubernetes.io/config.mirror"
-EXPIRATION_S: Final = 60 * 60 + 7  # the 7 s mark tokens whose expiration is extended
+EXPIRATION_S: Final = 60 * 60 + 7  # a lifetime of 3607 s marks a token whose expiration is extended
 FILE_MODE: Final = 0o644
 ENFORCED: Final = "kubernetes.io/enforce-mountable-secrets"
 _TRUE_VALUES: Final = ("1", "t", "T", "true", "TRUE", "True")
@@ -185,7 +185,7 @@ def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
 
 
 def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
-    """Yield the variables that come from secrets, and the secrets; "" for all keys of one."""
+    """Yield (variable, Secret) for each reference in `container`; envFrom has the variable ""."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:

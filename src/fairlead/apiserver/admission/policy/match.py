@@ -1,4 +1,4 @@
-"""Which policies apply to a request, through which bindings, with which parameters.
+"""Finds the policies that apply to a request, with their bindings and parameters.
 
 upstream: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go,
 plugin/policy/matching/matching.go
@@ -35,10 +35,11 @@ _A_NAMESPACE: Final = "paramRef.namespace must not be provided for a cluster-sco
 
 @dataclass(frozen=True, slots=True)
 class PolicyMatch:
-    """A policy that applies to a request, through a binding; `kind` is the matched version.
+    """A policy that applies to a request through a binding; `kind` is the matched version.
 
-    It is evaluated once for each of `params` (None: without parameters). If `problem` is set, the
-    policy or binding could not be resolved; `binding` is None if the problem is in the policy.
+    The policy is evaluated once for each of `params` (None: without parameters). If `problem` is
+    set, the policy or binding could not be resolved; `binding` is None if the problem is in the
+    policy.
     """
 
     policy: Json

@@ -39,7 +39,7 @@ _FAILURE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_fail
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A violated rule, or one that failed to evaluate; `index` is its index in the policy."""
+    """A rule that is violated or failed to evaluate; `index` is its index in the policy."""
 
     message: str
     reason: str = ""

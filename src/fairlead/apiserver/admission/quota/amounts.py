@@ -24,19 +24,19 @@ def amounts(texts: Mapping[str, Any] | None) -> Amounts:
 
 
 def add(one: Amounts, other: Amounts) -> Amounts:
-    """Return the sum by resource, each in the format of its first operand."""
+    """Return the sum for each resource, in the format of the first operand."""
     names = (*one, *(name for name in other if name not in one))
     return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
 def subtract(one: Amounts, other: Amounts) -> Amounts:
-    """Return the difference by resource, which may be negative."""
+    """Return the difference for each resource, which may be negative."""
     negative = {name: Quantity(nano=-a.nano, format=a.format) for name, a in other.items()}
     return add(one, negative)
 
 
 def maximum(one: Amounts, other: Amounts) -> Amounts:
-    """Return the maximum by resource."""
+    """Return the maximum for each resource."""
     names = (*one, *(name for name in other if name not in one))
     return {name: max(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 

@@ -35,7 +35,7 @@ class _Ledger:
         return hard
 
     def put(self, kind: Kind, obj: Json | None, name: str) -> None:
-        """Counts the newest version of an object; None removes it."""
+        """Replaces the counted version of the object `name` by `obj`; None removes the object."""
         key = (kind.resource, name)
         before = self.used_by.pop(key, {})
         after = {} if obj is None else self._usage(kind, obj)

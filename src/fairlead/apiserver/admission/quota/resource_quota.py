@@ -1,8 +1,8 @@
-"""ResourceQuota: refuses requests that exceed a quota, and counts the others against it.
+"""ResourceQuota: refuses requests that exceed a quota, and adds admitted requests to its usage.
 
-A quota is enforced by its status: until the quota controller has set `status.hard`, it limits
-nothing. An admitted request is added to `status.used` immediately, so that it counts for the next
-request. Only the controller lowers `status.used`, when it recounts.
+The plugin enforces the limits in a quota's status: until the quota controller has set
+`status.hard`, the quota limits nothing. An admitted request is added to `status.used` immediately,
+so that it counts for the next request. Only the controller lowers `status.used`, when it recounts.
 
 `limited` resources cannot be used unless some quota covers them. This is the documented way to
 restrict who may use high priority classes.
@@ -31,15 +31,16 @@ from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA
 from fairlead.apiserver.storage.storage import Storage
 
 _CHARGED_ON_UPDATE: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
-# upstream: resourcequota/apis/resourcequota, ignored by default: what only tells
+# Events are never counted; upstream: resourcequota/apis/resourcequota, ignored by default
 _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedResource:
-    """Objects of `resource` in `scopes` need a quota that covers resources containing a given name.
+    """A resource that can only be used if a quota covers it.
 
-    `scopes` are requirements as in a quota's scopeSelector.
+    Objects of `resource` in `scopes` (requirements as in a quota's scopeSelector) need a quota that
+    limits a resource whose name contains one of the given texts.
     """
 
     resource: str
@@ -49,7 +50,7 @@ class LimitedResource:
 
 @dataclass(frozen=True, slots=True)
 class _MatchedQuota:
-    """A quota that applies to an object; `names` are the resources of the object it limits."""
+    """A quota that applies to an object; `names` are the resources of the object that it limits."""
 
     quota: Json
     names: tuple[str, ...]
@@ -174,7 +175,10 @@ class _Charge:
         return _positive(subtract(delta, usage(self.kind, old)))
 
     def charged(self, quota_match: _MatchedQuota, cost: Amounts) -> Iterator[Json]:
-        """Yield the updated quota if the object uses it. Raises ApiError 403 if it is exceeded."""
+        """Yield the quota with `cost` added to its usage, unless it limits nothing in `cost`.
+
+        Raises ApiError 403 if the limit is exceeded.
+        """
         requested = {name: cost[name] for name in quota_match.names if name in cost}
         if not requested:
             return

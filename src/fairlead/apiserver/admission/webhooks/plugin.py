@@ -45,7 +45,7 @@ TIMEOUT_S_DEFAULT: Final = 10
 _HARMLESS: Final = ("None", "NoneOnDryRun")
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"
-CODE_MAX: Final = 599  # beyond it there is no status line
+CODE_MAX: Final = 599  # there is no status line for a higher code
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> W
 
 
 def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """Return the webhook's response. Raises ValueError if the call failed."""
+    """Calls the webhook and returns its response. Raises ValueError if the call failed."""
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = admission_review(attributes, hook.kind, hook.key, versions)

@@ -48,7 +48,7 @@ class Declared:
 
     @property
     def cardinality_max(self) -> int:
-        """How many values of this type a request can contain."""
+        """The maximal number of values of this type in a request."""
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
@@ -66,7 +66,7 @@ class Declared:
         return Estimate(0, declared_at.size) if declared_at is not None else None
 
     def structures(self) -> dict[str, dict[str, CelType]]:
-        """Return the fields of this type and of those below, by type name."""
+        """Return the fields of each structure in this type, keyed by type name."""
         found: dict[str, dict[str, CelType]] = {}
         if self.type_.is_structure:
             fields = {name: one.type_ for name, one in self.fields.items()}
@@ -176,5 +176,5 @@ def _text_size(raw: Json) -> int:
 
 
 def _characters(length: int) -> int:
-    """Return the maximal length in bytes of that number of characters."""
+    """Return the maximal length in bytes of a string of `length` characters."""
     return max(length, 0) * 4

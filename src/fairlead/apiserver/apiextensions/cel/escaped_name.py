@@ -1,4 +1,4 @@
-"""Escaping of field names that are not CEL identifiers.
+"""Escapes field names that are not CEL identifiers.
 
 upstream: apiserver/pkg/cel/escaping.go
 """

@@ -114,7 +114,7 @@ def _validate_cost(_: NamedFormat, text: str) -> int:
 
 
 def _constant(name: str) -> Function:
-    """Return the function that has the format `name` as its value, such as `format.uuid()`."""
+    """Return the function that implements `format.NAME()`, such as `format.uuid()`."""
     return free(f"format.{name}", (), lambda: NamedFormat(name))
 
 

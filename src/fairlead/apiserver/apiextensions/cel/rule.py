@@ -185,7 +185,7 @@ def _message(rule: Json, ruled: _RuledValue, budget: CostBudget) -> str:
 def _message_expression_text(
     rule: Json, expression: str, ruled: _RuledValue, budget: CostBudget
 ) -> str:
-    """Return the message of a messageExpression; "" if it has none."""
+    """Return the message that a rule's messageExpression gives; "" if there is none."""
     try:
         evaluate = ruled.evaluate(rule, expression, budget)
     except (OutOfBudgetError, RuleError):

@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# each name, the reason for a conflict over it, and whether it names kinds or resources
+# each name, the reason for a conflict over it, and whether the name is a kind or a resource
 _NAMES: Final = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),

@@ -1,7 +1,8 @@
 """Limits on the estimated cost of a definition's CEL rules.
 
-There is a limit for each rule, multiplied by the number of values it is evaluated on, and one for
-all rules of a schema. maxItems, maxProperties and maxLength lower the estimate.
+One limit applies to each rule, whose cost is multiplied by the number of values on which the rule
+is evaluated. Another limit applies to all rules of a schema together. maxItems, maxProperties and
+maxLength lower the estimate.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go
 """
@@ -39,7 +40,7 @@ class ExpressionLengthBudget:
         self._budget = CostBudget(CHARACTERS_MAX)
 
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
-        """Yield the error of an expression over the limit, which upstream does not have."""
+        """Yield an error if `expression` exceeds the length limit, which upstream does not have."""
         try:
             self._budget.take(len(expression) + _CHARACTERS_EACH)
         except OutOfBudgetError:
@@ -60,7 +61,7 @@ class RuleCostTotal:
     def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
         """Adds the cost of the expression at `field`.
 
-        Yields an error if it alone exceeds the limit.
+        Yields an error if this cost alone exceeds the limit.
         """
         if cost > RULE_COST_MAX:
             yield forbidden(
@@ -85,7 +86,7 @@ class RuleCostTotal:
 
 
 def multiplied_cost(cost: int, count: int) -> int:
-    """Return the cost of `count` evaluations, bounded."""
+    """Return the cost of `count` evaluations, at most the maximal cost."""
     return min(cost * count, ENDLESS)
 
 

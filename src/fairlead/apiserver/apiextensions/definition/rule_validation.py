@@ -45,8 +45,9 @@ def rule_field_causes(raw: Json, field: str) -> Iterator[Cause]:
 class RuleContext:
     """The context of a schema's rules.
 
-    `cardinality` is how many values of the schema an object can have; None if unbounded. Below the
-    schema `uncorrelatable_from`, if set, items have no old value, so oldSelf is not available.
+    `cardinality` is the maximal number of values of the schema in an object; None if unbounded.
+    `uncorrelatable_from` is the path of the enclosing schema, if any, below which values have no
+    old value, so that rules cannot use oldSelf.
     """
 
     cost_total: RuleCostTotal

@@ -68,8 +68,8 @@ _WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *
 class _NodeContext:
     """The context of a schema node.
 
-    `default_forbidden` is the reason why it must not have a default. `cardinality` is how many
-    values of the node an object can have. For `uncorrelatable_from` see RuleContext.
+    `default_forbidden` is the reason why the node must not have a default. `cardinality` is the
+    maximal number of values of the node in an object. For `uncorrelatable_from` see RuleContext.
     """
 
     cost_total: RuleCostTotal
@@ -254,7 +254,7 @@ def _property_context(raw: Json, field: str, inner: _NodeContext) -> _NodeContex
 def _identity_context(
     raw: Json, name: str, context: _NodeContext, inner: _NodeContext
 ) -> _NodeContext:
-    """Return the context of the property `name`: `inner`, except for apiVersion and the like."""
+    """Return `inner` for the property `name`, or the context of apiVersion, kind or metadata."""
     if name not in _IDENTITY or not (context.is_root or raw.get("x-kubernetes-embedded-resource")):
         return inner
     default_forbidden = f"in top-level {name}" if context.is_root else inner.default_forbidden

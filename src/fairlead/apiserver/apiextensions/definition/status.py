@@ -55,7 +55,7 @@ def with_stored_versions(definition: Json) -> Json:
 
 
 def with_names_accepted(definition: Json, now: int) -> Json:
-    """Return `definition` with its names accepted; Established is kept, or False if new."""
+    """Return `definition` with its names accepted, and with Established False if it was missing."""
     changes = (
         (_ACCEPTED,) if _has_condition(definition, "Established") else (_ACCEPTED, _INSTALLING)
     )
@@ -73,7 +73,7 @@ def with_deletion_in_progress(definition: Json, now: int) -> Json:
 
 
 def is_accepted(definition: Json) -> bool:
-    """Return whether the present names are accepted."""
+    """Return whether the names in the spec are accepted."""
     accepted_names = (definition.get("status") or {}).get("acceptedNames")
     return (
         _has_condition(definition, "NamesAccepted")

@@ -118,7 +118,7 @@ def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
 
 
 def _object_field_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """Yield the errors of apiVersion, kind and metadata, which objects have implicitly."""
+    """Yield the errors of apiVersion, kind and metadata, which need not be declared."""
     fields = raw.get("properties") or {}
     if level == ROOT or raw.get(_EMBEDDED):
         for key, type_required in (
@@ -149,7 +149,10 @@ _METADATA_KEYWORDS: Final = (
 def _value_validation_causes(
     raw: Json, field: str, *, is_int_or_string: bool = False, is_int_or_string_in_all: bool = False
 ) -> Iterator[Cause]:
-    """Yield the errors of junctions and the pattern; the int-or-string pattern may have types."""
+    """Yield the errors of allOf, anyOf, oneOf, not and the pattern.
+
+    The anyOf, or the first schema in allOf, of an int-or-string may state types.
+    """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:
             continue

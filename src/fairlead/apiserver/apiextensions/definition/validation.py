@@ -224,7 +224,7 @@ def _label_causes(field: str, name: str) -> Iterator[Cause]:
 def _version_part_causes(
     spec: Json, length_budget: ExpressionLengthBudget | None
 ) -> Iterator[Cause]:
-    """Yield the errors of schemas, columns and subresources; shared ones are validated once."""
+    """Yield the errors of schemas, columns and subresources; shared parts are validated once."""
     versions = spec.get("versions") or []
     for path, version in _schemas(versions):
         raw = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -247,7 +247,7 @@ def _version_part_causes(
 
 
 def _schemas(versions: list[Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the path of each schema with a version that has it."""
+    """Yield the path of each schema, and a version that has the schema."""
     missing = [(version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions]
     if versions and not any(missing) and _are_same(versions, "schema"):
         yield "spec.validation", versions[0]

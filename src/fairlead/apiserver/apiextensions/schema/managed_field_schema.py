@@ -49,7 +49,7 @@ def object_schema(schema: Structural) -> Schema:
 def value_schema(schema: Structural, *, keeps_unknown: bool = False) -> Schema:
     """Return the schema of a value.
 
-    `keeps_unknown`: a value around it preserves unknown fields.
+    `keeps_unknown` means that an enclosing value preserves unknown fields.
     """
     keeps_unknown = keeps_unknown or schema.keeps_unknown
     if schema.type == "array":

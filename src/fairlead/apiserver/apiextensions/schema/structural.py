@@ -19,8 +19,8 @@ class Structural:
     """One node of a schema; `raw` is the OpenAPI schema it was parsed from.
 
     `additional` is the type of a map's values. `default` is ABSENT if there is none. `has_rules`
-    says whether this node or one below has `rules`. `filled` are the properties with defaults, each
-    with the length of its default. `all_of`, `any_of`, `one_of` and `negated` add validations.
+    means that this node or a node below it has `rules`. `filled` are the properties with defaults,
+    each with the length of its default. `all_of`, `any_of`, `one_of` and `negated` add validations.
     """
 
     raw: Json
@@ -54,7 +54,7 @@ class Structural:
 
     @property
     def is_nullable(self) -> bool:
-        """Whether null is a value."""
+        """Whether the value may be null."""
         return bool(self.raw.get("nullable"))
 
 

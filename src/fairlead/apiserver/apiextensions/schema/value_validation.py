@@ -37,7 +37,7 @@ _DURATION: Final = re.compile(r"\d+\s*(ns|us|µs|ms|s|m|h|d|w|\w+)")
 
 
 def _parses_with(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return a predicate: whether `read` parses a text without an error."""
+    """Return a function that returns whether `read` parses a text without an error."""
 
     def has_format_(text: str) -> bool:
         try:
@@ -78,7 +78,7 @@ def has_format(text: str, name: str) -> bool:
 # one budget unit is the work of some nanoseconds
 VALIDATION_COST_MAX: Final = 500_000_000
 ALTERNATIVE_COST: Final = 4_000  # of a schema in anyOf, oneOf, allOf or not
-_PATH_CHARACTERS_PER_UNIT: Final = 8  # that are copied meanwhile
+_PATH_CHARACTERS_PER_UNIT: Final = 8  # characters of paths that are copied in the same time
 # the field of errors that do not concern a field
 NOWHERE: Final = "<nil>"
 _INT64: Final = (-(2**63), 2**63 - 1)
@@ -87,7 +87,7 @@ _RANGES: Final = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
-# what a value should be, by the violated keyword
+# the expected value in words, by the violated keyword
 _WORDS: Final = {
     "minLength": "be at least {} chars long",
     "pattern": "match '{}'",

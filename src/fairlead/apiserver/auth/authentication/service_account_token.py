@@ -63,7 +63,7 @@ class ServiceAccountTokens:
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
-        """Return a token with `claims`, its id, and the node of the pod it is bound to."""
+        """Return a token with `claims`, its id, and the node of the pod to which it is bound."""
         key_id = {"kid": self.keys[0]["kid"]}
         token_id_claim = {"jti": self._new_id()} if self._new_id else {}
         bound = {PRIVATE: self._with_node(claims[PRIVATE])} if PRIVATE in claims else {}

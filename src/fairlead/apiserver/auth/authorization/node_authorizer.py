@@ -26,7 +26,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage
 
-# returns the reason for no opinion on a node's request; None if it is allowed
+# returns why the authorizer has no opinion on a node's request; None if the request is allowed
 Check = Callable[[str, AuthorizationAttributes], str | None]
 
 NODES_GROUP: Final = "system:nodes"
@@ -81,7 +81,7 @@ class NodeAuthorizer:
         self._storage = storage
 
     def __call__(self, attributes: AuthorizationAttributes) -> AccessDecision | str:
-        """Return the decision to allow the request, or why there is no opinion."""
+        """Return the decision to allow the request, or the reason for having no opinion."""
         node = node_of(attributes.user)
         if not node or not attributes.is_resource:
             return ""
@@ -204,7 +204,7 @@ def _is_on(node: str, obj: Json | None) -> bool:
 
 
 def _selects_node(attributes: AuthorizationAttributes, field: str, node: str) -> bool:
-    """Return whether the field selector restricts the request to objects of the node."""
+    """Return whether the field selector limits the request to objects of the node."""
     terms = (f"{field}={node}", f"{field}=={node}")
     return any(term in terms for term in attributes.selector.split(","))
 

@@ -55,12 +55,12 @@ class _Grant:
         return ""
 
 
-# Returns a decision, or the reason for having no opinion ("" if it does not apply).
+# Returns a decision, or the reason for having no opinion ("" if the authorizer does not apply).
 PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 
 class Rbac:
-    """The RBAC authorizer, after authorizers that decide before it."""
+    """The RBAC authorizer; other authorizers may decide before it."""
 
     def __init__(self, storage: Storage, preceding: Sequence[PrecedingAuthorizer] = ()) -> None:
         """`preceding` authorizers are called first."""
@@ -70,7 +70,7 @@ class Rbac:
         storage.subscribe(self._changed)
 
     def __call__(self, attributes: AuthorizationAttributes) -> None:
-        """Return if the request is allowed. Raises ApiError 403 otherwise."""
+        """Return None if the request is allowed. Raises ApiError 403 otherwise."""
         attributes = _in_own_namespace(attributes)
         verdict = self.verdict(attributes)
         if not verdict.allowed:
@@ -113,7 +113,7 @@ class Rbac:
                     yield grant, subject
 
     def _read(self) -> dict[str, list[_Grant]]:
-        """Return the grants by namespace, cluster-wide ones under ""."""
+        """Return the grants by namespace; cluster-wide grants have the key ""."""
         if self._grants is None:
             self._grants = {}
             for kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
@@ -163,7 +163,7 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 
 
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
-    """Return `attributes`; a request for one Namespace gets its own name as the namespace."""
+    """Return `attributes`; for a request for one Namespace, its name becomes the namespace."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
     if attributes.resource == "namespaces" and not attributes.group and is_one:
@@ -195,7 +195,8 @@ def _subject_text(subject: Json, namespace: str) -> str:
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
     """Return the rules of `role`, and of the roles that its aggregation rule selects, recursively.
 
-    The aggregation controller writes them into the role; this function does not need it.
+    The aggregation controller writes these rules into the role; this function does not depend on
+    it.
     """
     rules: dict[str, Json] = {}
     visited = {_role_name(role)}

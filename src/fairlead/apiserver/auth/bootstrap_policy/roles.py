@@ -264,6 +264,8 @@ CLUSTER_ROLE_BINDINGS: Final = (
     ("system:volume-scheduler", ("User", "system:kube-scheduler")),
     ("system:kube-controller-manager", ("User", "system:kube-controller-manager")),
     ("system:kube-dns", ("ServiceAccount", "kube-dns")),
-    ("system:node",),  # without subjects, because the node authorizer decides about kubelets
+    (
+        "system:node",
+    ),  # without subjects, because the node authorizer decides on requests of kubelets
     ("system:node-proxier", ("User", "system:kube-proxy")),
 )

@@ -93,13 +93,13 @@ def list_page(
 
 
 def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]:
-    """Return the objects of one namespace, or of all (""), ordered by their keys."""
+    """Return the objects of one namespace, or of all namespaces (""), ordered by their keys."""
     found = storage.stored_items(kind, namespace or None)
     return sorted(((_list_key(key, namespace), kept) for key, kept in found), key=itemgetter(0))
 
 
 def _pods_now(storage: Storage, namespace: str, node: str) -> list[ListEntry]:
-    """Return the pods on `node` in one namespace, or in all (""), ordered by their keys."""
+    """Return the pods on `node` in one namespace, or in all namespaces (""), ordered by key."""
     found = storage.stored_pods_on(node)
     chosen = ((key, kept) for key, kept in found if namespace in ("", key[0]))
     return sorted(((_list_key(key, namespace), kept) for key, kept in chosen), key=itemgetter(0))
@@ -153,7 +153,7 @@ def _page(
         return ListPage([kept for _, kept in matches], version)
     # The next page starts right after the last key: "\0" is the smallest possible suffix.
     token = encoded(Token(version, f"/{matches[-1][0]}\0"))
-    # As upstream, the remaining objects are counted only if all of them match.
+    # As in upstream, the remaining objects are counted only if the selectors match every object.
     remaining = len(objects) - limit if predicate.is_everything else None
     return ListPage([kept for _, kept in matches], version, token, remaining)
 
@@ -261,7 +261,7 @@ def _first_fault(text: str) -> int | None:
 
 
 def _mistyped(content: Any) -> Iterator[str]:
-    """Yield the members with a wrong type; every member may be null."""
+    """Yield the members with a wrong type; null is valid for every member."""
     if content is None:
         return
     if not isinstance(content, dict):

@@ -40,7 +40,7 @@ class WatchEventEncoder(Protocol):
         ...
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return whether watches with equal encoders send the same line for a change."""
+        """Return whether all watches with an equal encoder can share the line for a change."""
         ...
 
 
@@ -108,7 +108,7 @@ class Watch:
 
     @property
     def is_first(self) -> bool:
-        """Whether no event was added yet."""
+        """True until the first event is added."""
         return self._is_first
 
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
@@ -165,7 +165,7 @@ class Watch:
             self.on_data()
 
     def bookmark(self, version: int, *, is_initial: bool = False) -> None:
-        """Queue a bookmark, which says that all changes up to `version` were sent."""
+        """Queue a bookmark, which tells the client that all changes up to `version` were sent."""
         meta: Json = {"resourceVersion": str(version)}
         if is_initial:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
@@ -177,7 +177,7 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """Close the watch: no more events are queued."""
+        """Close the watch, so that no more events are queued."""
         self.is_over = True
         self._close(self)
         if self.on_data is not None:
@@ -197,7 +197,7 @@ class Watches:
 
     @property
     def version(self) -> int:
-        """The version up to which all watches have their events."""
+        """The version up to which all watches have received their events."""
         return self._storage.version
 
     def add(self, watch: Watch) -> None:

@@ -23,7 +23,7 @@ _DELETION_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def create(scope: RequestScope) -> WebhookCalls[Response]:
-    """Stores the object in the body: 201."""
+    """Stores the object in the body and answers 201."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
     # 2. read the options, then decode the body

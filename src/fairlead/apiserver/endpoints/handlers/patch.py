@@ -60,7 +60,7 @@ def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> Web
 
 
 def _require_no_uid(kind: Kind, new: Json) -> None:
-    """Reject an apply that would create an object but states a uid. Raises ApiError 409."""
+    """Reject an apply patch that would create an object but has a uid. Raises ApiError 409."""
     meta = new["metadata"]
     if meta.get("uid"):
         why = (

@@ -76,7 +76,7 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 @dataclass(frozen=True, slots=True)
 class Patcher:
-    """The patch of a request to an object of `kind`, or to a subresource's view of it."""
+    """The patch in a request; it changes an object of `kind`, or a subresource's view of it."""
 
     scope: RequestScope
     options: WriteOptions
@@ -219,7 +219,7 @@ class Patcher:
         self.scope.warnings.extend(warnings_of(notes, self.options.validation))
 
     def _validated(self, made: Json, notes: list[str], subject: PatchSubject) -> Json:
-        """Return `made` decoded by the schema; error messages show `subject`."""
+        """Return `made`, the result of a patch, decoded by the schema; errors quote `subject`."""
         if isinstance(subject, PatchedObject):
             made = of_its_kind(self.kind, subject)
         made, more = self._decoded(made, subject)
@@ -237,7 +237,7 @@ class Patcher:
         return self._validated(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
-        """Return `made` decoded as upstream does from values in memory.
+        """Return `made`, the result of a patch, decoded as upstream decodes values in memory.
 
         Raises TypeMismatchError.
         """
@@ -262,7 +262,7 @@ class Patcher:
         return shaped, notes
 
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
-        """Return `made` decoded as upstream does from JSON text.
+        """Return `made`, the result of a patch, decoded as upstream decodes JSON text.
 
         The first error in the text is reported.
         """
@@ -314,14 +314,14 @@ def _undecodable(prefix: str, value: Any, wanted: str) -> ApiError:
 
 
 def _as_written(made: Json, shown: PatchedObject) -> Json:
-    """Return `made` with its members in the order that they have in `shown`."""
+    """Return `made` with its members in the order of `shown`."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())
     return {**written, **named}
 
 
 def _in_order(value: Any) -> Any:
-    """Return `value` with sorted members."""
+    """Return `value` with its members sorted by name."""
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
     return list(map(_in_order, value)) if isinstance(value, list) else value
@@ -365,14 +365,14 @@ PatchSubject = PatchedObject | PatchBody
 
 
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
-    """Return ApiError 422 for the result of a patch; like upstream's, it names no object."""
+    """Return ApiError 422 for the result of a patch; as in upstream, the error names no object."""
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'
     return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 
 
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
-    """Return the patched object with its type, which must be `kind`; fill in a missing type.
+    """Return the patched object with apiVersion and kind, which must be those of `kind` if present.
 
     Raises ApiError 422.
     """
@@ -406,7 +406,10 @@ def _require_custom(kind: Kind, api_version: str, name: str, shown: PatchedObjec
 
 
 def _other_version(obj: Json, api_version: str, kind: Kind) -> ApiError:
-    """Return ApiError 422: a patched custom resource states another version, even a served one."""
+    """Return ApiError 422: a patched custom resource states another version than the request's.
+
+    This is an error even if the stated version is served.
+    """
     # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
     # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
     why = f'Invalid value: "{api_version}": must be {kind.api_version}'

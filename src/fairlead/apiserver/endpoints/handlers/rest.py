@@ -160,7 +160,7 @@ def write_of(
     track_fields = track(scope.kind, scope.manager(options), operation, subresource, scope.now)
 
     def tracked(old: Json | None, new: Json) -> Json:
-        # Fields are tracked first: the sender owns what it sent, even a duplicate.
+        # Fields are tracked first, so that the sender owns all that it sent, even a duplicate.
         return without_duplicate_owners(
             track_fields(old, new), scope.warnings.append, is_admitted=True
         )
@@ -177,7 +177,7 @@ def write_of(
 
 
 def _admission_options(options: WriteOptions) -> Json:
-    """Return the options in the form in which admission plugins and webhooks see them."""
+    """Return the options in the form that admission plugins and webhooks receive."""
     shown: Json = {"dryRun": ["All"]} if options.dry_run else {}
     if options.manager:
         shown["fieldManager"] = options.manager

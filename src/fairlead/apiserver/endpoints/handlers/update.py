@@ -64,6 +64,6 @@ def _require_resource_version(kind: Kind, obj: Json) -> None:
     if obj["metadata"].get("resourceVersion", "0") == "0":
         text = "Invalid value: 0: must be specified for an update"
         cause = Cause("FieldValueInvalid", text, "metadata.resourceVersion")
-        # Only in this error upstream names the resource instead of the kind.
+        # Upstream names the resource instead of the kind only in this error.
         resource = replace(kind, kind=kind.plural)
         raise invalid(resource, "", obj["metadata"]["name"], (cause,))

@@ -29,7 +29,7 @@ from fairlead.apiserver.negotiation.media_type import (
 from fairlead.apiserver.negotiation.request_error import from_the_future, unreadable
 from fairlead.apiserver.negotiation.status import failure
 
-# upstream: apiserver/pkg/server/config.go:MinRequestTimeout, the least that a watch lasts
+# upstream: apiserver/pkg/server/config.go:MinRequestTimeout, the minimal duration of a watch
 WATCH_TIMEOUT_S: Final = 3_600
 BOOKMARK_LEAD_S: Final = 2.0
 BOOKMARK_EARLIEST_S: Final = 0.6

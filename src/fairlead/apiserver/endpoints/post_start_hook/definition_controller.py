@@ -50,7 +50,7 @@ _DELETING: Final = "deleting"
 
 
 def untracked(_: Json, new: Json, __: int) -> Json:
-    """Leaves managedFields alone."""
+    """Return `new` without tracking who manages its fields."""
     return new
 
 
@@ -64,12 +64,12 @@ class DefinitionController:
         track_status: TrackStatus = untracked,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """Start with the existing definitions; `track_status` tracks the manager of a status."""
+        """Start with the existing definitions; `track_status` tracks the managers of a status."""
         self._store = store
         self._registry = registry
         self._track_status = track_status
         self._late = late
-        # By definition: its uid and generation, and the kinds that were made of that spec.
+        # By definition: its uid and generation, and the kinds that were built from that spec.
         self._kinds: dict[str, tuple[tuple[str, int], tuple[Kind, ...]]] = {}
         # by definition: its phase, and when the phase began
         self._since: dict[str, tuple[str, int]] = {}
@@ -79,13 +79,13 @@ class DefinitionController:
             definition["metadata"]["name"]: None
             for definition in store.storage.items(CUSTOM_RESOURCE_DEFINITION)
         }
-        # resource -> the definition that waits for the resource's last object
+        # resource -> the definition that is deleted after the resource's last object
         self._ending: dict[str, str] = {}
         store.subscribe(self._note)
 
     @property
     def waits(self) -> bool:
-        """Whether a definition has changed, or is due later."""
+        """Whether a definition has changed or has to be examined later."""
         return bool(self._changed or self._due)
 
     def settle(self, now: int) -> None:
@@ -216,7 +216,7 @@ class DefinitionController:
         return False
 
     def _kinds_of(self, definition: Json) -> tuple[Kind, ...]:
-        """Return the kinds of a definition, made once for each spec."""
+        """Return the kinds of a definition, which are built once for each spec."""
         meta = definition["metadata"]
         spec_id = meta.get("uid", ""), meta.get("generation", 0)
         made = self._kinds.get(meta["name"])
@@ -235,12 +235,12 @@ class DefinitionController:
                 try:
                     self._store.delete(kind, meta.get("namespace", ""), meta["name"], now)
                 except ApiError:
-                    continue  # the definition waits for this object
+                    continue  # the definition is deleted after this object
         return bool(self._store.list(kind))
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
-    """Return the kinds of a definition; [] if it is invalid, which loaded definitions may be."""
+    """Return the kinds of a definition; [] if it is invalid, as a loaded definition may be."""
     # Validation rules are not checked again, because they were checked when it was stored.
     if next(causes(definition, None), None) is not None:
         return ()

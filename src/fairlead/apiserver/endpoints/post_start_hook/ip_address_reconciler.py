@@ -35,7 +35,7 @@ class IpAddressReconciler:
     def __init__(self, store: Store) -> None:
         """Subscribe to `store`; existing Services count as new."""
         self._store = store
-        # Addresses to examine, each with the Service that has it, or {}.
+        # Addresses to examine, each with the Service that has the address; {} if none has it.
         self._changed: dict[str, Json] = {}
         for service in store.storage.unsorted(SERVICE):
             self._note_addresses(service, service)

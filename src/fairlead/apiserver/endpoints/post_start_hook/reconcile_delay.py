@@ -22,7 +22,7 @@ class ReconcileDelay:
     service_status: int = 0
 
     def slowed(self, times: int) -> ReconcileDelay:
-        """Return the delays, all multiplied by `times`."""
+        """Return the delays multiplied by `times`."""
         return ReconcileDelay(
             **{each.name: times * getattr(self, each.name) for each in fields(self)}
         )

@@ -95,7 +95,7 @@ class StatusReconcilers:
 
 
 def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
-    """Return `obj` with its Dangling condition; None if that is up to date."""
+    """Return `obj` with its Dangling condition; None if the condition is up to date."""
     level = obj["spec"]["priorityLevelConfiguration"]["name"]
     about = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
     is_there = level in BUILT_IN_LEVELS or storage.find(PRIORITY_LEVEL, "", level) is not None
@@ -123,7 +123,7 @@ def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
 
 
 def _api_service(obj: Json, storage: Storage, now: int) -> Json | None:
-    """Return `obj` with its Available condition; None if that is up to date."""
+    """Return `obj` with its Available condition; None if the condition is up to date."""
     status = _with_condition(obj, _availability(obj["spec"].get("service"), storage), now)
     if status is None:
         return None

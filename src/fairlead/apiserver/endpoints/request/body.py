@@ -122,8 +122,9 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
 def require_few_values(body: bytes) -> None:
     """Refuse JSON with more than VALUES_MAX values, without parsing it. Raises ApiError 413.
 
-    The work for a request grows with its values rather than its bytes, and other requests wait
-    meanwhile. Every value but the first of a collection follows a comma. A malformed body may pass.
+    The time to handle a request grows with the number of its values rather than its bytes, and
+    other requests wait meanwhile. Commas are counted, because each value of a collection except the
+    first follows a comma. A malformed body may pass.
     """
     if _separators(body) > VALUES_MAX and _separators(_STRING.sub(b"", body)) > VALUES_MAX:
         raise _too_many_values()
@@ -139,7 +140,7 @@ def _too_many_values() -> ApiError:
 
 
 def _in_order(value: Any) -> Any:
-    """Return `value` with sorted members, because upstream first converts YAML to JSON."""
+    """Return `value` with members sorted by name, because upstream first converts YAML to JSON."""
     match value:
         case dict():
             return {key: _in_order(value[key]) for key in sorted(value)}

@@ -30,7 +30,7 @@ _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
 # Types that are decoded like the same types of another version, although their version is not
 # served.
 _READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
-# Registered types without a schema: a single one, and those of every version.
+# Registered types without a schema: types of one version, and types of every version.
 _OTHER_KINDS: Final = ("v1", "List")
 _UNVERSIONED: Final = frozenset(
     ("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList")
@@ -71,7 +71,7 @@ def version_problem(obj: Json) -> str:
 
 
 def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
-    """Return `obj` with the path's type; it must not state another. Raises ApiError 400, 422.
+    """Return `obj` with the type of the path. Raises ApiError 400, 422 for any other type.
 
     A missing apiVersion or kind is taken from the path; `body` is for error messages.
     """
@@ -107,7 +107,7 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Return the stated group and version; missing parts are taken from the path."""
+    """Return the stated group, version and kind; missing parts are taken from the path."""
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
     if not version and group in ("", kind.group):

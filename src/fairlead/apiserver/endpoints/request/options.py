@@ -74,7 +74,7 @@ def unsigned_problem(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """ListOptions of a list, watch or deletecollection."""
+    """The ListOptions of a list, watch or deletecollection request."""
 
     label_selector: str
     field_selector: str
@@ -156,7 +156,7 @@ def _watch_causes(options: ListOptions) -> Iterator[Cause]:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Options of a create, update or patch.
+    """The options of a create, update or patch request.
 
     `validation` is Strict, Warn (default) or Ignore; `asked_validation` is the parameter itself.
     """

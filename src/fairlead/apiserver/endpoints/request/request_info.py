@@ -1,9 +1,9 @@
 """RequestInfo: the resource that a path names, whether it is served or not.
 
-    /api/v1/...                  the core group       /apis/GROUP/VERSION/...     any other
-    .../RESOURCE                 all of them, or those without namespaces
-    .../namespaces/NS/RESOURCE   those of one namespace
-    .../NAME                     one                  .../NAME/SUBRESOURCE        a part of one
+    /api/v1/...                  the core group       /apis/GROUP/VERSION/...   any other group
+    .../RESOURCE                 all objects, in all namespaces
+    .../namespaces/NS/RESOURCE   the objects in one namespace
+    .../NAME                     one object           .../NAME/SUBRESOURCE      a part of an object
     /VERSION/watch/...           a deprecated way to watch
 
 Authorization uses only this, before the resource is looked up.
@@ -75,9 +75,9 @@ def ends_without_resource(path: str) -> bool:
 
 
 def without_namespace(info: RequestInfo) -> RequestInfo:
-    """Return `info` as storage needs it: there, a Namespace has no namespace.
+    """Return `info` as storage needs it: a Namespace object is in no namespace.
 
-    For RBAC it has its own.
+    For RBAC, a Namespace object is in the namespace of its own name.
     """
     return replace(info, namespace="") if info.resource == "namespaces" else info
 

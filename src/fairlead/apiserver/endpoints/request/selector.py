@@ -53,7 +53,7 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPredicate:
-    """Matches objects of one kind; without labels (None) and terms it matches all.
+    """Matches objects of one kind; without labels (None) and terms, every object matches.
 
     `words` occur in the JSON text of every match, so that most encoded objects can be ruled out
     without decoding them.
@@ -66,12 +66,12 @@ class SelectionPredicate:
 
     @property
     def name(self) -> str:
-        """The name that matches must have, "" for any name."""
+        """The name that a matching object must have; "" if any name matches."""
         return next((one.value for one in self.terms if one.field == NAME and one.is_equal), "")
 
     @property
     def node_name(self) -> str:
-        """The spec.nodeName that matches must have, "" for any."""
+        """The spec.nodeName that a matching object must have; "" if any node matches."""
         return next((one.value for one in self.terms if one.field == NODE and one.is_equal), "")
 
     @property
@@ -207,7 +207,10 @@ def _field_reader(kind: Kind, field: str) -> FieldReader:
 
 
 def _is_named_only(kind: Kind) -> bool:
-    """Return whether a cluster-scoped kind rejects metadata.namespace; other kinds accept it."""
+    """Return whether field selectors of a cluster-scoped kind reject metadata.namespace.
+
+    The field selectors of other kinds accept metadata.namespace.
+    """
     # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
     # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     is_custom = kind.custom is not None and not kind.namespaced

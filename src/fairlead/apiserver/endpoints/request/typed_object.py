@@ -85,7 +85,7 @@ def of_another_version(kind: Kind, obj: Json) -> list[str]:
 
 
 def strict_error(notes: Sequence[str]) -> str:
-    """Return the error for all notes in Strict."""
+    """Return the error that lists all notes, for fieldValidation Strict."""
     return f"strict decoding error: {', '.join(notes)}"
 
 
@@ -95,7 +95,7 @@ def warnings_of(notes: Iterable[str], validation: str) -> tuple[str, ...]:
 
 
 def repeated(value: Any) -> list[str]:
-    """Return a note for each duplicate member."""
+    """Return a note for each duplicate member of a JSON object."""
     notes = Notes()
     _note_repeated(value, FieldLocation(), notes)
     return notes.texts

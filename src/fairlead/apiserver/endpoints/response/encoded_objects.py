@@ -43,7 +43,7 @@ class EncodedObjects:
         return start + self._rest(kind, obj)
 
     def _rest(self, kind: Kind, obj: StoredObject) -> bytes:
-        """Return the text of `obj` after its kind and apiVersion."""
+        """Return the JSON text of `obj` after its kind and apiVersion."""
         text = self._text(kind, obj)
         if text is not None:
             return rest_of_text(kind, text)
@@ -53,7 +53,7 @@ class EncodedObjects:
         return rest_of(self._storage.arranged(kind, made, None))
 
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
-        """Return the stored text of `obj`; None if storage has another object or version."""
+        """Return the stored JSON text of `obj`; None if storage has another object or version."""
         if is_converted(kind):
             return None
         return obj if isinstance(obj, bytes) else self._storage.stored_text(kind, obj)
@@ -73,7 +73,7 @@ def rest_of_text(kind: Kind, text: bytes) -> bytes:
     return rest_of(value_of(text))
 
 
-# The keys are texts, because a Kind of a custom resource contains its whole schema.
+# The keys are strings, because a Kind of a custom resource contains its whole schema.
 @lru_cache(maxsize=KINDS_MAX)
 def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
     """Return the type fields in both orders; this server encodes them in the first one."""

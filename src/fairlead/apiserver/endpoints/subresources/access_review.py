@@ -42,10 +42,7 @@ def self_subject_access_review(scope: RequestScope) -> Response:
 
 
 def subject_access_review(scope: RequestScope) -> Response:
-    """Answers whether a user may perform an action.
-
-    A LocalSubjectAccessReview: in its namespace.
-    """
+    """Answers whether a user may perform an action (LocalSubjectAccessReview: in one namespace)."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     problems = list(_lacking(spec))
@@ -63,7 +60,7 @@ def subject_access_review(scope: RequestScope) -> Response:
 
 
 def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
-    """Yield the errors of a LocalSubjectAccessReview about other namespaces or about paths."""
+    """Yield the errors of a LocalSubjectAccessReview about another namespace or about a path."""
     about = spec.get("resourceAttributes")
     if about is not None and about.get("namespace", "") != namespace:
         field = "spec.resourceAttributes.namespace"

@@ -147,7 +147,7 @@ def _has_ended(pod: Json, name: str) -> bool:
 
 
 def _life(pod: Json, name: str, options: LogOptions) -> Iterator[LogLine]:
-    """Yield the lines of the current or previous run of a container, in order."""
+    """Yield the log lines of the current or previous run of a container, in order."""
     status = _status(pod, name) or {}
     state, last = status.get("state") or {}, status.get("lastState") or {}
     if options.is_previous or not ("running" in state or "terminated" in state):
@@ -194,7 +194,7 @@ class _LogWatch(Watch):
 class _LogEncoder:
     """Encodes a change of a pod as new lines of a container's log.
 
-    `sent` lines were sent before.
+    `sent` is the number of lines that were sent before.
     """
 
     name: str

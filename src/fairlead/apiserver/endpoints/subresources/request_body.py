@@ -41,8 +41,9 @@ def object_member(body: Json, field: str) -> Json:
 class SubresourceUpdate:
     """A decoded PUT or PATCH of a subresource.
 
-    `old` is the stored object. `view` is the updated view of it: the object itself, or a Scale.
-    `is_applied`: the view comes from server-side apply, which has already tracked its fields.
+    `old` is the stored object. `view` is the updated view of the object: the object itself, or a
+    Scale. `is_applied` means that the view comes from server-side apply, which has already tracked
+    its fields.
     """
 
     old: Json
@@ -57,7 +58,7 @@ def requested_update(
 ) -> SubresourceUpdate:
     """Return the update that a PUT or PATCH makes to the view of the stored object.
 
-    `view_of` makes the view, which is of `kind`, from the object.
+    `view_of` returns the view of an object; `kind` is the kind of the view.
 
     Errors in the body come first, then 404. Raises ApiError.
     """

@@ -77,7 +77,7 @@ def _tracked_scale(kind: Kind, obj: Json) -> Json:
 
 
 def _tracked(scope: RequestScope, change: SubresourceUpdate) -> Json:
-    """Return the updated Scale with its managedFields; without spec.replicas it has no owner."""
+    """Return the updated Scale with its managedFields; an absent spec.replicas has no owner."""
     track_fields = track(SCALE, change.options.manager, "Update", "scale", scope.now)
     return track_fields(_tracked_scale(scope.kind, change.old), change.view)
 

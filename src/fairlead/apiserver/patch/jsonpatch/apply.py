@@ -43,13 +43,13 @@ class TestFailedError(ApiError):
     """A `test` operation failed: 422, like any other impossible operation."""
 
     def __init__(self) -> None:
-        """Use the message of other failed operations, as upstream does."""
+        """Start with the message that upstream has for other failed operations."""
         failure = unprocessable()
         super().__init__(failure.reason, failure.code, failure.message, has_details=True)
 
 
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
-    """Return `obj` after `operations`, in order. Raises ApiError 413, 422, and 500 as upstream.
+    """Return `obj` after `operations`, in order. Raises ApiError 413, 422 or 500, as upstream.
 
     Values of operations may be JSON values, or their texts as `msgspec.Raw`.
     """

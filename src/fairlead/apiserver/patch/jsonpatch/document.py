@@ -3,8 +3,8 @@
 A part of a document is one of
 - a decoded JSON value, which is never changed;
 - JSON text (`msgspec.Raw`);
-- a `PartialObject` or `PartialArray`, whose members are parts: what either of the above becomes
-  when an operation changes something inside it.
+- a `PartialObject` or `PartialArray`, whose members are parts. A part of the first two forms is
+  replaced by this form when an operation changes something inside it.
 
 upstream: gopkg.in/evanphx/json-patch.v4/patch.go:lazyNode
 """
@@ -59,7 +59,7 @@ class PartialObject:
         del self.members[key]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Return the member `key`, made partial. Raises OperationError if it is a scalar."""
+        """Return the member `key` in its partial form. Raises OperationError if it is a scalar."""
         inner = self.members[key] = opened(self.members.get(key))
         return inner
 
@@ -91,7 +91,7 @@ class PartialArray:
         del self.items[self._index(key, len(self.items))]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Replace the item at an index by its partial form, and return that."""
+        """Replace the item at an index by its partial form, and return the partial form."""
         index = self._index(key, len(self.items))
         inner = self.items[index] = opened(self.items[index])
         return inner
@@ -105,7 +105,7 @@ class PartialArray:
 
 
 def opened(part: Any) -> PartialObject | PartialArray:
-    """Return `part` made partial. Raises OperationError if it is not composite."""
+    """Return the partial form of an object or list. Raises OperationError for other parts."""
     match _decoded(part):
         case PartialObject() | PartialArray() as one:
             return one
@@ -118,7 +118,7 @@ def opened(part: Any) -> PartialObject | PartialArray:
 
 
 def to_json(part: Any) -> Any:
-    """Return a part as a JSON value; of members repeated in a JSON text, the last one counts."""
+    """Return a part as a JSON value; of repeated members of a JSON text, the last one counts."""
     match part:
         case PartialObject():
             return {key: to_json(value) for key, value in part.members.items()}
@@ -169,7 +169,7 @@ def _members_or_items(part: Any) -> Any:
 
 
 def _decoded(part: Any) -> Any:
-    """Return `part`, with a JSON text of an object or list decoded by one level."""
+    """Return `part`; if it is the JSON text of an object or list, decode one level of it."""
     if not isinstance(part, msgspec.Raw):
         return part
     text = bytes(part)

@@ -1,7 +1,7 @@
-"""Decoding of JSON patches: the operations, and warnings about their fields.
+"""Decodes JSON patches into operations, and warns about their fields.
 
 Values stay JSON text. With field validation (`is_typed`), upstream decodes each operation into a
-struct of four fields, and reports unknown and duplicate ones.
+struct of four fields, and reports unknown and duplicate fields.
 
 upstream: apiserver/pkg/endpoints/handlers/patch.go:jsonPatchOp, gopkg.in/evanphx/json-patch.v4
 """

@@ -51,7 +51,7 @@ def _member(schema: Schema | None, key: str, value: Any) -> str:
 
 
 def merged_part(part: Any, patch: Any) -> Any:
-    """Return `part` with the merge patch `patch`, which is a part as well, applied."""
+    """Return `part` with the merge patch `patch` applied; both are parts of documents."""
     result = _opened_if_composite(part)
     if not isinstance(result, PartialObject):
         return _without_nulls(patch)
@@ -82,7 +82,7 @@ def _without_nulls(part: Any) -> Any:
 
 
 def _opened_if_composite(part: Any) -> Any:
-    """Return `part`, made partial if it is an object or list."""
+    """Return the partial form of `part` if it is an object or list, otherwise `part`."""
     try:
         return opened(part)
     except OperationError:

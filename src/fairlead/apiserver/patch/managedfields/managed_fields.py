@@ -91,7 +91,7 @@ class ManagerIdentifier:
 
 @dataclass(frozen=True, slots=True)
 class ManagedFieldsEntry:
-    """The fields that a manager owns, and when it last gained one ("": unknown)."""
+    """The fields that a manager owns, and when it last gained a field ("": unknown)."""
 
     fields: FieldSet
     time: str = ""
@@ -104,9 +104,10 @@ ManagedFields = dict[ManagerIdentifier, ManagedFieldsEntry]
 class TrackedResource:
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
-    `reset_fields` are fields that cannot be owned through it. `other_versions` are the API versions
-    served besides `api_version`. Entries in a version that is not served are dropped, or an error
-    if `rejects_unknown_versions`. With `api_version` "" all entries count as this version.
+    `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
+    API versions served besides `api_version`. Entries in a version that is not served are dropped,
+    or an error if `rejects_unknown_versions`. With `api_version` "" all entries count as this
+    version.
     """
 
     schema: Schema
@@ -218,7 +219,7 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """Return the set of `text` reconciled with `schema`; None if unchanged, as usual."""
+    """Return the set of `text` reconciled with `schema`; None if it is unchanged, as usual."""
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)
     return None if made is fields else made
@@ -234,7 +235,7 @@ def entries_of(obj: Json | None) -> ManagedFields:
 
 
 def with_managed_fields(obj: Json, managed: ManagedFields) -> Json:
-    """Return `obj` with these entries and no others."""
+    """Return `obj` with `managed` as its only managedFields entries."""
     meta = {
         key: value for key, value in (obj.get("metadata") or {}).items() if key != "managedFields"
     }
@@ -245,7 +246,7 @@ def with_managed_fields(obj: Json, managed: ManagedFields) -> Json:
 
 
 def without_managed_fields(obj: Json) -> Json:
-    """Return `obj` without metadata.managedFields."""
+    """Return `obj` without the field metadata.managedFields."""
     meta = obj.get("metadata", {})
     if "managedFields" not in meta:
         return obj
@@ -268,7 +269,7 @@ def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, 
 
 
 def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
-    """Return the entries before a write: the client's, or else the stored object's."""
+    """Return the entries before a write: from the client's object, else from the stored object."""
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:
         return entries_of(old)

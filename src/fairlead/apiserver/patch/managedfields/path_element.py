@@ -64,7 +64,7 @@ def value_element(value: Any) -> str:
 
 
 def _canonical_number(value: Any) -> Any:
-    """Writes 80.0 as 80, so that both are the same element."""
+    """Return 80 for 80.0, so that both numbers give the same element."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -101,7 +101,7 @@ def canonical_element(element: str) -> str:
 
 
 def in_order(elements: Iterable[str]) -> list[str]:
-    """Sorts elements as upstream writes them: by the values in them, not by their text."""
+    """Return `elements` in upstream's order: by the values in them, not by their text."""
     # upstream: fieldpath/element.go:PathElement.Compare
     found = list(elements)
     # Most elements are fields, whose texts sort like their names.
@@ -200,7 +200,7 @@ def items_by_element(schema: Schema, value: list[Any] | None) -> Iterator[tuple[
 
 
 def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the same as `items_by_element`, with "" for items without a usable key."""
+    """Yield the pairs of `items_by_element`, but with "" for an item without a usable key."""
     for item in value:
         try:
             yield item_element(schema, item), item

@@ -55,8 +55,8 @@ def parent_managed_fields(
 ) -> ManagedFields:
     """Return the managedFields of an object after its Scale was written.
 
-    They were `managed`; `scaled` are those of the written Scale. New managers are recorded with
-    `api_version`, the version of the object in the request.
+    `managed` are its managedFields before the write; `scaled` are the managedFields of the written
+    Scale. New managers are recorded with `api_version`, the version of the object in the request.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}
@@ -74,5 +74,5 @@ def parent_managed_fields(
 
 
 def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
-    """Return the key by which entries of both lists are matched."""
+    """Return the key that identifies a manager in the lists of the object and of its Scale."""
     return replace(owner, api_version="") if owner.operation == APPLY else owner

@@ -250,7 +250,7 @@ def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> Fiel
 
 
 def _with_last_applied(obj: Json, config: Json) -> Json:
-    """Return `obj`; kubectl's last-applied annotation, if it has one, is set to `config`."""
+    """Return `obj` with kubectl's last-applied annotation, if it has one, set to `config`."""
     meta = obj.get("metadata") or {}
     if LAST_APPLIED not in (meta.get("annotations") or {}):
         return obj

@@ -40,7 +40,7 @@ class _Duplicates(list[Any]):
 
 
 def field_set(schema: Schema, value: Any) -> FieldSet:
-    """Return the fields in `value`: those that an applier of `value` claims to own.
+    """Return the fields in `value`, which an applier of `value` claims to own.
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template:
     a struct (`spec`) is a member only through its fields, unless it is empty or null. Keys of maps
@@ -130,7 +130,7 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether there is no difference."""
+        """Whether the two values are equal."""
         return not (self.added or self.modified or self.removed)
 
 
@@ -179,7 +179,7 @@ def _compare_members(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
-    """Compares items of one path element if either side has several of them.
+    """Compares the items of one path element if either side has several such items.
 
     The duplicates are one leaf, regardless of their content.
     """
@@ -192,7 +192,7 @@ def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _below(schema: Schema, value: Any) -> FieldSet:
-    """Return the fields below `value`, without itself."""
+    """Return the fields below `value`, without `value` itself."""
     found = presence_of(schema)(value)
     return {element: node for element, node in found.items() if element != SELF}
 

@@ -1,4 +1,4 @@
-"""Which manager owns which fields after an update or an apply.
+"""Determines which manager owns which fields after an update or an apply.
 
 The rules, with `owners` mapping each manager to its field set:
 
@@ -66,7 +66,7 @@ class OwnedVersion:
     """An API version of a resource: its schema, and the fields that cannot be owned in it.
 
     `reset_fields` are those that the resource's strategy always resets, such as .status on the main
-    resource. `convert` converts an object from the version being written to this one,
+    resource. `convert` converts an object from the version of the current write to this version,
     `convert_back` does the reverse.
     """
 

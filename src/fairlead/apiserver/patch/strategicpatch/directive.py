@@ -50,11 +50,9 @@ def drop_nulls(value: Any) -> None:
 
 
 def without_directives(value: Any) -> Any:
-    """Return `value`, a part of a patch, without directives; REMOVED if it is a directive.
+    """Return `value` without directives, or REMOVED if `value` itself is a directive.
 
-    This part of the patch has no counterpart in the original.
-
-    Changes the objects in `value`.
+    `value` is a part of a patch that has no counterpart in the original. Objects in it are changed.
     """
     # upstream: patch.go:removeDirectives
     if isinstance(value, list):
@@ -83,7 +81,7 @@ def bad_format(what: str) -> ApiError:
 
 
 def wrong_argument(expected: str, value: Any) -> ApiError:
-    """Return ApiError 500: a value has the wrong type for a directive."""
+    """Return ApiError 500: the value of a directive has the wrong type."""
     received = "%!s(<nil>)" if value is None else type_name(value)
     return internal_error(f"expected a {expected}, but received a {received}")
 

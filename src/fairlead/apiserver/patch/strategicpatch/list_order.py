@@ -44,8 +44,8 @@ def in_set_order(
 ) -> list[Any]:
     """Merges `from_patch` in the order of `patch_order` with `rest` in the order of `before`.
 
-    A patch item is placed in front of the rest unless both were in `before`. `key` is the merge
-    key, "" for scalars. Raises ApiError 500.
+    An item of the patch is placed in front of the items of `rest`, unless both were in `before`.
+    `key` is the merge key, "" for scalars. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
@@ -56,7 +56,7 @@ def in_set_order(
 def split_by_patch(
     merged: list[Any], patch_order: list[Any], key: str
 ) -> tuple[list[Any], list[Any]]:
-    """Return the items that are in the patch, and all others. Raises ApiError 500."""
+    """Return the items that are in the patch, and all other items. Raises ApiError 500."""
     if not key:
         if any(isinstance(item, dict | list) for item in (*merged, *patch_order)):
             raise panic_error()
@@ -90,11 +90,11 @@ def _sorted_by_order(
 
 
 def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
-    """Sorts as Go's stable sort does with upstream's comparison.
+    """Return the items in the order that Go's stable sort gives them with upstream's comparison.
 
-    That comparison is not a total order: an item without a position (-1) is less than all others,
-    and all others are less than it. So the result depends on the algorithm: Go's sort.Stable uses
-    insertion sort for short lists, as this function does.
+    That comparison is not a total order: an item without a position (-1) is less than every other
+    item, and every other item is less than it. So the result depends on the algorithm: Go's
+    sort.Stable uses insertion sort for short lists, as this function does.
     """
     result: list[tuple[int, Any]] = []
     for position, item in zip(found, items, strict=True):
@@ -127,7 +127,7 @@ def _merge_sorted(
 
 
 def require_order(items: list[Any], order: list[Any], key: str) -> None:
-    """Refuses a list in a patch that is not in the order it sets. Raises ApiError 500."""
+    """Refuses a list in a patch that contradicts its $setElementOrder. Raises ApiError 500."""
     # upstream: patch.go:validatePatchWithSetOrderList
     if not items or not order:
         return
@@ -183,6 +183,6 @@ def _positions(items: list[Any], key: str) -> Positions:
 
 
 def _item_key(item: Any, key: str) -> str | bytes:
-    """Return the merge key's value of an object, or the scalar itself, in canonical form."""
+    """Return the value of an object's merge key, or the scalar itself, in canonical form."""
     value = item.get(key) if key and isinstance(item, dict) else item
     return canonical_key(value)

@@ -106,7 +106,7 @@ def _retain_keys(original: Json, patch: Json) -> Json:
 def _merge_field(
     parent: Field, result: Json, key: str, value: Any, *, is_deletion: bool = False
 ) -> None:
-    """Applies one member of a patch to `result`; `is_deletion` if it lists scalars to remove."""
+    """Applies one member of a patch to `result`; `is_deletion` means it lists scalars to remove."""
     before = result.get(key)
     if value is None:
         result.pop(key, None)
@@ -170,7 +170,7 @@ def _slice_field(parent: Field, key: str) -> Field:
 
 
 def _set_element_order(parent: Field, result: Json, patch: Json, key: str) -> None:
-    """Merges the list that the $setElementOrder `key` names, and removes both from the patch."""
+    """Merges the list to which the $setElementOrder `key` refers; removes both from the patch."""
     # upstream: patch.go:mergePatchIntoOriginal
     order = patch.pop(key)
     if not isinstance(order, list):
@@ -241,7 +241,7 @@ def merged_list(
 
 
 def require_same_type(original: list[Any], patch: list[Any]) -> bool:
-    """Return whether items are objects. Raises ApiError 422, 500 unless all have one type."""
+    """Return whether the items are objects. Raises ApiError 422, 500 unless all have one type."""
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)
     if not items:

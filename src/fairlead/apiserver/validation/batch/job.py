@@ -69,7 +69,7 @@ def check_job(obj: Json, _: Job) -> Causes:
 
 
 def check_scheduled_job(job: Job) -> Causes:
-    """Yield the errors of a stored Job's fields that scheduling reads."""
+    """Yield the errors in the fields of a stored Job that the scheduler reads."""
     yield from non_negative("spec.parallelism", job.spec.parallelism)
     if job.spec.completions is not None:
         yield from non_negative("spec.completions", job.spec.completions)

@@ -47,7 +47,7 @@ class ParsedIP:
 
     @property
     def plain(self) -> Address:
-        """The address as Go prints it."""
+        """Return the address as Go prints it."""
         return self.mapped or self.address
 
 

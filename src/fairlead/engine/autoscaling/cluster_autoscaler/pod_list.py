@@ -60,7 +60,7 @@ class PodList:
         return [pod for pod in left if not is_daemon_set_pod(pod.pod)]
 
     def _pods_of(self, nodes: Iterable[str]) -> list[Pod]:
-        """Return the pods that are recreated when their nodes are removed, without their nodes.
+        """Return pods, bound to no node, that replace the recreatable pods on `nodes`.
 
         upstream: podlistprocessor/currently_drained_nodes.go
         """

@@ -87,7 +87,10 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 
 
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
-    """Return whether every resource is less (resource_info.go: Less)."""
+    """Return whether `request` is less than `deserved` in every resource.
+
+    upstream: resource_info.go: Less
+    """
     scalars = [column for column in request if column > 1]
     if not scalars and any(
         amount <= slack.least_part(c) for c, amount in deserved.items() if c > 1

@@ -1,7 +1,8 @@
 """problem_of: finds errors in a plugin class before it is used.
 
-A misspelt method would never be called, and no error would show it. So the plugin is refused when
-the profile is built; this also covers wrong arguments and missing counterparts.
+A misspelt method would never be called, and no error would show it. So a plugin with such a method
+is refused when the profile is built. A plugin is also refused if a method takes the wrong
+arguments, or if a method needs another method that is missing.
 """
 
 from __future__ import annotations

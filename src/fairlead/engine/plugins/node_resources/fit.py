@@ -123,7 +123,7 @@ class NodeResourcesFit:
         return codes + 1, [SUCCESS, *statuses]
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask:
-        """Return for each of `shapes` whether it fits the node at `row`."""
+        """Return, for each of `shapes`, whether a pod of this shape fits the node at `row`."""
         wanted = shapes.wanted
         if table.pod_count[row] >= table.allowed_pods[row]:
             return np.zeros(wanted.shape[1], np.bool_)

@@ -70,7 +70,7 @@ class ReportedReplicaSets:
         return rollout.deployment.spec.strategy.type == RECREATE
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Return no commands: changes of a ReplicaSet's status are always handled."""
+        """Do nothing, because every change of a ReplicaSet's status is handled anyway."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,7 +231,10 @@ def _container_request(pod: Pod, container: Container, resource: str) -> int:
 
 
 def _container_part(pod: Pod, metered: MeteredResource) -> Fraction:
-    """Return the container's part of the pod's usage: its part of the requests."""
+    """Return the part of the pod's usage that is attributed to the metered container.
+
+    It equals the container's part of the pod's requests.
+    """
     requested = {
         one.name: parse_quantity(one.resources.requests.get(metered.name, 0)).nano
         for one in _containers(pod)

@@ -186,7 +186,7 @@ class History:
 
 @dataclass(slots=True)
 class Histories:
-    """The histories by owner key; `lost` are revisions that were observed before their owner."""
+    """Controller histories by the owner's key; `lost` are revisions observed before their owner."""
 
     _by_owner: dict[str, History] = field(default_factory=dict)
     _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)

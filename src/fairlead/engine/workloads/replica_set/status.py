@@ -35,7 +35,7 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 
 
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
-    """Return the first status of a new generation; `status` is the final one.
+    """Return the first status of a new generation; `status` is the final status.
 
     Upstream's controller counts the pods, creates or deletes some, and then writes the earlier
     counts. The next status shows the effect.

@@ -140,7 +140,7 @@ class _Type:
         return estimated_price(self.capacity)
 
     def zones(self, zones: Sequence[str]) -> list[str]:
-        """Return those of `zones` in which the type can be had."""
+        """Return the entries of `zones` in which the instance type is sold."""
         sold = () if self.stated is None else self.stated.zones
         return [zone for zone in zones if not sold or zone in sold]
 

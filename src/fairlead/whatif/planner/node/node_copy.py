@@ -42,9 +42,9 @@ class NodeCopy:
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
-    """Return the node of a pool that new nodes of the pool are copies of.
+    """Return the node that new nodes of a pool are copied from; `infos` are the nodes of the pool.
 
-    It is the newest of those in service; the newest of all if none is in service.
+    This is the newest node in service, or the newest node if none is in service.
     """
     return max(infos, key=lambda info: (_is_in_service(info.node), _age(info.node)))
 
@@ -70,7 +70,7 @@ def copy_node(info: NodeInfo, name: str) -> NodeCopy:
 
 
 def _healthy(posted: NodeCondition) -> NodeCondition:
-    """Return a condition as a healthy kubelet posts it; others than the kubelet's as they are."""
+    """Return `posted` as a healthy kubelet reports it; conditions that kubelets do not set stay."""
     found = HEALTHY.get(posted.type)
     if found is None:
         return posted

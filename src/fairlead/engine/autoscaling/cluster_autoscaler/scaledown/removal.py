@@ -66,9 +66,9 @@ class RemovalSimulator:
         self._simulator.drop_old_hints()
 
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
-        """Return whether no pod of a node has to move, and whether pods wait for completion.
+        """Return whether no pod of the node has to move, and whether pods are still to complete.
 
-        By the rules without controllers and budgets.
+        Both are decided by the drain rules that read neither controllers nor disruption budgets.
         """
         revision = self._context.snapshot.revision(name)
         known = self._emptiness.get(name)

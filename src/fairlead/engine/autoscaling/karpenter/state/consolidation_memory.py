@@ -17,7 +17,7 @@ class ConsolidationMemory:
     """Remembers which consolidation methods found nothing since the last change of the cluster."""
 
     def __init__(self) -> None:
-        """Start with all methods due."""
+        """Start with every consolidation method due to run."""
         self._changed_at: Instant = 0
         self._changes = 0
         self._seen: dict[str, tuple[int, Instant]] = {}
