@@ -52,13 +52,15 @@ def conclusion(results: dict[str, Result]) -> str:
     quickest = min(results, key=wait)
     idle = max(results, key=lambda policy: figure(policy, "incomplete_hours"))
     lost = max(results, key=lambda policy: figure(policy, "lost_hours"))
-    most = max(results, key=lambda policy: int(results[policy]["gangs"]["finished"]))
+    finished = {policy: int(result["gangs"]["finished"]) for policy, result in results.items()}
+    most = max(finished.values())
+    best = " and ".join(policy for policy, count in finished.items() if count == most)
     start, waste = minutes(wait(quickest)), figure(idle, "incomplete_hours")
     return f"""\
 {QUEUE} gets its share soonest under {quickest}: half of its gangs start within {start}.
 That costs {figure(lost, "lost_hours"):,.0f} GPU hours of work that {lost} preempts, in whole gangs.
 {idle} lets {waste:,.0f} GPU hours pass in gangs that wait for their other members.
-Most gangs finish under {most}, if nothing else counts."""
+Most gangs ({most:,}) finish under {best}, if nothing else counts."""
 
 
 def main() -> None:
