@@ -13,7 +13,6 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_duration
-from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import (
     NEVER,
@@ -28,6 +27,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
     types_of_nodes,
 )
+from fairlead.whatif.configuration.autoscaling.node_class import offered_zones
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -60,8 +60,7 @@ def karpenter_config(
         problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
     nodes = [manifest.node for manifest in initial if manifest.kind is NODE]
-    zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
-    notes: list[str] = []
+    zones, notes = offered_zones(pools, initial, nodes)
     if instance_type_file is None:
         types = types_of_nodes(nodes)
         if not types:

@@ -1,0 +1,85 @@
+"""The zones in which Karpenter can create nodes, from the provider's node classes or the nodes.
+
+An EC2NodeClass lists its subnets in its status. AKSNodeClass and GCENodeClass state no zones. Their
+other settings (images, user data, disks, security groups) decide nothing about where pods fit that
+instance types and NodePools do not state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.objects import Node
+from fairlead.api.well_known_label import ZONE
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_OWN_GROUP: Final = "fairlead.dev"  # its NodeClass has no settings
+
+
+class _SubnetForm(msgspec.Struct):
+    zone: str = ""
+
+
+class _StatusForm(msgspec.Struct):
+    subnets: list[_SubnetForm] = []
+
+
+class _NodeClassForm(msgspec.Struct):
+    """The parts of an EC2NodeClass that are read."""
+
+    status: _StatusForm = msgspec.field(default_factory=_StatusForm)
+
+
+def offered_zones(
+    pools: Iterable[NodePool], manifests: Iterable[Manifest], nodes: Iterable[Node]
+) -> tuple[list[str], list[str]]:
+    """Return the zones of instance types that state none, sorted, and a note about node classes.
+
+    They are the zones of the subnets of the node classes that `pools` refer to if all of these are
+    among `manifests` and have the same zones, otherwise the zones of `nodes`.
+
+    source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
+    zones of the subnets in the status of the EC2NodeClass.
+    """
+    stated = {pool.spec.template.spec.node_class_ref for pool in pools}
+    used = sorted(
+        (ref for ref in stated if ref.kind and ref.group != _OWN_GROUP),
+        key=lambda ref: (ref.kind, ref.name),
+    )
+    of_nodes = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
+    if not used:
+        return of_nodes, []
+    names = ", ".join(f"{ref.kind} {ref.name}" for ref in used)
+    by_class = _subnet_zones(manifests)
+    found = [by_class.get((ref.group, ref.kind, ref.name), ()) for ref in used]
+    if len(used) == len(stated) and found[0] and all(zones == found[0] for zones in found):
+        note = (
+            f"Instance types without zones are offered in those of the subnets of {names}: "
+            f"{', '.join(found[0])}. Nothing else is read from node classes."
+        )
+        return list(found[0]), [note]
+    where = f": {', '.join(of_nodes)}" if of_nodes else ""
+    note = f"Nothing is read from {names}; instance types without zones are offered in those of "
+    return of_nodes, [f"{note}the nodes{where}."]
+
+
+def _subnet_zones(manifests: Iterable[Manifest]) -> Mapping[tuple[str, str, str], Sequence[str]]:
+    """Return the sorted zones of each EC2NodeClass."""
+    found: dict[tuple[str, str, str], Sequence[str]] = {}
+    for one in manifests:
+        if one.ref.kind == "EC2NodeClass":
+            zones = sorted({zone for zone in _stated(one.value) if zone})
+            found[one.kind.group, one.ref.kind, one.ref.name] = zones
+    return found
+
+
+def _stated(value: Any) -> list[str]:
+    try:
+        form = msgspec.convert(value, _NodeClassForm)
+    except msgspec.ValidationError:  # another version of the kind
+        return []
+    return [subnet.zone for subnet in form.status.subnets]
