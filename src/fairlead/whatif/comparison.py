@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.engine.core.instant import to_seconds
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
@@ -18,6 +19,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
+    listed,
 )
 
 _COLUMNS: Final = (
@@ -43,10 +45,11 @@ _UNTOUCHED: Final = "untouched"
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """An answer and its name in the comparison."""
+    """An answer, its name in the comparison, and the conditions of --fail-on for it."""
 
     name: str
     answer: WhatIfAnswer
+    conditions: tuple[ConditionResult, ...] = ()
 
     @property
     def rank(self) -> tuple[float, ...]:
@@ -72,6 +75,7 @@ def compare(found: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
         kind="WhatIfComparison",
         source=", ".join(dict.fromkeys(one.answer.source for one in found)),
         verdict=_best(found) if is_choice else _difference(found),
+        findings=tuple(_failures(found)),
         tables=(
             ResultTable("alternatives", "side by side", _COLUMNS, [_row(one) for one in found]),
             ResultTable("workloads", "workloads that differ", _WORKLOAD_COLUMNS,
@@ -79,6 +83,14 @@ def compare(found: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
         ),
         notes=tuple(notes),
     )  # fmt: skip
+
+
+def _failures(found: Sequence[Alternative]) -> Iterator[str]:
+    """Yield the conditions of --fail-on that hold, and for which alternative."""
+    for one in found:
+        for result in one.conditions:
+            if result.holds:
+                yield f"{one.name}: --fail-on {result.text}: {listed(result.evidence)}"
 
 
 def _best(found: Sequence[Alternative]) -> str:
@@ -118,6 +130,10 @@ def _row(one: Alternative) -> dict[str, object]:
         "moved": len(found.moved),
         "gone": len(found.gone),
         "breaches": len(found.pdb_breaches),
+        "fail_on": [
+            {"condition": each.text, "holds": each.holds, "evidence": list(each.evidence)}
+            for each in one.conditions
+        ],
         "recovered_s": None if recovered is None else round(to_seconds(recovered), 3),
         "nodes": len(answer.changed.nodes),
     }

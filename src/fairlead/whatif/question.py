@@ -143,7 +143,6 @@ class WhatIfAnswer:
     seeds: int = 1
     certainty: tuple[CertaintyRow, ...] = ()
     start_times: StartTimes | None = None
-    packing: tuple[PackingRow, ...] = ()
 
     @property
     def scheduler_words(self) -> str:
@@ -180,6 +179,11 @@ class WhatIfAnswer:
         return self.effect.difference
 
     @property
+    def packing(self) -> tuple[PackingRow, ...]:
+        """The placements that --reschedule compares."""
+        return self.effect.packing
+
+    @property
     def outage(self) -> OutageOutcome | None:
         """The outage in the run with the change; None if the run without it has the same one.
 
@@ -212,7 +216,7 @@ def what_if(
     pair = _experiments(snapshot, change, conditions)
     progress = progress or NoProgress()
     before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
-    effect = effect_of(before, after, pair.drain)
+    effect = _effect(pair, snapshot, conditions, before, after)
     notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
@@ -235,8 +239,24 @@ def what_if(
         seeds=len(outcomes),
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
-        packing=_packing(snapshot, conditions, effect) if change.reschedule else (),
     )
+
+
+def _effect(
+    pair: _Experiments,
+    snapshot: Snapshot,
+    conditions: Conditions,
+    without: RunOutcome,
+    changed: RunOutcome,
+) -> Effect:
+    """Return the effect, with the packings if pods were placed anew. Raises InputError."""
+    if not pair.is_rescheduled:
+        return effect_of(without, changed, pair.drain)
+    # That pods placed anew start was not under way in the dump.
+    under_way = tuple(one for one in without.rest.activities if one.created or one.deleted)
+    without = replace(without, rest=replace(without.rest, activities=under_way))
+    effect = effect_of(without, changed, pair.drain)
+    return replace(effect, packing=_packing(snapshot, conditions, effect))
 
 
 def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tuple[PackingRow, ...]:
@@ -364,7 +384,8 @@ def _other_seeds(
         seed = conditions.seed + number
         pair = _experiments(snapshot, change, replace(conditions, seed=seed))
         changed = _rearranged(pair.changed, number)
-        effect = effect_of(*run_pair(pair.without, changed, progress), pair.drain)
+        runs = run_pair(pair.without, changed, progress)
+        effect = _effect(pair, snapshot, conditions, *runs)
         yield seed_outcome(effect, verdict_of(effect))
 
 
@@ -416,7 +437,8 @@ def _startup_note(pair: _Experiments, effect: Effect, conditions: Conditions) ->
 class _Experiments:
     """The experiments without and with the change, and the `notes` about the change.
 
-    `drain` is what kubectl says about drains, `kubelets` say how long pods take.
+    `drain` is what kubectl says about drains, `kubelets` say how long pods take. `is_rescheduled`:
+    both runs place running pods anew.
     """
 
     without: Experiment
@@ -424,6 +446,7 @@ class _Experiments:
     drain: KubectlDrain
     notes: tuple[str, ...]
     kubelets: SimulatedKubelets
+    is_rescheduled: bool
 
 
 def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> _Experiments:
@@ -474,7 +497,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     script = script_of_change(change, snapshot, conditions.seed, templates)
     if change.reschedule and not script.steps:
         # That pods start anew is the question, not activity that must come to rest first.
-        without = replace(without, steps_begin=0)
+        without = replace(without, steps_begin=0, compares_packings=True)
     changed = replace(without, steps=script.steps)
     if change.new_config or change.new_plugin:
         plugins = (*conditions.plugin, *change.new_plugin)
@@ -488,6 +511,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         script.drain,
         (*script.notes, *([ORDER] if change.reschedule else [])),
         kubelets,
+        is_rescheduled=bool(change.reschedule),
     )
 
 

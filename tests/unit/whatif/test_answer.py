@@ -12,7 +12,7 @@ from tests.unit.whatif import rollout
 
 from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import LINES_MAX
-from fairlead.cli.output.junit import junit_report
+from fairlead.cli.output.junit import JunitSuite, junit_report
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -336,7 +336,7 @@ def test_a_change_of_a_budget_says_what_it_allows(snapshot, nodes, change, words
 
 def test_junit_has_a_case_for_each_condition(drained):
     results = [check(parse_fail_on(text), drained.effect) for text in ("undrained", "pending>0")]
-    suite = ET.fromstring(junit_report(drained, results))
+    suite = ET.fromstring(junit_report([JunitSuite(drained, results)]))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert [case.get("name") for case in suite.iter("testcase")] == [
         "--fail-on undrained",

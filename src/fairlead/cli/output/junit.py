@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -15,32 +16,52 @@ SUITE: Final = "fairlead whatif"
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_report(answer: WhatIfAnswer, conditions: Sequence[ConditionResult]) -> bytes:
-    """Return one test case per condition, which fails if the condition holds.
+@dataclass(frozen=True, slots=True)
+class JunitSuite:
+    """The test cases of an answer: its conditions; `name` is its name in a comparison, or ""."""
 
-    Without conditions there is one test case, which passes; its output is the verdict.
+    answer: WhatIfAnswer
+    conditions: Sequence[ConditionResult]
+    name: str = ""
+
+
+def junit_report(suites: Sequence[JunitSuite]) -> bytes:
+    """Return a test suite per answer, with one test case per condition, which fails if it holds.
+
+    Without conditions a suite has one test case, which passes; its output is the verdict.
     """
-    failures = sum(one.holds for one in conditions)
+    elements = [_suite(one) for one in suites]
+    if len(elements) == 1:
+        [root] = elements
+    else:
+        root = Element("testsuites", name=SUITE)
+        root.extend(elements)
+    content: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return content + b"\n"
+
+
+def _suite(one: JunitSuite) -> Element:
+    answer = one.answer
     suite = Element(
         "testsuite",
-        name=SUITE,
-        tests=str(max(len(conditions), 1)),
-        failures=str(failures),
+        name=_text(f"{SUITE}: {one.name}" if one.name else SUITE),
+        tests=str(max(len(one.conditions), 1)),
+        failures=str(sum(result.holds for result in one.conditions)),
         errors="0",
         skipped="0",
     )
-    title = _text(answer.change.title)
-    for one in conditions:
-        case = SubElement(suite, "testcase", classname=title, name=_text(f"--fail-on {one.text}"))
-        if one.holds:
+    title = _text(f"{one.name}: {answer.change.title}" if one.name else answer.change.title)
+    for result in one.conditions:
+        name = _text(f"--fail-on {result.text}")
+        case = SubElement(suite, "testcase", classname=title, name=name)
+        if result.holds:
             failure = SubElement(case, "failure", message=_text(answer.verdict.first.sentence))
-            failure.text = _text("\n".join(one.evidence))
-    if not conditions:
+            failure.text = _text("\n".join(result.evidence))
+    if not one.conditions:
         SubElement(suite, "testcase", classname=title, name="verdict")
     output = SubElement(suite, "system-out")
-    output.text = _text("\n".join(one.sentence for one in answer.verdict.findings))
-    content: bytes = tostring(suite, encoding="utf-8", xml_declaration=True)
-    return content + b"\n"
+    output.text = _text("\n".join(finding.sentence for finding in answer.verdict.findings))
+    return suite
 
 
 def _text(text: str) -> str:

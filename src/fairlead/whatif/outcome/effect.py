@@ -8,6 +8,7 @@ from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
 from fairlead.whatif.outcome.difference import Difference, difference
 from fairlead.whatif.outcome.outage import LostPod
+from fairlead.whatif.outcome.packing import PackingRow
 from fairlead.whatif.outcome.run_outcome import Complaint, Recurrence, RunOutcome
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect, workload_effects
 
@@ -18,7 +19,8 @@ class Effect:
 
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
     `errors` are failures of controllers; each list has only entries that the change causes. `drain`
-    has the flags that `kubectl drain` needs for the drained nodes, and its refusals.
+    has the flags that `kubectl drain` needs for the drained nodes, and its refusals. `packing`
+    compares the placements of pods that both runs place anew.
     """
 
     without: RunOutcome
@@ -30,6 +32,7 @@ class Effect:
     loops: tuple[Recurrence, ...]
     errors: tuple[Complaint, ...]
     drain: KubectlDrain = NO_DRAIN
+    packing: tuple[PackingRow, ...] = ()
 
 
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:

@@ -22,6 +22,9 @@ from typing import Final
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 
+NODES_IN_USE: Final = "nodes in use"
+ROOM: Final = "room for largest pods"
+PRICE: Final = "price per hour"
 _CPU: Final = "cpu"
 _MEMORY: Final = "memory"
 _PODS: Final = "pods"
@@ -65,14 +68,14 @@ def _measures(
     prices = [price(node) for node in used]
     known = [one for one in prices if one is not None]
     return {
-        "nodes in use": len(used),
+        NODES_IN_USE: len(used),
         "cpu in use (%)": _share(used, _CPU),
         "memory in use (%)": _share(used, _MEMORY),
-        "room for largest pods": room,
+        ROOM: room,
         "fragmentation (%)": round(100 * (1 - room / whole), 1) if whole else None,
         "spread: fullest node (%)": _fullest(used, lambda node: node.name),
         "spread: fullest zone (%)": _fullest(used, lambda node: node.zone),
-        "price per hour": round(sum(known), 4) if known and len(known) == len(prices) else None,
+        PRICE: round(sum(known), 4) if known and len(known) == len(prices) else None,
     }
 
 

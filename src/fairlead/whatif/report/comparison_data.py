@@ -27,6 +27,7 @@ def comparison_data(found: Sequence[Alternative], *, is_choice: bool) -> Json:
     return {
         "source": answer.source,
         "verdict": answer.verdict,
+        "findings": list(answer.findings),
         "severity": shown if is_choice or len(set(severities)) > 1 else severities[0],
         "alternatives": [
             {**row, "best": is_best}

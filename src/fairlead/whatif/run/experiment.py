@@ -40,6 +40,8 @@ class Experiment:
     `steps_begin`, a delay after `start`; if it is None, the outcome is counted from when the
     cluster is at rest. If `ends_when_placed` names pods (`namespace/name`), the run also ends once
     all of them have a node. `loads` are the loads of workloads. `notes` are added to the outcome.
+    With `compares_packings` running pods are pending at the start, so that no workload has ready
+    pods at first; only those at the end count.
     """
 
     title: str
@@ -52,6 +54,7 @@ class Experiment:
     horizon: DurationNs = HORIZON_DEFAULT
     quiet: DurationNs = QUIET
     ends_when_placed: tuple[str, ...] = ()
+    compares_packings: bool = False
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)

@@ -485,7 +485,8 @@ class ExperimentRun:
         """Return the readiness of the workloads with changes, and of those that are `undrained`."""
         recorder, pods = self._recorder.workloads, list(self._recorder.existing_pods())
         wanted = wanted_pods(self._world.store, pods, recorder.touched(since) | undrained)
-        return dict(recorder.readiness(pods, wanted, since, until))
+        is_end_alone = self._experiment.compares_packings
+        return dict(recorder.readiness(pods, wanted, until + 1 if is_end_alone else since, until))
 
     def _notes(self) -> Iterator[str]:
         """Return notes about missing objects; only a dump of a server can lack kinds."""

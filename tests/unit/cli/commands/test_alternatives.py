@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -154,11 +155,37 @@ def test_text_output_comes_with_a_report_unless_it_is_off(ask, tmp_path):
     ("options", "said"),
     [
         (("--drain", "a", "--change", "b:--drain b"), "--drain: stands beside --change"),
-        (("--change", "b:--drain b", "--fail-on", "loop"), "--fail-on: is about one answer"),
-        (("--change", "b:--drain b", "--junit", "r.xml"), "--junit: is about one answer"),
+        (("--change", "b:--drain b", "--commands", "c.jsonl"), "--commands: is about one answer"),
+        (("--change", "b:--drain b", "--fail-on", "when"), "--fail-on: 'when' is not"),
     ],
 )
 def test_options_about_one_answer_are_refused(ask, options, said):
     code, out, error = ask(*options)
     assert (code, out) == (2, None)
     assert said in error
+
+
+def test_a_condition_that_holds_for_one_alternative_fails_the_comparison(ask, tmp_path):
+    options = ("--change", "both:--drain a --drain b", "--change", "one:--drain a")
+    code, found, _ = ask(*options, "--fail-on", "pending>0", "--junit", "r.xml")
+    assert code == 3
+    [finding] = found["findings"]
+    assert finding.startswith("both: --fail-on pending>0: x/")
+    held = [one["holds"] for row in found["alternatives"] for one in row["fail_on"]]
+    assert held == [True, False]
+    root = ET.parse(tmp_path / "r.xml").getroot()
+    suites = [(one.get("name"), one.get("failures")) for one in root]
+    assert suites == [("fairlead whatif: both", "1"), ("fairlead whatif: one", "0")]
+    [case] = root[0].findall("testcase")
+    assert case.get("classname") == "both: What if: --drain a --drain b"
+
+
+def test_conditions_that_hold_for_no_alternative_leave_the_exit_code(ask):
+    code, found, _ = ask("--change", "one:--drain a", "--fail-on", "pending>0")
+    assert (code, found["findings"]) == (1, [])
+
+
+def test_the_report_names_the_conditions_that_hold(ask, tmp_path):
+    options = ("--change", "both:--drain a --drain b", "--fail-on", "pending>0")
+    _, found, _ = ask(*options, "--report", "compared.html")
+    assert reported(tmp_path / "compared.html")["findings"] == found["findings"] != []

@@ -7,6 +7,7 @@ import pytest
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.descheduled_pod import ORDER
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, Conditions, what_if
 
 MOST_ALLOCATED = """\
@@ -112,3 +113,65 @@ def test_pods_that_start_anew_are_the_outcome_and_not_activity_before_it(make, s
     assert not answer.without.rest.activities
     (found,) = answer.changed.workloads.values()
     assert (found.wanted, found.at_end) == (1, 1)
+
+
+def _replicated(make, name, nodes):
+    """Return a ReplicaSet and its pods, one on each of `nodes`."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": name}
+    pods = [make.pod(f"{name}-{node}", node_name=node, owner=name) for node in nodes]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": name}
+        pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": pods[0]["spec"]["containers"]},
+    }
+    replica_set = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": pods[0]["metadata"]["namespace"], "uid": name},
+        "spec": {
+            "replicas": len(pods),
+            "selector": {"matchLabels": {"app": name}},
+            "template": template,
+        },
+    }
+    return replica_set, *pods
+
+
+@pytest.fixture
+def two_replicas(make, snapshot):
+    return snapshot(make.node("a"), make.node("b"), *_replicated(make, "web", "ab"))
+
+
+def test_the_verdict_compares_the_packings_of_both_runs(two_replicas, write):
+    config = write("config.yaml", MOST_ALLOCATED)
+    answer = what_if(two_replicas, ClusterChange(new_config=config, reschedule="all"))
+    assert answer.verdict.first.kind is OutcomeKind.REPACKED
+    assert answer.verdict.first.sentence.startswith(
+        "Placed anew with the change, the pods use 1 instead of 2 nodes, with room for "
+    )
+    assert answer.verdict.first.sentence.endswith("; 1 pod is on other nodes.")
+    assert [one.kind for one in answer.verdict.findings] == [OutcomeKind.REPACKED]
+    [row] = answer.effect.workloads
+    assert (row.readiness.before, row.readiness.lowest, row.readiness.at_end) == (2, 2, 2)
+    assert not row.is_harmed
+
+
+def test_equal_packings_are_compared_with_the_dump(two_replicas):
+    answer = what_if(two_replicas, ClusterChange(reschedule="all"))
+    [found] = answer.verdict.findings
+    assert found.sentence.startswith(
+        "Placed anew, with and without the change, the pods use 2 nodes (in the dump: 2), "
+    )
+    assert answer.effect.workloads == ()
+
+
+def test_a_drain_after_the_placement_has_its_own_verdict_and_no_activity(two_replicas):
+    answer = what_if(two_replicas, ClusterChange(reschedule="all", drain=("a",)))
+    kinds = [one.kind for one in answer.verdict.findings]
+    assert kinds == [OutcomeKind.REPACKED, OutcomeKind.DISPLACED]
+    assert answer.without.rest.after
+    assert answer.without.rest.activities == ()
+    [row] = answer.effect.workloads
+    assert (row.readiness.before, row.readiness.lowest) == (2, 1)

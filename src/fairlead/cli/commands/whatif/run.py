@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
 
 from fairlead.cli import exit_code
@@ -91,9 +92,7 @@ def run_what_if(
     results = [check(condition, answer.effect) for condition in fail_on]
     _print(answer, results, options.group_by, outputs.output)
     if outputs.junit is not None:
-        from fairlead.cli.output.junit import junit_report
-
-        write_atomically(outputs.junit, junit_report(answer, results))
+        _write_junit(outputs.junit, [(answer, results, "")])
     if report is not None:
         from fairlead.whatif.report import write_report
         from fairlead.whatif.report.data import Heading, whatif_report
@@ -141,15 +140,14 @@ def _compare(
     outputs: AnswerOutputOptions,
     comparison: ComparisonOptions,
 ) -> int:
-    """Print several answers side by side; the exit code tells whether any has a difference."""
+    """Print several answers side by side and return the exit code.
+
+    A condition of --fail-on holds if it holds for any answer.
+    """
     started = perf_counter()
-    for option, is_given in (
-        ("--fail-on", bool(options.fail_on)),
-        ("--commands", outputs.commands is not None),
-        ("--junit", outputs.junit is not None),
-    ):
-        if is_given:
-            raise InputError(option, "is about one answer; ask for each alternative alone")
+    if outputs.commands is not None:
+        raise InputError("--commands", "is about one answer; ask for each alternative alone")
+    fail_on = [parse_fail_on(text) for text in options.fail_on]
     from fairlead.cli.commands.whatif.alternatives import (
         answer_alternatives,
         print_comparison,
@@ -158,15 +156,33 @@ def _compare(
 
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
+    require_writable("--junit", outputs.junit)
     snapshot = _read(request)
     with ProgressBar() as progress:
         found = answer_alternatives(snapshot, request.change, conditions, comparison, progress)
+    found = [
+        replace(one, conditions=tuple(check(condition, one.answer.effect) for condition in fail_on))
+        for one in found
+    ]
     print_comparison(found, comparison, outputs.output)
+    if outputs.junit is not None:
+        _write_junit(outputs.junit, [(one.answer, one.conditions, one.name) for one in found])
     if report is not None:
         took_s = perf_counter() - started
         write_comparison(report, found, comparison, options.group_by, took_s)
+    if any(result.holds for one in found for result in one.conditions):
+        return exit_code.CONDITION_HOLDS
     differs = any(not one.answer.difference.is_empty for one in found)
     return exit_code.DIFFERENCE if differs else exit_code.SUCCESS
+
+
+def _write_junit(
+    path: Path, answers: Sequence[tuple[WhatIfAnswer, Sequence[ConditionResult], str]]
+) -> None:
+    from fairlead.cli.output.junit import JunitSuite, junit_report
+
+    suites = [JunitSuite(answer, results, name) for answer, results, name in answers]
+    write_atomically(path, junit_report(suites))
 
 
 def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, form: str) -> None:

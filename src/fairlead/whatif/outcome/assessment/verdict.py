@@ -18,6 +18,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.effect import Effect
 from fairlead.whatif.outcome.outage import LossCause
+from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
@@ -42,6 +43,7 @@ class OutcomeKind(StrEnum):
     UNFINISHED = "unfinished"
     BREACHED = "breached"
     BRIEFLY_UNAVAILABLE = "briefly_unavailable"
+    REPACKED = "repacked"
     DISPLACED = "displaced"
     UPDATED = "updated"
     STARTED = "started"
@@ -243,13 +245,45 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
     return lasted is None, lasted or 0
 
 
+def _repacked(effect: Effect) -> str | None:
+    """Compare the runs if their placements differ, else what both arrive at with the dump."""
+    rows = {one.measure: one for one in effect.packing}
+    if not rows:
+        return None
+    moved = len(effect.difference.moved)
+    if not moved and all(one.without == one.changed for one in effect.packing):
+        nodes, room = rows[NODES_IN_USE], rows[ROOM]
+        return (
+            "Placed anew, with and without the change, the pods use "
+            f"{_amount(nodes.changed)} nodes (in the dump: {_amount(nodes.today)}), with room for "
+            f"{_amount(room.changed)} of the largest pods (in the dump: {_amount(room.today)})."
+        )
+    price = f", at {_instead(rows[PRICE])} per hour" if PRICE in rows else ""
+    other = f"; {_pods(moved)} {'is' if moved == 1 else 'are'} on other nodes" if moved else ""
+    return (
+        f"Placed anew with the change, the pods use {_instead(rows[NODES_IN_USE])} nodes, with "
+        f"room for {_instead(rows[ROOM])} of the largest pods{price}{other}."
+    )
+
+
+def _instead(row: PackingRow) -> str:
+    """`57 instead of 60`, or `60 (as without it)`."""
+    if row.without == row.changed:
+        return f"{_amount(row.changed)} (as without it)"
+    return f"{_amount(row.changed)} instead of {_amount(row.without)}"
+
+
+def _amount(value: float | None) -> str:
+    return "an unknown number" if value is None else f"{value:,}"
+
+
 def _displaced(effect: Effect) -> str | None:
     back = _recovered(effect)
     if not back:
         return None
     changed = effect.changed
     after = max(changed.after_start(pod.started_at or 0) for pod in back)
-    all_of_them = len(back) == len(effect.difference.displaced)
+    all_of_them = len(back) == len(_displaced_pods(effect))
     run = "runs again" if len(back) == 1 else "all run again" if all_of_them else "run again"
     preempted = len({one.pod.key for one in effect.difference.preempted})
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
@@ -338,6 +372,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.BREACHED, _breached),
     (OutcomeKind.BRIEFLY_UNAVAILABLE, _briefly_unavailable),
     # Harmless effects.
+    (OutcomeKind.REPACKED, _repacked),
     (OutcomeKind.DISPLACED, _displaced),
     (OutcomeKind.UPDATED, _updated),
     (OutcomeKind.STARTED, _started),
@@ -351,10 +386,19 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
 # --- words -------------------------------------------------------------------------------------
 
 
+def _displaced_pods(effect: Effect) -> list[PodEnd]:
+    """Return the displaced pods; of pods placed anew, those that left their node in the run."""
+    found = effect.difference
+    if not effect.packing:
+        return list(found.displaced)
+    left = {one.pod.key for one in (*found.preempted, *found.evicted)}
+    return [pod for pod in found.displaced if pod.key in left]
+
+
 def _recovered(effect: Effect) -> list[PodEnd]:
     """Return the displaced pods that run at the end, in their final state."""
     lost = {one.pod for one in effect.lost}
-    ends = [effect.changed.pods.get(pod.key) for pod in effect.difference.displaced]
+    ends = [effect.changed.pods.get(pod.key) for pod in _displaced_pods(effect)]
     return [
         pod
         for pod in ends

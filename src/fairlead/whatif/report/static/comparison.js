@@ -63,6 +63,7 @@ function titleOf() {
     h("h1", {}, `${amount} side by side`),
     h("p", { class: "subtitle" }, page.source),
     h("p", { class: `verdict ${page.severity}` }, page.verdict),
+    ...page.findings.map((sentence) => h("p", {}, sentence)),
   );
 }
 

@@ -11,6 +11,7 @@ from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDra
 from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
 from fairlead.whatif.outcome.effect import effect_of
 from fairlead.whatif.outcome.outage import DrainProgress, LossCause, LostPod, OutageOutcome
+from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
     BudgetHistory,
     Complaint,
@@ -26,6 +27,11 @@ from fairlead.whatif.outcome.run_outcome import (
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 
 WEB = WorkloadRef("Deployment", "ns", "web")
+PACKING = (
+    PackingRow(NODES_IN_USE, 3, 2, 1),
+    PackingRow(ROOM, 6, 7, 7),
+    PackingRow(PRICE, 1.5, 1.0, 0.5),
+)
 
 
 def pod(name, node="", started_s=None, **fields):
@@ -143,6 +149,14 @@ ROWS = {
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1)}),
         "deploy/ns/web has no ready pod for 5s.",
     ),
+    OutcomeKind.REPACKED: (
+        outcome(THERE),
+        (
+            "Placed anew with the change, the pods use 1 instead of 2 nodes, with room for 7 (as "
+            "without it) of the largest pods, at 0.5 instead of 1.0 per hour; 1 pod is on other "
+            "nodes."
+        ),
+    ),
     OutcomeKind.DISPLACED: (
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(3, 2, 3)}),
         "1 pod of deploy/ns/web is displaced and runs again after 3s.",
@@ -176,7 +190,10 @@ ROWS = {
 def test_a_row_of_the_table(kind):
     changed, sentence = ROWS[kind]
     drain = REFUSED if kind is OutcomeKind.REFUSED else NO_DRAIN
-    first = verdict_of(effect_of(outcome(HERE), changed, drain)).first
+    effect = effect_of(outcome(HERE), changed, drain)
+    if kind is OutcomeKind.REPACKED:
+        effect = replace(effect, packing=PACKING)
+    first = verdict_of(effect).first
     assert (first.kind, first.sentence) == (kind, sentence)
 
 
