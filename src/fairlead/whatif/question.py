@@ -16,8 +16,8 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
-from fairlead.whatif.change.descheduled_pod import ORDER
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
+from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     NO_AUTOSCALING,
     AutoscaleOptions,
@@ -451,11 +451,13 @@ class _Experiments:
 
 def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> _Experiments:
     """Return both experiments. Raises InputError."""
-    initial = snapshot.manifests
+    initial, order = snapshot.manifests, ""
+    arrivals: tuple[ScriptedStep, ...] = ()
     if change.reschedule:
         from fairlead.whatif.change.descheduled_pod import deschedule  # noqa: PLC0415 - few ask it
 
-        initial = deschedule(initial, change.reschedule, change.namespace)
+        again = deschedule(initial, change.reschedule, change.namespace, change.reschedule_order)
+        initial, arrivals, order = again.initial, again.arrivals, again.note
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),
         conditions.provider,
@@ -497,8 +499,11 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     script = script_of_change(change, snapshot, conditions.seed, templates)
     if change.reschedule and not script.steps:
         # That pods start anew is the question, not activity that must come to rest first.
-        without = replace(without, steps_begin=0, compares_packings=True)
-    changed = replace(without, steps=script.steps)
+        without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)
+    elif arrivals:
+        problem = "scheduled goes with another configuration or plugin, not with other changes"
+        raise InputError("--reschedule-order", problem)
+    changed = replace(without, steps=script.steps or arrivals)
     if change.new_config or change.new_plugin:
         plugins = (*conditions.plugin, *change.new_plugin)
         config = change.new_config or conditions.config
@@ -509,7 +514,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         with_batch(without, batch, changed.steps),
         with_batch(changed, new, changed.steps),
         script.drain,
-        (*script.notes, *([ORDER] if change.reschedule else [])),
+        (*script.notes, *([order] if order else [])),
         kubelets,
         is_rescheduled=bool(change.reschedule),
     )

@@ -22,6 +22,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
+from fairlead.whatif.change.descheduled_pod import AS_SCHEDULED, BY_PRIORITY, ORDER_OPTION
 from fairlead.whatif.change.kubectl_drain import (
     DELETE_EMPTY_DIR,
     FORCE,
@@ -64,7 +65,8 @@ class ClusterChange:
     `apply_vpa` sets the requests that VerticalPodAutoscalers recommend.
     With `max_unavailable` the drain is rolling: at most that many nodes are drained at a time, and
     they return to service. `lasts` is the time for which drained and failed nodes stay down, as a
-    duration. `reschedule` (`all` or a label selector) makes running pods pending before both runs.
+    duration. `reschedule` (`all` or a label selector) makes running pods pending before both runs,
+    which place them in the `reschedule_order` (`priority` or `scheduled`).
     `descheduler` is the policy file of a descheduler that runs once.
     """
 
@@ -93,6 +95,7 @@ class ClusterChange:
     new_plugin: tuple[str, ...] = ()
     new_batch_config: str | None = None
     reschedule: str = ""
+    reschedule_order: str = BY_PRIORITY
     descheduler: str = ""
     namespace: str = ""
 
@@ -124,6 +127,7 @@ class ClusterChange:
             "--new-plugin": self.new_plugin,
             "--new-batch-config": (self.new_batch_config,) if self.new_batch_config else (),
             "--reschedule": (self.reschedule,) if self.reschedule else (),
+            "--reschedule-order": _given_order(self.reschedule_order),
             "--descheduler": (self.descheduler,) if self.descheduler else (),
         }
         return [*_worded(parts), *self.failures.words, *_worded(after)]
@@ -158,6 +162,10 @@ class ClusterChange:
     def title(self) -> str:
         """The title line of an answer."""
         return f"What if: {' '.join(self.words)}" if self.words else NO_CHANGE
+
+
+def _given_order(order: str) -> tuple[str, ...]:
+    return () if order == BY_PRIORITY else (order,)
 
 
 def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
@@ -212,6 +220,11 @@ def script_of_change(
     `new_node` are the templates of the instance type that new nodes have, one for each zone.
     Raises InputError for files that cannot be read and for objects that are missing or not allowed.
     """
+    if change.reschedule_order not in (BY_PRIORITY, AS_SCHEDULED):
+        problem = f"{change.reschedule_order!r} is not {BY_PRIORITY} or {AS_SCHEDULED}"
+        raise InputError(ORDER_OPTION, problem)
+    if change.reschedule_order == AS_SCHEDULED and not change.reschedule:
+        raise InputError(ORDER_OPTION, "needs --reschedule")
     collected = _Steps(change, snapshot.taken_at, Inventory(snapshot.manifests))
     model = _model(change, collected.inventory)
     _delete(collected)

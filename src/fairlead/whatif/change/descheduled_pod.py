@@ -1,42 +1,84 @@
 """Makes running pods pending before both runs of a what-if, so that it compares placements.
 
 Running pods are not moved, so a changed scheduler configuration would have no effect. With
-`--reschedule` both runs start with the selected pods pending; the scheduler places them by
-priority, then by age, with the old configuration in one run and the new one in the other. Pods of
-DaemonSets, static pods, and finished or terminating pods stay on their nodes.
+`--reschedule` both runs start with the selected pods pending; the scheduler places them with the
+old configuration in one run and the new one in the other. They all wait at once, so that it takes
+them by priority, then by age; or (`--reschedule-order scheduled`) they arrive one by one, in the
+order in which the cluster had scheduled them. Until a pod arrives, a scheduling gate holds it.
+Pods of DaemonSets, static pods, and finished or terminating pods stay on their nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.apiserver.kind import POD
+from fairlead.whatif.change.commands import patch
+from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 
 OPTION: Final = "--reschedule"
 ALL: Final = "all"
+ORDER_OPTION: Final = "--reschedule-order"
+BY_PRIORITY: Final = "priority"
+AS_SCHEDULED: Final = "scheduled"
+ORDER: Final = "The rescheduled pods were placed by priority, then by age, in both runs."
+RECORDED_ORDER: Final = (
+    "The rescheduled pods were placed one by one in both runs, in the order in which the cluster "
+    "had scheduled them."
+)
+_GATE: Final = "fairlead.dev/reschedule"
+_UNGATED: Final[Json] = {"spec": {"schedulingGates": None}}
+_PAUSE: Final = 1_000_000  # 1 ms between arrivals; no pod is ready that soon, as in a burst
 _LABEL_SIGNS: Final = frozenset("=!()")
 
 
-def deschedule(found: Iterable[Manifest], text: str, namespace: str) -> tuple[Manifest, ...]:
+@dataclass(frozen=True, slots=True)
+class DescheduledPods:
+    """The objects of a snapshot with pods made pending, and the steps by which these arrive."""
+
+    initial: tuple[Manifest, ...]
+    arrivals: tuple[ScriptedStep, ...]
+    note: str
+
+
+def deschedule(
+    found: Iterable[Manifest], text: str, namespace: str, order: str = BY_PRIORITY
+) -> DescheduledPods:
     """Return `found`, in which the running pods that `text` selects are pending.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. Raises InputError if
     no running pod is selected.
     """
+    manifests = list(found)
+    chosen = _chosen(manifests, text, namespace)
+    if order == BY_PRIORITY:
+        initial = (_pending(one) if one.identity in chosen else one for one in manifests)
+        return DescheduledPods(tuple(initial), (), ORDER)
+    initial = (_gated(one) if one.identity in chosen else one for one in manifests)
+    pods = sorted((one for one in manifests if one.identity in chosen), key=_scheduled_at)
+    arrivals = (
+        ScriptedStep(number * _PAUSE, tuple(patch(pod.ref, _UNGATED)), ORDER_OPTION, pod.title)
+        for number, pod in enumerate(pods, 1)
+    )
+    return DescheduledPods(tuple(initial), tuple(arrivals), RECORDED_ORDER)
+
+
+def _chosen(manifests: Iterable[Manifest], text: str, namespace: str) -> set[tuple[str, str, str]]:
+    """Return the identities of the running pods that `text` selects. Raises InputError."""
     try:
         selector = parse_selector("" if text == ALL else text)
     except SelectorError as cause:
         raise InputError(OPTION, str(cause)) from None
     if text != ALL and not _LABEL_SIGNS & set(text):
         raise InputError(OPTION, f"{text!r} is neither {ALL} nor a selector, such as app=web")
-    manifests = list(found)
     chosen = {
         manifest.identity
         for manifest in manifests
@@ -47,10 +89,7 @@ def deschedule(found: Iterable[Manifest], text: str, namespace: str) -> tuple[Ma
     }
     if not chosen:
         raise InputError(OPTION, f"{text} selects no running pod that can move")
-    return tuple(_pending(one) if one.identity in chosen else one for one in manifests)
-
-
-ORDER: Final = "The rescheduled pods were placed by priority, then by age, in both runs."
+    return chosen
 
 
 def _can_move(pod: Pod) -> bool:
@@ -62,3 +101,24 @@ def _pending(manifest: Manifest) -> Manifest:
     value = manifest.value
     spec = {key: part for key, part in value["spec"].items() if key != "nodeName"}
     return replace(manifest, content={**value, "spec": spec, "status": {"phase": "Pending"}})
+
+
+def _gated(manifest: Manifest) -> Manifest:
+    """Return the pod as pending and held by a gate until its turn."""
+    pending = _pending(manifest)
+    value = pending.value
+    spec = {**value["spec"], "schedulingGates": [{"name": _GATE}]}
+    return replace(pending, content={**value, "spec": spec})
+
+
+def _scheduled_at(manifest: Manifest) -> tuple[str, str, str]:
+    """Return a sort key: when the pod was scheduled, or else started or created, and its name."""
+    status, meta = manifest.value.get("status") or {}, manifest.value["metadata"]
+    created = str(meta.get("creationTimestamp") or "")
+    bound = [
+        one.get("lastTransitionTime")
+        for one in status.get("conditions") or ()
+        if one.get("type") == "PodScheduled" and one.get("status") == "True"
+    ]
+    at = next((str(time) for time in (*bound, status.get("startTime")) if time), created)
+    return at, created, manifest.title

@@ -18,6 +18,7 @@ the sum of squares falls from 0.90 to 0.74.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -32,7 +33,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving
-from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -76,11 +77,15 @@ class GainingMove:
 
 @dataclass(slots=True)
 class RebalancePlan:
-    """The moves in order, and the balance before the first and after the last."""
+    """The moves in order, and the balance before the first and after the last.
+
+    `kept` counts the pods that rules of the autoscalers keep on their nodes, by rule.
+    """
 
     before: NodeBalance
     after: NodeBalance
     moves: list[GainingMove] = field(default_factory=list)
+    kept: Counter[IgnoredRule] = field(default_factory=Counter)
 
 
 class Rebalancer:
@@ -103,7 +108,7 @@ class Rebalancer:
                 else:
                     self._waiting.append(pod)
         before = self._balance()
-        plan = RebalancePlan(before, before)
+        plan = RebalancePlan(before, before, kept=self._kept())
         progress.begin("looking for moves", moves_max)
         while len(plan.moves) < moves_max:
             progress.reach(len(plan.moves), 0)
@@ -184,6 +189,13 @@ class Rebalancer:
             and all(limit.now > 0 for limit in limits)
             and self._rules.pod_blocker(node, pod.pod) is None
         )
+
+    def _kept(self) -> Counter[IgnoredRule]:
+        """Count the pods that a rule of the autoscalers keeps on their nodes."""
+        nodes = self._model.table.nodes()
+        pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
+        found = (self._rules.pod_blocker(*one) for one in pods)
+        return Counter(RULE_OF[one.cause] for one in found if one and one.cause in RULE_OF)
 
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Move `pod` off its node, and place `waiting` first; None if either finds no place."""
@@ -282,3 +294,6 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
     yield f"The loads of nodes deviate by {before:.1f} points on average{then}."
     if plan.after.waiting:
         yield f"{counted(plan.after.waiting, 'waiting pod')} would still find no place."
+    for rule, count in plan.kept.most_common():
+        verb = "stays where it is" if count == 1 else "stay where they are"
+        yield f"{counted(count, 'pod')} {verb} because of a rule that --ignore {rule} lifts."

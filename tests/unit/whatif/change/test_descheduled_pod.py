@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.descheduled_pod import ORDER
+from fairlead.whatif.change.descheduled_pod import ORDER, RECORDED_ORDER
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, Conditions, what_if
@@ -175,3 +175,48 @@ def test_a_drain_after_the_placement_has_its_own_verdict_and_no_activity(two_rep
     assert answer.without.rest.activities == ()
     [row] = answer.effect.workloads
     assert (row.readiness.before, row.readiness.lowest) == (2, 1)
+
+
+@pytest.fixture
+def recorded(make, snapshot):
+    """A node for one pod of two: the cluster scheduled `first` first, and `urgent` never fitted."""
+    pods = [
+        make.pod("first", node_name="a", cpu="3"),
+        make.pod("urgent", node_name="b", cpu="3", priority=1000, preemptionPolicy="Never"),
+    ]
+    for pod, second in zip(pods, (1, 2), strict=True):
+        at = f"2026-01-01T00:00:0{second}Z"
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": at}
+        pod["status"]["conditions"] = [scheduled]
+    nodes = [make.node("a"), make.node("b")]
+    nodes[1]["spec"] = {"unschedulable": True}
+    return snapshot(*nodes, *pods)
+
+
+@pytest.mark.parametrize(
+    ("order", "pending", "note"),
+    [("priority", "first", ORDER), ("scheduled", "urgent", RECORDED_ORDER)],
+)
+def test_pods_are_placed_in_the_stated_order(recorded, order, pending, note):
+    answer = what_if(recorded, ClusterChange(reschedule="all", reschedule_order=order))
+    waiting = [key for key, pod in answer.changed.pods.items() if not pod.node]
+    assert waiting == [f"default/{pending}"]
+    assert note in answer.changed.notes
+    assert answer.difference.is_empty
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"reschedule_order": "scheduled"}, "needs --reschedule"),
+        ({"reschedule": "all", "reschedule_order": "age"}, "'age' is not priority or scheduled"),
+        (
+            {"reschedule": "all", "reschedule_order": "scheduled", "drain": ("a",)},
+            "goes with another configuration or plugin, not with other changes",
+        ),
+    ],
+)
+def test_an_order_that_cannot_be_kept_is_refused(recorded, change, problem):
+    with pytest.raises(InputError, match="--reschedule-order") as refused:
+        what_if(recorded, ClusterChange(**change))
+    assert problem in str(refused.value)

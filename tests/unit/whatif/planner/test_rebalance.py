@@ -94,3 +94,13 @@ def test_the_answer_has_a_gain_for_each_move(planner, make):
     assert found["before"]["deviation"] == 0.25
     [row] = found["moves"]
     assert (row["from"], row["to"], row["points"]) == ("a", "b", "25.00")
+
+
+def test_the_answer_says_which_rules_keep_pods(planner, make):
+    objects = [*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"])]
+    for pod in objects[-4:]:
+        pod["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    found = rebalance_answer(rebalanced(planner(*objects)), "dump.yaml", ())
+    assert found.findings[-1] == (
+        "4 pods stay where they are because of a rule that --ignore local-storage lifts."
+    )

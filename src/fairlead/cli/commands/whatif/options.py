@@ -157,6 +157,13 @@ class ChangeOptions:
             show_default=False,
         ),
     ] = ""
+    reschedule_order: Annotated[
+        Literal["priority", "scheduled"],
+        Parameter(
+            help="Place the pods of --reschedule by priority and age, or one by one, in the order "
+            "in which the cluster had scheduled them.",
+        ),
+    ] = "priority"
     descheduler: Annotated[
         str,
         named(
