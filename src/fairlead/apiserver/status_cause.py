@@ -17,5 +17,5 @@ class Cause:
     field: str = ""
 
     def __str__(self) -> str:
-        """Return the text in the message of the refusal."""
+        """Return the text of this error in the message of the refusal."""
         return f"{self.field}: {self.message}" if self.field else self.message

@@ -145,7 +145,7 @@ def _mismatch(wanted: CelType, type_: CelType) -> str:
 
 
 def _require_constants(found: Checked) -> None:
-    """Raise ConstantError if a constant cannot be converted."""
+    """Raise ConstantError if the conversion of a constant fails."""
     for node in nodes(found.root):
         _constant(node)
         if isinstance(node, Call) and node.function in _SEARCHES and node.arguments:
@@ -160,7 +160,7 @@ def _require_pattern(node: Node) -> None:
 
 
 def _constant(node: Node) -> Any:
-    """Return the value of a constant, even if it is converted."""
+    """Return the value of a literal, or of a conversion of a literal."""
     if isinstance(node, Literal):
         return node.value
     convert = _CONVERSIONS.get(node.function) if isinstance(node, Call) else None

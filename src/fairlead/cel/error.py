@@ -63,7 +63,7 @@ def _is_word(key: Any) -> bool:
 
 
 def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
-    """Return `problems` as the compiler prints them, each with its position."""
+    """Return `problems`, each with its position, as the compiler prints them."""
     shown = [_shown(expression, place, text) for place, text in problems[:PROBLEMS_MAX]]
     if len(problems) > PROBLEMS_MAX:
         shown.append(f"{len(problems) - PROBLEMS_MAX} more errors were truncated")

@@ -58,7 +58,7 @@ def member(
 
 
 class Overloads:
-    """The functions of one name, found by the types of their arguments."""
+    """The overloads of one function name, found by the types of their arguments."""
 
     __slots__ = ("_found", "_functions")
 
@@ -138,7 +138,7 @@ def traverse(value: Any, *_: Any) -> int:
 
 
 def list_made(size: int, factor: float = 1) -> int:
-    """Return the cost of building a list in `size` steps, each of cost `factor`.
+    """Return the cost of building a list in `size` steps that cost `factor` each.
 
     upstream: cel-go's ext/lists.go:trackAllocatingListCall
     """
@@ -146,12 +146,12 @@ def list_made(size: int, factor: float = 1) -> int:
 
 
 def list_copied(items: list[Any], *_: Any) -> int:
-    """Return the cost of making a list of the same size."""
+    """Return the cost of building a list of the same size as `items`."""
     return list_made(len(items))
 
 
 def list_compared(items: list[Any], *_: Any) -> int:
-    """Return the cost of comparing each item of a list with each."""
+    """Return the cost of comparing each item of a list with every item."""
     is_text = bool(items) and isinstance(items[0], str | bytes)
     return list_made(len(items) ** 2, 2 + TEXT_COST if is_text else 2)
 

@@ -65,9 +65,9 @@ class Program:
     slots: int
 
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
-        """Evaluate the expression with these variables. Raises OutOfBudgetError.
+        """Evaluate the expression with the variables `known`. Raises OutOfBudgetError.
 
-        An evaluation stops when it exceeds the rest of the budget.
+        An evaluation stops when its cost exceeds the rest of the budget.
         """
         run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
         value, problem = None, ""
@@ -80,7 +80,7 @@ class Program:
         if run.cost > run.limit:
             value, problem = None, CALL_LIMIT
         if problem == CALL_LIMIT:
-            # Also if the strain or the stack ended it: the cost of a whole call counts as used.
+            # If the strain or the stack ended the evaluation, a whole call is charged, too.
             run.cost = CALL_COST_MAX
         budget.take(run.cost)
         return EvaluationResult(value, problem, run.cost)

@@ -27,7 +27,7 @@ INT_MAX: Final = (1 << 63) - 1
 INT_MIN: Final = -(1 << 63)
 UINT_MAX: Final = (1 << 64) - 1
 NANOS: Final = 1_000_000_000
-_DIGITS_MAX: Final = 20  # of UINT_MAX
+_DIGITS_MAX: Final = 20  # the number of decimal digits of UINT_MAX
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # upstream: common/types/timestamp.go: minUnixTime, maxUnixTime
 TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
@@ -67,7 +67,7 @@ class Timestamp:
 
     @property
     def as_datetime(self) -> datetime:
-        """The time as a datetime, without digits below a microsecond."""
+        """The time as a datetime, truncated to microseconds."""
         return _EPOCH + timedelta(seconds=self.seconds, microseconds=self.nanos % NANOS // 1_000)
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ def type_name(value: Any) -> str:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; of different types, only numbers can be."""
+    """Return whether two values are equal; values of different types only if both are numbers."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS and bool(one == other)
@@ -258,7 +258,7 @@ def duration_of(text: str) -> Duration:
 
 
 def as_json(value: Any) -> Any:
-    """Return a copy of a value in JSON's types: times become texts, bytes base64."""
+    """Return a copy of a value in JSON's types: times become strings, bytes become base64."""
     match value:
         case dict():
             return {_key(key): as_json(one) for key, one in value.items()}

@@ -26,7 +26,7 @@ from fairlead.apiserver.kind_table import GROUP_VERSIONS
 # Last, after custom groups: metrics servers register with the lowest priority.
 MEASURED_GROUP: Final = "metrics.k8s.io"
 _ALL: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
-# Those that are served by default.
+# The kinds that are served by default.
 BUILT_IN: Final = tuple(kind for kind in _ALL if not kind.feature_gate)
 
 # The kinds of a server with all feature gates that also serves metrics.
@@ -79,7 +79,7 @@ class ServedKinds:
     def kind_of(self, obj: Mapping[str, Any]) -> Kind:
         """Return the kind of a JSON object.
 
-        If it is not served, a kind guessed from the object.
+        If the kind is not served, returns a kind guessed from the object.
         """
         known = self._by_type.get((obj.get("apiVersion", ""), obj.get("kind", "")))
         return known or kind_of(obj)
@@ -107,13 +107,13 @@ class ServedKinds:
         return tuple(kind for kinds in versions for kind in kinds)
 
     def _index(self) -> None:
-        """Rebuild all indexes; needed only when definitions change."""
+        """Rebuild all indexes, which is needed only when definitions change."""
         self.revision += 1
         kinds = [
             *self._built_in,
             *(kind for name in sorted(self._defined) for kind in self._defined[name]),
         ]
-        # Built-in kinds come last, so that they replace those of definitions.
+        # Built-in kinds come last, so that they replace kinds of definitions with the same name.
         self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(kinds)}
         self._by_type = {(kind.api_version, kind.kind): kind for kind in reversed(kinds)}
         self._groups: dict[str, dict[str, tuple[Kind, ...]]] = {}

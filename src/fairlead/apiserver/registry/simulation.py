@@ -59,8 +59,8 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
 def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | None:
-    """Return the strategy of a kind: the rules of names, and what the simulation needs besides."""
-    if resource in scheduling.BATCH_STRATEGIES:  # custom resources only on an API server
+    """Return the strategy of a kind in a simulation, built from the `served` strategy."""
+    if resource in scheduling.BATCH_STRATEGIES:  # custom resources exist only on an API server
         return None
     update = served.rules.update if resource in _COMPARED else None
     behavior = _BEHAVIOR.get(resource, DEFAULT)

@@ -7,9 +7,9 @@ later ones.
 The objects are returned in the order in which a new client would list them, whatever the order of
 the input: kind by kind, pods last, each by namespace and name.
 
-An object is a JSON value, or a `DumpedObject`: a text with its view, which needs no change. The
-text of the latter is decoded when the storage first reads it, which it never does for most objects
-of a dump.
+An object is a JSON value, or a `DumpedObject`: the text of an object together with its typed view.
+A `DumpedObject` is stored without changes. Its text is decoded when the storage first reads it,
+which never happens for most objects of a dump.
 
 upstream: client-go lists every kind in the order of its keys
 """
@@ -49,12 +49,12 @@ Text = msgspec.Raw | memoryview
 
 
 class DumpedValue(Protocol):
-    """Makes the JSON value of similar objects from their texts, faster than by decoding them."""
+    """Builds the JSON values of similar objects from their texts, faster than decoding would."""
 
     def value_of(self, text: Text) -> Json | None:
-        """Return the value of `text`, which shares parts with others; None if it must be decoded.
+        """Return the value of `text`; None if `text` must be decoded.
 
-        The value must not be changed.
+        The value shares parts with other values and must not be changed.
         """
 
 
@@ -82,7 +82,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Json:
-        """The object as JSON, which must not be changed; it is made from the text each time."""
+        """The object as JSON, which is decoded anew at each call and must not be changed."""
         if self.template is not None:
             value = self.template.value_of(self.text)
             if value is not None:
@@ -118,7 +118,7 @@ class _LoadedJson:
 
     @property
     def version(self) -> int | None:
-        """The resourceVersion, None if it is absent or not a number."""
+        """The resourceVersion; None if it is absent or not a number."""
         text = self.value["metadata"].get("resourceVersion", "")
         return parse_int64(text) if text.isdecimal() else None
 
@@ -141,8 +141,8 @@ def load(
 ) -> list[ApiObject]:
     """Fill `storage` with `manifests` and the system priority classes; return views in order.
 
-    Raises ApiError that names the object: malformed, duplicate, or refused by `admission`. After an
-    error the store must not be used any more.
+    Raises ApiError that names the object, if it is malformed, a duplicate, or refused by
+    `admission`. After an error the store must not be used any more.
     """
     loaded = [
         manifest
@@ -188,7 +188,7 @@ def as_stored(
 
 
 def located(kind: Kind, obj: Json) -> Json:
-    """Return `obj` with a namespace if its kind is namespaced, else without one."""
+    """Return `obj` with a namespace if its kind is namespaced, otherwise without a namespace."""
     meta = obj.get("metadata", {})
     if not isinstance(meta, dict) or kind.namespaced == bool(meta.get("namespace")):
         return obj
@@ -203,7 +203,7 @@ def _arrival(entry: Loaded) -> tuple[Any, ...]:
 
 
 def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
-    """Refuse objects with equal names; they are neighbours because `loaded` is sorted."""
+    """Refuse objects with equal names, which are adjacent because `loaded` is sorted."""
     before: tuple[str, Key] | None = None
     for entry in loaded:
         kind, key = entry.kind, entry.key

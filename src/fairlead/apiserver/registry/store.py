@@ -59,7 +59,7 @@ from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChan
 Objects = list[Json]
 Changes = list[StoredChange]
 
-# The least that a store needs: the plugins that set what scheduling reads.
+# The minimal admission of a store: the plugins that set what scheduling reads.
 _ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
     Priority(),  # before anything that looks at a pod's priority
     DefaultTolerationSeconds(),
@@ -86,7 +86,7 @@ class Store:
         log_capacity: int = LOG_CAPACITY,
         storage: Storage | None = None,
     ) -> None:
-        """Start empty; `ids` names new objects, the plugins of `admission` run in order.
+        """Start empty; `ids` names new objects, and the plugins of `admission` run in order.
 
         If `storage` is given, `log_capacity` is ignored.
         """
@@ -104,11 +104,11 @@ class Store:
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return the object of that name, or None; `namespace` is "" for cluster-scoped kinds."""
+        """Return the object `name`, or None; `namespace` is "" for cluster-scoped kinds."""
         return self.storage.find(kind, namespace, name)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Return the object of that name. Raises ApiError 404."""
+        """Return the object `name`. Raises ApiError 404."""
         found = self.storage.find(kind, namespace, name)
         if found is None:
             raise not_found(kind, namespace, name)
@@ -123,7 +123,7 @@ class Store:
         return self.storage.changes_since(version)
 
     def subscribe(self, listener: Callable[[StoredChange], None]) -> Callable[[], None]:
-        """Call `listener` with each change as it happens; calling the result ends that."""
+        """Call `listener` with each change as it happens; calling the result unsubscribes it."""
         return self.storage.subscribe(listener)
 
     # --- create ----------------------------------------------------------------------------
@@ -139,8 +139,9 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store a new object and return what was stored.
 
-        If `kind` is given, the manifest must have been decoded by that kind's schema, and its nulls
-        matter. Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
+        If `kind` is given, the manifest must have been decoded by the schema of that kind, and its
+        nulls are kept. Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not
+        admitted.
         """
         # 1. Find the kind, and decode the object.
         kind, obj = (kind, dict(manifest)) if kind else self._decoded(manifest)
@@ -317,7 +318,7 @@ class Store:
         """Merge `patch` (RFC 7386) into everything except status; return what was stored.
 
         A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises ApiError 404,
-        and as `update`.
+        and the errors of `update`.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
@@ -405,7 +406,7 @@ class Store:
     # --- the server's own writes -----------------------------------------------------------
 
     def write(self, kind: Kind, old: Json, new: Json) -> Json:
-        """Store `new`, which the server derived from `old`, the newest version."""
+        """Store `new`, which the server itself derived from `old`, the newest version."""
         return self.storage.put(kind, self.registry.normalize(kind, old, new))
 
     # --- from elsewhere --------------------------------------------------------------------
@@ -428,9 +429,9 @@ class Store:
         )
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
-        """Store an object as `load` would, in place of an existing one; return what was stored.
+        """Store an object as `load` would, replacing an existing object; return what was stored.
 
-        Status, uid and priority are the manifest's. Raises ApiError when it is malformed.
+        Status, uid and priority are taken from the manifest. Raises ApiError when it is malformed.
         """
         kind, obj = snapshot_load.as_stored(manifest, now, self.ids, self.registry)
         return self.storage.put(kind, obj)

@@ -1,13 +1,13 @@
-"""StoredForm: tells from a typed view whether loading would leave the object unchanged.
+"""StoredForm: decides from a typed view whether loading would leave the object unchanged.
 
 Loading a dump (`snapshot_load`) completes and validates JSON values: defaults, label keys,
 priority, tolerations. Almost every object of a dump comes from an API server that has done all
 this. For such an object, the view decoded directly from the text equals the view that loading would
-produce, so no JSON value needs to be built until one is read.
+produce, so no JSON value needs to be built until the object is read.
 
 The answer is True only if `snapshot_load.as_stored` and the admission plugins that act on loading
-would neither refuse the object nor change its view. In doubt it is False, and the object is loaded
-as JSON. A property test compares both methods.
+would neither refuse the object nor change its view. In doubt the answer is False, and the object is
+loaded as JSON. A property test compares both methods.
 
 The pods of a workload have equal specs except for a few fields of their own. So the answer for the
 shared fields is cached by their encoded content, and equal parts of views become one object, which
@@ -76,7 +76,7 @@ _read_fields: Final = attrgetter(
     "termination_grace_period_seconds",
     "active_deadline_seconds",
 )
-# Those of them that take memory, and that most pods of a workload share.
+# The fields that take memory and that most pods of a workload share.
 _SHARED: Final = (
     "containers",
     "init_containers",
@@ -209,7 +209,7 @@ def _interned(
 
 
 def _valid_affinity(affinity: Affinity) -> bool:
-    """Return whether an affinity is valid, without label keys to merge into its selectors."""
+    """Return whether an affinity is valid and has no label keys to merge into its selectors."""
     pods = (affinity.pod_affinity, affinity.pod_anti_affinity)
     return not any(check_affinity("", affinity)) and not any(map(_has_label_keys, pods))
 
@@ -268,12 +268,12 @@ def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
 
 
 def _are_texts(amounts: ResourceList) -> bool:
-    """Return whether all amounts are texts; a number may be too long to be stored."""
+    """Return whether all amounts are strings; a number may be too long to be stored."""
     return all(isinstance(amount, str) for amount in amounts.values())
 
 
 def _is_version(text: str) -> bool:
-    """Return whether an object with this resourceVersion keeps it."""
+    """Return whether loading keeps the resourceVersion `text`."""
     return text.isdecimal() and parse_int64(text) is not None
 
 

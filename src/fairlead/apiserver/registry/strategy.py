@@ -67,9 +67,9 @@ class GarbageCollection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreparationContext:
-    """What a strategy may read while it prepares an object; `now` is in ns since 1970.
+    """The state that a strategy may read while it prepares an object; `now` is in ns since 1970.
 
-    With `dry_run` it must allocate nothing.
+    If `dry_run` is set, the strategy must allocate nothing.
     """
 
     storage: Storage
@@ -162,7 +162,7 @@ class ResourceStrategy:
     # Maps (object, now, grace period in s or None) to the object marked for deletion. If this is
     # None, the default method applies. upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete
     begin_deletion: Callable[[Json, int, int | None], Json | None] | None = None
-    # the same for an object that is already marked
+    # The corresponding function for an object that is already marked.
     repeat_deletion: Callable[[Json, int, int | None], Json] | None = None
     # Whether something other than finalizers keeps an object that is marked for deletion.
     holds_deleted: Callable[[Json], bool] | None = None
@@ -185,9 +185,9 @@ class ResourceStrategy:
     warnings: Callable[[Json | None, Json], Iterable[str]] | None = None
     # Fields that field selectors may name, in addition to metadata.name and metadata.namespace.
     selectable_fields: Mapping[str, FieldReader] | None = None
-    # The same for versions with other field names, by apiVersion.
+    # Selectable fields of versions with other field names, by apiVersion.
     selectable_in_version: Mapping[str, Mapping[str, FieldReader]] = field(default_factory=dict)
-    # The message that rejects any other field; {} stands for its name.
+    # The message that rejects a field that is not selectable; {} stands for its name.
     unselectable_field: str = "field label not supported: {}"
     # Whether a field selector may name metadata.namespace.
     selects_namespace: bool = True
@@ -199,13 +199,13 @@ class ResourceStrategy:
     storage_prefix: str = ""
 
     def rules_of(self, kind: Kind) -> KindRules:
-        """Return the rules of the version in which the request is made."""
+        """Return the rules for the version of the request."""
         return self.rules_in_version.get(kind.api_version, self.rules)
 
 
-# A kind without rules of its own.
+# For a kind without rules of its own.
 DEFAULT: Final = ResourceStrategy()
-# Any custom resource.
+# For any custom resource.
 # upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go:NewStrategy
 CUSTOM: Final = ResourceStrategy(
     allow_unconditional_update=False,

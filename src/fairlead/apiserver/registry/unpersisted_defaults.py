@@ -1,11 +1,11 @@
 """Objects whose defaults exist only in memory: the next no-op update stores a new version.
 
-Upstream sets defaults when it decodes an object, before PrepareForCreate changes it. These changes
-can make further defaults necessary: the status of a claim whose status was cleared, or the labels
-of a Job whose labels came from its template, to which the server added labels. Every reader sees
-these defaults, because upstream also sets defaults when it reads from etcd, but etcd does not have
-them. So an update without a visible change still changes what is stored, once: the object gets a
-new resourceVersion and watches see an event.
+Upstream sets defaults when it decodes an object, before PrepareForCreate changes the object. This
+change can make further defaults necessary. Examples are the status of a claim after the sent status
+was cleared, and the labels of a Job, which default to the template's labels, after the server has
+added labels to the template. Every reader sees these defaults, because upstream also sets defaults
+when it reads from etcd, but etcd does not contain them. So an update without a visible change still
+changes what is stored, once: the object gets a new resourceVersion and watches send an event.
 
 upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate compares what is stored;
 pkg/apis/core/v1/defaults.go:SetDefaults_PersistentVolumeClaim and pkg/registry/core/

@@ -1,8 +1,8 @@
-"""Fast decoding of well-formed values.
+"""Compiles fast decoders for well-formed values.
 
 Each type is compiled into a function that returns the value in stored form or raises UnusualError.
-`decoder` handles all unusual values and produces the error messages; a reader only returns values
-that `decoder` would return.
+`decoder` handles all unusual values and produces the error messages; a compiled function only
+returns values that `decoder` would return.
 """
 
 from __future__ import annotations

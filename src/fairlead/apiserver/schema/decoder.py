@@ -58,7 +58,7 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Return the same as `read` for any value; `compiled_reader` is faster for usual values."""
+    """Return the result of `read` without `compiled_reader`, which is faster for usual values."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 
@@ -67,7 +67,7 @@ def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 def empty(schema: Schema) -> Any:
     """Return the stored form of an empty object of this type.
 
-    It is shared, so do not mutate it.
+    The object is shared, so do not mutate it.
     """
     return _walked(schema, {}, FieldLocation(), Notes())
 
@@ -116,7 +116,7 @@ class _Walk:
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, location: FieldLocation, before: Any
     ) -> Any:
-        """Decode a value without its own UnmarshalJSON: record a mismatch and skip the value."""
+        """Decode a value of a type without its own UnmarshalJSON: skip and record a wrong value."""
         try:
             return read(schema, value, location)
         except TypeMismatchError as mismatch:
@@ -195,7 +195,7 @@ class _Walk:
         return made
 
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
-        """Return a list of bytes written as numbers."""
+        """Return a list of bytes that was sent as a list of numbers."""
         numbers = [
             0
             if one is None

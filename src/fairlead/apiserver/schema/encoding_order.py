@@ -3,7 +3,7 @@
 Go encodes the fields of structs as declared and the keys of maps by name; objects without a Go type
 (custom resources) are encoded by name at every depth. Values are shared, never mutated: a value
 that is in order already is returned unchanged. A new version of an object shares most members with
-the version before, which is in order; these are not looked into.
+the previous version, which is in order; shared members are not examined.
 
 upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
 """
@@ -34,7 +34,7 @@ PLANS_MAX: Final = 32
 def ordered(schema: Schema, value: Any, before: Any = None) -> Any:
     """Return `value`, of type `schema`, with its members in order; unknown members come last.
 
-    `before` is the value that it replaces, which is in order; None if there is none.
+    `before`, which `value` replaces, is in order; None if there is no earlier value.
     """
     order = _order_of(schema)
     return value if order is None else order(value, before)
@@ -67,7 +67,7 @@ def _made(schema: Schema) -> _Order | None:
         case Type.OBJECT if schema.fields:
             rows: _Rows = {}
             order = partial(_object, rows, {})
-            _ORDERS[schema] = order  # which a recursive type inside may read
+            _ORDERS[schema] = order  # a recursive type inside may read this
             for number, (key, field) in enumerate(schema.fields.items()):
                 rows[key] = number, _order_of(field.schema)
             return order
@@ -128,10 +128,7 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 
 
 def _by_name(made: Json, like_that: Json) -> Json:
-    """Return `made` sorted by name.
-
-    Returns `like_that`, which is equal, if that is already sorted.
-    """
+    """Return `made` sorted by name; `like_that`, an equal value, if that is already sorted."""
     keys, names = list(made), sorted(made)
     return like_that if keys == names else {key: made[key] for key in names}
 

@@ -54,7 +54,7 @@ class FieldLocation:
         return ".".join(names)
 
     def type_name(self, schema: Schema) -> str:
-        """Return the Go type of a value at this location; `schema` is the value's own."""
+        """Return the Go type of a value at this location; `schema` is the schema of the value."""
         depth = 0
         location = self
         while location.parent is not None:
@@ -80,7 +80,7 @@ class FieldLocation:
 
 
 class Notes:
-    """Notes about fields: each once, up to a bound."""
+    """Notes about fields, without duplicates and limited in number."""
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}

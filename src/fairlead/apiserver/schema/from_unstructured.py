@@ -1,8 +1,8 @@
 """Converts the result of a patch to upstream's types, as runtime.FromUnstructured does.
 
 A patch's result is not parsed as JSON again: its values are assigned one by one. Numbers are
-converted to their field's type: whole floats become integers, and integers beyond 32 bits lose
-their upper half.
+converted to the type of their field: whole floats become integers, and an integer of more than 32
+bits loses its upper half in a field of 32 bits.
 
 upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
 """
@@ -42,7 +42,7 @@ def _number(schema: Schema, value: Any) -> Any:
     if schema.type not in (Type.INT32, Type.INT64) or isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():
-        value = int(value) if abs(value) < _INT64 else -_INT64  # as amd64 does
+        value = int(value) if abs(value) < _INT64 else -_INT64  # as on amd64
     if isinstance(value, int) and schema.type is Type.INT32 and abs(value) <= _INT64:
         return (value + _LOW) % _HALF - _LOW
     return value

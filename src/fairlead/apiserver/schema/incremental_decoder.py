@@ -15,7 +15,7 @@ _ABSENT: Final = object()
 
 
 def changed(schema: Schema, old: Any, new: Any) -> Any:
-    """Return `new` in stored form; `old`, in stored form already, shares parts with it.
+    """Return `new` in stored form; parts shared with `old`, which is in stored form, are reused.
 
     Raises TypeMismatchError for a value of a wrong type; its path starts at that value.
     """
@@ -40,7 +40,7 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 
 
 def _joined(new: Json, made: Json, read: Json) -> Json:
-    """Return the members of both, in the order of `new`.
+    """Return the members of both objects, in the order of `new`.
 
     Zero values that are always encoded come last.
     """

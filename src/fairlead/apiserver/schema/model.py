@@ -23,7 +23,7 @@ from fairlead.apiserver.schema.openapi_types import TypeTables, documented_types
 
 VERSION: Final = "1.36"
 _GZIP: Final = 16 + zlib.MAX_WBITS
-# upstream: kube-openapi/pkg/schemaconv/openapi.go: one value, whatever it contains
+# upstream: kube-openapi/pkg/schemaconv/openapi.go: one value, whatever its content
 _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
@@ -47,7 +47,7 @@ class Type(StrEnum):
 
 
 class ElementRelationship(StrEnum):
-    """How a list or map is merged and owned: atomic, by element, or by keyed item."""
+    """How a list or map is merged and owned: as a whole, by element, or by keyed item."""
 
     ATOMIC = "atomic"
     GRANULAR = "granular"
@@ -58,7 +58,8 @@ class ElementRelationship(StrEnum):
 class Zero(StrEnum):
     """The encoding of an empty field.
 
-    It is dropped, kept if it was sent, or always written: as its type's zero value or as null.
+    An empty field is dropped, kept if the client sent it, or always written: as its type's zero
+    value or as null.
     """
 
     DROP = ""
@@ -82,10 +83,11 @@ class Field:
 class Schema:
     """A type. `fields` are an OBJECT's; `items` is the element type of a LIST, MAP or OBJECT.
 
-    For a granular ANY, the value matters: an object has fields, anything else is one value.
+    A granular ANY is treated according to its value: an object has fields, anything else is one
+    value.
 
     `keys` identify the items of a LIST that is a MAP; `key_defaults` are the keys of items of this
-    type that omit them. `definition` is the full name of a type that has one.
+    type that omit them. `definition` is the full name of a named type.
     """
 
     type: Type

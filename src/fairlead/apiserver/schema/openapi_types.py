@@ -166,7 +166,7 @@ def _zero(name: str, schema: Json, type_: Any, *, needed: bool, top: bool) -> st
 
 
 def _numbers(body: Json) -> dict[str, str]:
-    """Return the fields by number; a field without a number has the one after its predecessor's."""
+    """Return the fields by number; without a number, a field follows its predecessor."""
     found: dict[str, str] = {}
     number = 0
     for name, schema in body.get("properties", {}).items():
@@ -177,7 +177,7 @@ def _numbers(body: Json) -> dict[str, str]:
 
 
 def type_of(schema: Json) -> Any:
-    """Return a scalar's name, `#Definition`, or a list or map as an object."""
+    """Return a field's type: a scalar's name, `#Definition`, or an object for a list or map."""
     name = _reference(schema)
     if name:
         special = SPECIAL.get(name, f"#{name}")
@@ -206,7 +206,7 @@ def _list_type(schema: Json) -> Json:
 
 
 def _reference(schema: Mapping[str, Any]) -> str:
-    """Return the type that a schema refers to, "" if it is a type of its own."""
+    """Return the name of the type that a schema refers to; "" if it is an inline type."""
     wrapped = schema.get("allOf") or (schema,)
     target = wrapped[0].get("$ref")
     return target.rpartition("/")[2] if isinstance(target, str) else ""

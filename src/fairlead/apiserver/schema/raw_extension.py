@@ -1,6 +1,6 @@
 """RawExtension fields, whose JSON text upstream keeps byte by byte.
 
-They are compared as text, so a different notation of the same value is a change. A response
+These fields are compared as text, so a different notation of the same value is a change. A response
 contains the compact text, and a patch is applied to that text.
 
 upstream: apimachinery/pkg/runtime/extension.go:RawExtension

@@ -29,13 +29,13 @@ _LIMITS: Final = {
 _LARGE: Final = 1e16
 _WITHOUT_EXPONENT: Final = 1e21
 _WHOLE: Final = Schema(Type.INT32)  # an IntOrString that is not a string
-BYTE: Final = Schema(Type.BYTES)  # a byte of a list
+BYTE: Final = Schema(Type.BYTES)  # a byte in a list of bytes
 
 
 class TypeMismatchError(ValueError):
     """A value that its field cannot hold, with upstream's message.
 
-    `restoring` is upstream's message for a value of a patch.
+    `restoring` is upstream's message if the value is the result of a patch.
     """
 
     def __init__(self, text: str, restoring: str = "") -> None:
@@ -77,7 +77,7 @@ def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
 def _number_text(value: float) -> str:
     if isinstance(value, float) and _LARGE <= abs(value) < _WITHOUT_EXPONENT:
         return f"{Decimal(repr(value)):f}"  # as upstream's conversion of YAML to JSON does
-    return repr(value)  # probably the client's notation
+    return repr(value)  # probably the notation of the client
 
 
 def _number(schema: Schema, value: Any, location: FieldLocation) -> float:
@@ -114,7 +114,7 @@ def _micro_time(schema: Schema, value: Any, location: FieldLocation) -> str:
 
 
 def refused(schema: Schema, value: Any, location: FieldLocation) -> NoReturn:
-    """Refuse a value of any other type. Raises TypeMismatchError."""
+    """Refuse a value of a type that the field does not accept. Raises TypeMismatchError."""
     raise mismatch(schema, value, location)
 
 

@@ -14,7 +14,7 @@ _NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 
 @lru_cache(maxsize=CACHE_SIZE)
 def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
-    """Return the fields of an object that are always encoded; None: as null."""
+    """Return the fields of an object that are always encoded, with their types; None means null."""
     shown: list[tuple[str, Schema | None]] = []
     for key, field in schema.fields.items():
         if field.zero is Zero.EMIT:

@@ -1,4 +1,4 @@
-"""CompactStorage: keeps objects as JSON text except for the most recently written ones.
+"""CompactStorage: keeps objects as JSON text except for the most recently written objects.
 
 A decoded JSON value takes five times the memory of its text, and time in every garbage collection.
 So only the most recently written objects stay decoded; the others are decoded when they are read.
@@ -7,8 +7,8 @@ So only the most recently written objects stay decoded; the others are decoded w
 The log of changes keeps decoded objects for watches. Both their number and the total size of their
 texts are bounded, so the log covers less time when large objects are written often.
 
-As in etcd, the size of each object and of all together is limited. A full store still accepts
-changes that make an object smaller, and deletions.
+As in etcd, the size of each object and the total size of all objects are limited. A full store
+still accepts changes that make an object smaller, and deletions.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class CompactStorage(Storage):
         return map(value_of, super().unsorted(kind))
 
     def put(self, kind: Kind, obj: Json) -> Json:
-        """Store a new version of `obj`; see Storage."""
+        """Store a new version of `obj` (see Storage.put)."""
         self._warm(kind, obj["metadata"])
         return super().put(kind, obj)
 
@@ -131,7 +131,10 @@ class CompactStorage(Storage):
         self._bound_log()
 
     def _require_space(self, change: StoredChange) -> None:
-        """Refuse an object that is too large, alone or with all others. Raises ApiError 500."""
+        """Refuse a change if the object, or all objects together, would be too large.
+
+        Raises ApiError 500.
+        """
         require_storable(change.kind, change.object, change.text)
         meta = change.object["metadata"]
         known = _counted(self._hot.get((change.kind.resource, _key(meta))))
@@ -169,7 +172,7 @@ class CompactStorage(Storage):
         self._log_bytes -= self._sizes.popleft()
 
     def _warm(self, kind: Kind, meta: Json) -> None:
-        """Decode an object that is about to change, if it exists."""
+        """Decode an object that is about to change, if the object exists."""
         key = _key(meta)
         objects: dict[Key, Any] = self._of(kind)
         found = objects.get(key)

@@ -15,12 +15,12 @@ from fairlead.apiserver.storage.storage import Deferred, Key, Storage, StoredObj
 
 
 class DeferredStorage(Storage):
-    """Storage that keeps deferred objects as they are until they are read."""
+    """Storage that keeps restored objects undecoded until they are read."""
 
     def __init__(self) -> None:
         """Start empty at version 0."""
         super().__init__()
-        self._resources: set[str] = set()  # those that may have deferred objects
+        self._resources: set[str] = set()  # kinds that may have deferred objects
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """Return the object `name`, None if it does not exist."""
@@ -65,7 +65,7 @@ class DeferredStorage(Storage):
         return super().remove(kind, namespace, name)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
-        """Load objects into an empty storage; their values are made when they are read."""
+        """Load objects into an empty storage; each value is built when it is first read."""
         for one in objects:
             kept: dict[Key, Any] = self._of(one.kind)
             kept[one.key] = one
@@ -78,6 +78,8 @@ class DeferredStorage(Storage):
         kept: dict[Key, Any] = self._objects[kind.resource]
         for key, found in kept.items():
             if type(found) is not dict and namespace in (None, key[0]):
-                kept[key] = found.value  # replaces a value only, which iteration allows
+                kept[key] = (
+                    found.value
+                )  # replaces only a value, which is allowed during an iteration
         if namespace is None:
             self._resources.discard(kind.resource)

@@ -1,8 +1,8 @@
-"""DiskReserve: a file that keeps disk space for what must work on a full disk.
+"""DiskReserve: a file that reserves disk space for writes that must succeed on a full disk.
 
-A deletion is a write, too, and so is a part of each start. When the disk is almost full, the file
-is removed, and its space serves them. Each has a file of its own, so that a restart works after the
-space for deletions is used up.
+A deletion is a write, and every start of the server writes, too. When the disk is almost full, the
+file is removed, and these writes use its space. Deletions and starts have a reserve each, so that a
+restart works after the space for deletions is used up.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-# SQLite's log of 16 MiB, which is copied into the database at a start, and what follows.
+# SQLite's log of 16 MiB, which a start copies into the database, and the writes after that.
 RESERVE_BYTES: Final = 24 << 20
 
 
@@ -25,7 +25,7 @@ class DiskReserve:
         self._is_held = self._is_whole()
 
     def take(self) -> None:
-        """Occupy the space, unless it is occupied or cannot be; never a part of it."""
+        """Occupy the space completely, unless it is occupied already or the disk lacks space."""
         if self._is_held:
             return
         with suppress(OSError):
@@ -40,7 +40,7 @@ class DiskReserve:
                 self._path.unlink()
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its size, which it gets as the last step."""
+        """Return whether the file has its full size, which is set in the last step."""
         try:
             return self._path.lstat().st_size >= RESERVE_BYTES
         except OSError:

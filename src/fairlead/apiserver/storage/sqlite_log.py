@@ -60,7 +60,7 @@ _shape_of: Final = msgspec.json.Decoder(type=_Shape).decode
 def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in: bool) -> None:
     """Check that a text is the object with `key`: resource, namespace and name.
 
-    Raises ValueError that names it.
+    Raises ValueError that names the object.
     """
     name = "/".join(filter(None, key))
     try:
@@ -70,7 +70,7 @@ def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in
     if (found.metadata.namespace, found.metadata.name) != key[1:]:
         raise ValueError(f"{name}: is another object")
     for part, text in (("spec", found.spec), ("status", found.status)) if is_built_in else ():
-        if bytes(text)[:1] not in (b"{", b"n"):  # an object, or null
+        if bytes(text)[:1] not in (b"{", b"n"):  # an object or null
             raise ValueError(f"{name}: {part}: is not an object")
 
 
@@ -142,9 +142,9 @@ class SqliteLog:
         return Mark(self.version, self.time, self._value("checksum"))
 
     def continues(self, mark: Mark) -> bool:
-        """Return whether the changes after `mark` lead to the newest one. Raises SqliteLogError.
+        """Return whether the changes after `mark` lead to the newest change. Raises SqliteLogError.
 
-        Also True if the log no longer reaches back to `mark`.
+        Also returns True if the log no longer reaches back to `mark`.
         """
         checksum, version = mark.checksum, mark.version
         query = (
@@ -211,7 +211,7 @@ class SqliteLog:
             self._compact(rows)
 
     def shrink(self) -> None:
-        """Return free pages of the file, and its own log, to the disk. Raises SqliteLogError."""
+        """Return free pages, and the space of SQLite's log, to the disk. Raises SqliteLogError."""
         with self._watched():
             self._connection.execute(_TRUNCATED).fetchall()
             (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
@@ -260,7 +260,7 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the first log entry from which on every previous version is known.
 
-        It is not earlier than that of a log in memory.
+        The entry is not earlier than the first entry of a log in memory would be.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
@@ -333,7 +333,7 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     # In pages of 4 KiB: copy the log into the database at 16 MiB instead of SQLite's 4 MiB.
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
     # FULL syncs every commit: an acknowledged write survives a power failure. NORMAL survives
-    # `kill -9` only; most unit tests open their logs so (`WriteAheadLog(synced=False)`).
+    # `kill -9` only; most unit tests open their logs this way (`WriteAheadLog(synced=False)`).
     connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     connection.executescript(_SCHEMA)
     connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))

@@ -117,10 +117,10 @@ class Storage:
         self._version = 0
         self._oldest = 0
         self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
-        # Orders the fields of an object as clients expect them; it gets the version before, too,
-        # whose fields are in that order already.
+        # Orders the fields of an object as clients expect them. The second argument is the previous
+        # version, whose fields are in that order already.
         self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
-        # These say whether the durable copy has room for changes, and for deletions.
+        # These return whether the durable copy has room for changes, and for deletions.
         self.has_room: Callable[[], bool] = _always
         self.has_room_to_delete: Callable[[], bool] = _always
         self._is_full = False
@@ -191,7 +191,7 @@ class Storage:
                 yield key, kept
 
     def stored_pods_on(self, node: str) -> Iterator[tuple[Key, StoredObject]]:
-        """Yield the pods whose spec.nodeName is `node`, which is not empty; see `stored_items`."""
+        """Yield the pods whose spec.nodeName is `node` (not empty), as in `stored_items`."""
         if self._pods_by_node is None:
             self._pods_by_node = PodNodeIndex(self.stored_items(POD))
         for key in self._pods_by_node.on(node):
@@ -204,7 +204,7 @@ class Storage:
         return len(self._objects.get(kind.resource, _NONE))
 
     def kinds(self) -> list[Kind]:
-        """Return the kinds that have or had objects, in the order of their first one."""
+        """Return the kinds that have or had objects, in the order of their first object."""
         return list(self._kinds.values())
 
     def put(self, kind: Kind, obj: Json) -> Json:

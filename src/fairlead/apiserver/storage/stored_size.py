@@ -22,7 +22,7 @@ OBJECT_BYTES_MAX: Final = 3 << 19  # Limited by etcd's --max-request-bytes.
 MESSAGE_BYTES_MAX: Final = 2 << 20  # Limited by the gRPC client, which refuses first.
 _TAG_BYTES: Final = 2
 _NUMBER_BYTES: Final = 4
-_ENTRY_BYTES: Final = 6  # The bytes of an entry of a map of strings, besides the strings.
+_ENTRY_BYTES: Final = 6  # The bytes of an entry in a map of strings, in addition to the strings.
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -46,7 +46,7 @@ def stored_size(kind: Kind, obj: Json, text: bytes) -> int:
 
 
 def _size(schema: Schema, value: Any) -> int:
-    """Return the size of a value's protobuf form; anything that does not fit counts as JSON."""
+    """Return the size of a value in protobuf; a value that does not fit its type counts as JSON."""
     match schema.type, value:
         case Type.OBJECT, dict():
             fields = schema.fields
@@ -79,5 +79,5 @@ def _size(schema: Schema, value: Any) -> int:
 
 
 def _framed(size: int) -> int:
-    """Return `size` with a tag and, for all but short values, a length of several bytes."""
+    """Return `size` with a tag and a length, which takes several bytes unless `size` is small."""
     return size + _TAG_BYTES + (size > 0x7F) + (size > 0x3FFF) + (size > 0x1FFFFF)

@@ -145,7 +145,7 @@ class WriteAheadLog:
         return not self._is_short and not self._failure
 
     def has_room_to_delete(self) -> bool:
-        """Return whether there is disk space for deletions."""
+        """Return whether there is enough disk space for deletions."""
         return not self._is_exhausted and not self._failure
 
     def record(self, change: StoredChange) -> None:
@@ -223,7 +223,7 @@ class WriteAheadLog:
         return True
 
     def _write_rows(self, rows: Sequence[Row]) -> None:
-        """Write changes; if disk space is short, these are deletions, and their space is freed."""
+        """Write changes; if disk space is short, these are deletions, and the file shrinks."""
         time = None if self._clock is None else self._clock()
         self._file.write(rows, time, keeps_log=not self._is_short)
         self._advance_mark()
@@ -231,12 +231,12 @@ class WriteAheadLog:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Free the space that the file does not need, if there is enough space to do so."""
+        """Shrink the file to its contents, if there is enough disk space to do so."""
         with suppress(SqliteLogError):
             self._file.shrink()
 
     def _advance_mark(self) -> None:
-        """Move the high-water mark to the newest change; an older mark does no harm."""
+        """Set the high-water mark to the newest change; an older mark does no harm."""
         with suppress(OSError):
             self._mark.write(self._file.mark)
 
@@ -252,7 +252,7 @@ class WriteAheadLog:
             self._start_reserve.take()
         was_short, self._is_short = self._is_short, free_bytes < ROOM_BYTES_MIN
         if self._is_short and not was_short:
-            self._shrink()  # This runs while there is space for it.
+            self._shrink()  # This runs while there is enough space to shrink the file.
         self._is_exhausted = free_bytes < DELETION_BYTES_MIN
 
     def _settled(self, version: int) -> None:
@@ -272,7 +272,7 @@ class WriteAheadLog:
 
 
 def _tell(waiting: Sequence[Waiter], *, is_written: bool) -> None:
-    """Resolve the futures of waiting callers, waking each event loop once."""
+    """Resolve the futures of waiting callers; wakes each event loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for _, loop, written in waiting:
         loops.setdefault(loop, []).append(written)

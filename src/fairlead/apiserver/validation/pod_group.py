@@ -85,7 +85,7 @@ def check_workload(obj: Json) -> Causes:
 
 
 def _check_group(field: str, of: str, group: Json) -> Causes:
-    """Yield the errors of what PodGroups and their templates share; `of` is the type's name."""
+    """Yield the errors of fields that PodGroups and their templates share; `of` names the type."""
     policy = group.get("schedulingPolicy") or {}
     yield from _check_union(f"{field}.schedulingPolicy", policy, _POLICIES)
     gang = policy.get("gang")

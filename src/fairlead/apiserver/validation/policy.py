@@ -44,7 +44,7 @@ def check_disruption_budget(manifest: Json, budget: PodDisruptionBudget) -> Caus
 
 
 def _check_amount(field: str, amount: IntOrString) -> Causes:
-    """Yield the errors of a number of pods, or a percentage of them."""
+    """Yield the errors of a number or a percentage of pods."""
     if isinstance(amount, int):
         yield from non_negative(field, amount)
     elif not _PERCENT.fullmatch(amount):

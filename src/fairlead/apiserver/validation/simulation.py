@@ -1,8 +1,8 @@
 """The part of validation that simulations use: the rules on which decisions depend.
 
 A simulated cluster stores objects as scenario authors write them, without the fields that no
-controller reads, so the rules about these fields are left out. All functions are parts of the
-complete rules of each kind and work on typed views.
+controller reads, so the rules about these fields are left out. Each function applies a part of the
+rules of a kind, and works on typed views.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from fairlead.apiserver.validation.scheduling import (
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors of any object, new or stored."""
+    """Yield the errors that neither a new nor a stored object may have."""
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
@@ -82,7 +82,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the malformed amounts of kinds about which simulations check nothing else."""
+    """Yield the errors of malformed amounts, for kinds that simulations check in no other way."""
     match view:
         case PersistentVolume():
             yield from check_quantities("spec.capacity", view.spec.capacity)
@@ -100,7 +100,7 @@ def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Yield the further errors of a new object."""
+    """Yield the errors that a new object must not have but a stored object may have."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)

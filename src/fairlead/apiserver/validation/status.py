@@ -1,4 +1,4 @@
-"""Updates of statuses; each check compares the old object with the new one.
+"""Validates updates of statuses; each check compares the old object with the new one.
 
 upstream: Validate*StatusUpdate in pkg/apis/{core,apps,autoscaling,networking,policy}/validation
 """
@@ -101,7 +101,7 @@ def check_autoscaler_status(_: Json, new: Json) -> Causes:
 
 
 def _check_share(new: Json, name: str, total: str, why: str) -> Causes:
-    """Yield an error if the count `name` exceeds the count `total`; `why` is the message."""
+    """Yield an error, with the message `why`, if the count `name` exceeds the count `total`."""
     status = new.get("status") or {}
     if (status.get(name) or 0) > (status.get(total) or 0):
         yield invalid(f"status.{name}", status.get(name) or 0, why)

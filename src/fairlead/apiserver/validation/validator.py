@@ -199,7 +199,7 @@ def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
     try:
         made = with_defaults(kind, obj)
     except QuantityError:
-        return obj, view  # Validation names the field.
+        return obj, view  # Validation names the field with the wrong type.
     return made, view if made is obj else _decoded(kind, made, decode)
 
 
@@ -227,13 +227,13 @@ def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that only a new object can have."""
+    """Yield the errors that a new object must not have but a stored object may have."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 
 
 def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
-    """Yield the errors of a custom resource according to its definition."""
+    """Yield the errors of a custom resource that its definition causes."""
     if kind.custom is not None:
         yield from bounded(kind.custom.causes(obj, old))
 
@@ -246,7 +246,7 @@ def _validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: 
 
 
 def _status_form(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> list[Cause]:
-    """Return the errors of the form of a status into which `fields` were merged."""
+    """Return the wrong types and missing fields of a status into which `fields` were merged."""
     if kind is POD:
         wrong = list(check_pod_status(obj["spec"], fields))
         if not wrong and not fields.keys() <= CHECKED_FIELDS:

@@ -70,7 +70,7 @@ class Checked:
     """A checked expression: the type and the possible overloads of each node, by its id.
 
     `problems` are type errors, each with the position of a character; `variables` are the variables
-    that it uses.
+    that the expression uses.
     """
 
     root: Node
@@ -235,7 +235,7 @@ class _Checker:
         return result
 
     def _fitting(self, one: Signature, types: list[CelType]) -> CelType | None:
-        """Return the result type of an overload for these arguments; None if they do not fit."""
+        """Return the result type of the overloads that accept these types; None if none does."""
         taken, result = _instance(one, self.bound)
         return self.bound.filled(result) if self.bound.fit(types, taken) else None
 
@@ -318,7 +318,7 @@ class _Checker:
             return self.bound.filled(self.check(node.result))
 
     def _names(self, node: Comprehension, ranged: CelType) -> dict[str, CelType]:
-        """Return the types of the variables of a loop over `ranged`."""
+        """Return the types of the loop variables of a loop over `ranged`."""
         if ranged.name == "list":
             first, second = (INT if node.second else ranged.parameters[0]), ranged.parameters[0]
         elif ranged.name == "map":
@@ -348,7 +348,7 @@ class _Checker:
 
 
 def _instance(one: Signature, bound: TypeSubstitution) -> tuple[list[CelType], CelType]:
-    """Return the types of an overload, with new names for its type parameters."""
+    """Return the types of the overload `one`, with new names for its type parameters."""
     fresh: dict[CelType, CelType] = {}
     for type_ in (*one.taken, one.result):
         _rename(type_, fresh, bound)

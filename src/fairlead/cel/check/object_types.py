@@ -20,7 +20,7 @@ _OPERATION: Final = {
 
 
 class _AnyFields(dict[str, CelType]):
-    """The fields of a type that has fields of all names, of any type."""
+    """The fields of a type that accepts every field name, with fields of any type."""
 
     def __contains__(self, name: object) -> bool:
         """Return True: every name is a field."""

@@ -46,9 +46,9 @@ class TypeSizeError(Exception):
 class CelType:
     """A type: its name and the parameters of lists, maps, optional values and types.
 
-    `size` counts the types in it. It is bounded, because each `.map(x, {x: x})` doubles the type of
-    its operand. Creating a larger type raises TypeSizeError. `is_type_parameter`: any type may
-    replace it. `is_ground`: it contains no parameters.
+    `size` counts the types in a type. It is bounded, because each `.map(x, {x: x})` doubles the
+    type of its operand. Creating a larger type raises TypeSizeError. `is_type_parameter` means that
+    any type may replace it; `is_ground` means that it contains no type parameters.
     """
 
     name: str
@@ -148,7 +148,7 @@ def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
 
 
 def unwrapped(type_: CelType) -> tuple[CelType, bool]:
-    """Return the type in an optional type (else `type_`), and whether it was optional."""
+    """Return (type, True) for an optional value of `type`; (`type_`, False) for other types."""
     return (type_.parameters[0], True) if type_.name == "optional_type" else (type_, False)
 
 
@@ -183,7 +183,7 @@ class TypeSubstitution:
         return False
 
     def filled(self, type_: CelType, *, is_final: bool = False) -> CelType:
-        """Return a type with its parameters replaced; if `is_final`, unknown ones become dyn."""
+        """Return a type with its parameters replaced; `is_final` makes unknown parameters dyn."""
         if type_.is_ground:
             return type_
         if type_.is_type_parameter:

@@ -52,7 +52,7 @@ class Operand:
         return self.type_.parameters[0], told or UNKNOWN
 
     def number(self, otherwise: int) -> int:
-        """Return the number, if it is a literal; else `otherwise`."""
+        """Return the number if the operand is a literal; otherwise `otherwise`."""
         node = self.node
         is_number = isinstance(node, Literal) and node.type_name == "int" and node.value >= 0
         return node.value if is_number and isinstance(node, Literal) else otherwise
@@ -61,7 +61,7 @@ class Operand:
 def call_cost(
     function: str, overload: str, target: Operand | None, arguments: list[Operand]
 ) -> Result:
-    """Return the cost of a call, without the cost of its arguments, and its result's size."""
+    """Return the cost of a call, excluding its arguments, and the size of its result."""
     every = arguments if target is None else [target, *arguments]
     own = _BY_OVERLOAD.get(overload) or _LISTS.get(_sorting(overload))
     if own is not None:
@@ -137,7 +137,7 @@ def _replace(every: list[Operand]) -> Result:
 
 
 def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
-    """Return how often a text is replaced at most, and the size of the rest."""
+    """Return the maximal number of replacements in a text, and the size of the rest."""
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high
     if new.high <= old.low:
@@ -221,7 +221,7 @@ def _sets(every: list[Operand], factor: float = 1) -> Result:
 
 
 def _plain(overload: str, every: list[Operand]) -> Result:
-    """Return the cost of the language's own functions."""
+    """Return the cost of a function of the CEL standard library."""
     if overload in ("add_string", "add_bytes"):
         made = every[0].size.plus(every[1].size)
         return made.scaled(TRAVERSAL), made

@@ -68,7 +68,7 @@ class _Local:
 
 
 def estimated_cost(checked: Checked, size_of: SizeOf) -> Estimate:
-    """Return the least and the greatest cost of an expression."""
+    """Return the minimal and the maximal cost of an expression."""
     return _Estimate(checked, size_of).cost(checked.root)
 
 
@@ -139,7 +139,7 @@ class _Estimate:
         return before.plus(total)
 
     def _indexed(self, node: Call, overload: str, size: Estimate | None) -> Estimate | None:
-        """Return the size of the item, if the node is an index; else `size`."""
+        """Return the size of the item if the node is an index expression; otherwise `size`."""
         if overload not in ("index_list", "index_map"):
             return size
         whole = node.arguments[0]

@@ -43,7 +43,7 @@ class OutOfBudgetError(Exception):
 class CostBudget:
     """The cost units left for one request: for all CEL evaluations, or for one kind of check.
 
-    The cost of some checks is a product of several sizes in the request, each within its own limit.
+    The cost of some checks is a product of several sizes, each of which is within its own limit.
     The meaning of a unit depends on the budget.
     """
 
@@ -63,8 +63,9 @@ class CostBudget:
 class CostTracker:
     """The cost of one evaluation so far.
 
-    Nodes of fixed cost add to `cost` directly. It is compared with the limit at nodes that repeat
-    or depend on sizes, so that only a few nodes run between two comparisons.
+    Nodes of fixed cost add to `cost` directly. The cost is compared with the limit only at nodes
+    that repeat or whose cost depends on sizes, so that only a few nodes run between two
+    comparisons.
     """
 
     __slots__ = ("cost", "limit", "strained")

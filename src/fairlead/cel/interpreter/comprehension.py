@@ -36,7 +36,7 @@ from fairlead.cel.value import Duration, Timestamp, TypeValue, Uint
 
 Compile = Callable[[Node, Scope], Evaluate]
 
-# What upstream charges for the accumulator in one round: reading it, and the operation on it.
+# The cost that upstream charges for the accumulator in one round: reading it, and the operation.
 _ALL_COST, _EXISTS_COST = 3, 4
 _APPEND_COST, _INSERT_COST = 12, 2
 _GO_NAMES: Final = {
@@ -94,7 +94,7 @@ def _is_quantifier(node: Comprehension) -> bool:
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
     """Return the test of a round, and the list or the call that adds to the accumulator.
 
-    A round of `exists_one` adds a number, which is neither.
+    `exists_one` adds a number, for which neither a list nor a call is returned.
     """
     step = node.step
     test: Node | None = None
@@ -153,7 +153,7 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """Return the closure of `all`, decided by one false, or `exists`, decided by one true."""
+    """Return the closure of `all` (one false decides it) or of `exists` (one true decides it)."""
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:
@@ -207,7 +207,7 @@ def _is_passed(answer: Any) -> bool:
 
 
 def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Evaluate:
-    """Return the closure of a map: each round adds a key and a value, or all entries of a map."""
+    """Return the closure of a map; each round adds one entry, or all entries of another map."""
 
     def inserted(run: Run) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

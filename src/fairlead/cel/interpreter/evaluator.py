@@ -105,9 +105,9 @@ class Planner:
         return _variable(name)
 
     def _qualified(self, node: Node, scope: Scope) -> str:
-        """Return the path of a node that does not start with a loop variable.
+        """Return the path of a chain of fields that starts with a global variable.
 
-        "" for other nodes.
+        Returns "" for other nodes.
         """
         path = path_of(node)
         return "" if scope.slot(path.partition(".")[0]) is not None else path.removeprefix(".")
@@ -139,7 +139,7 @@ class Planner:
         return self._function(node, given, scope)
 
     def _function(self, node: Call, given: list[Evaluate], scope: Scope) -> Evaluate:
-        """Return the closure of a function call; `sets.contains` may be a whole name."""
+        """Return the closure of a call; a function's name may have dots, as in `sets.contains`."""
         if node.target is None:
             return self._called((node.function, False), given)
         whole = f"{self._qualified(node.target, scope)}.{node.function}"
@@ -187,7 +187,7 @@ _ESCAPES: Final = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__undersc
 
 
 def unescaped(name: str) -> str:
-    """Return the field for which an identifier stands.
+    """Return the field name that an escaped identifier stands for.
 
     upstream: apiserver/pkg/cel/escaping.go
     """
@@ -205,7 +205,7 @@ def _value_of(node: Literal) -> Any:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether `node` is computed; selecting from it costs one more unit, as upstream."""
+    """Return whether `node` is computed: as in upstream, selecting from it costs one more unit."""
     if isinstance(node, Call):
         return node.function not in ("_[_]", "_?._", "_[?_]", "_?_:_")
     return not isinstance(node, Identifier | Select)
@@ -303,7 +303,7 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 
 
 def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
-    """Return the closure of `&&`, decided by false, or of `||`, decided by true."""
+    """Return the closure of `&&`, which false decides, or of `||`, which true decides."""
 
     def logical(run: Run) -> bool:
         problem = None
@@ -328,7 +328,7 @@ def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
 def _answer(other: Evaluate, run: Run) -> Any:
     """Return the second operand after an error in the first.
 
-    Returns None if it is an error too: the first error is reported.
+    Returns None if the second operand is an error, too: the first error is reported.
     """
     try:
         return other(run)

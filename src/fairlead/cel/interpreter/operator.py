@@ -81,28 +81,28 @@ def _comparison(compare: Callable[[Any, Any], bool]) -> Make:
 
 
 def checked_int(number: int) -> int:
-    """Return a number if it fits into 64 bits, signed."""
+    """Return a number if it fits into a signed 64-bit integer. Raises CelError otherwise."""
     if INT_MIN <= number <= INT_MAX:
         return number
     raise CelError("integer overflow")
 
 
 def checked_uint(number: int) -> Uint:
-    """Return a number if it fits into 64 bits, unsigned."""
+    """Return a number if it fits into an unsigned 64-bit integer. Raises CelError otherwise."""
     if 0 <= number <= UINT_MAX:
         return Uint(number)
     raise CelError("unsigned integer overflow")
 
 
 def checked_duration(nanos: int) -> Duration:
-    """Return a duration if its nanoseconds fit."""
+    """Return the duration of `nanos` if it fits into 64 bits. Raises CelError otherwise."""
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
     raise CelError("duration overflow")
 
 
 def checked_timestamp(nanos: int) -> Timestamp:
-    """Return an instant if it is in the years 1 to 9999."""
+    """Return the instant `nanos` if it is in the years 1 to 9999. Raises CelError otherwise."""
     if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
         return Timestamp(nanos)
     raise CelError("timestamp overflow")
@@ -200,7 +200,7 @@ def _modulo(one: int, other: int) -> int:
 
 
 def _plain(operate: Callable[[Any, Any], Any]) -> Make:
-    """Return the closure of an operator that costs one unit."""
+    """Return a function that creates the closure of an operator that costs one unit."""
 
     def made(one: Evaluate, other: Evaluate) -> Evaluate:
         def operation(run: Run) -> Any:
@@ -238,7 +238,7 @@ def _logical_not(one: Evaluate) -> Evaluate:
 
 
 def _not_strictly_false(one: Evaluate) -> Evaluate:
-    """Return the closure of `@not_strictly_false`: False for false, True for all else."""
+    """Return the closure of `@not_strictly_false`: false for false, true for everything else."""
 
     def not_strictly_false(run: Run) -> bool:
         run.cost += 1
@@ -275,7 +275,7 @@ _ABSENT: Final = object()
 
 
 def _found(whole: dict[Any, Any], key: Any) -> Any:
-    """Return the value of a key; equal numbers of any type match, but never a bool."""
+    """Return the value of a key; numbers of different types can be equal, but never to a bool."""
     if type(key) is str:
         return whole.get(key, whole.default if type(whole) is DefaultMap else _ABSENT)
     if type(key) not in (int, Uint, float, bool):

@@ -46,7 +46,7 @@ class Scope:
         return self._counter[0]
 
     def slot(self, name: str) -> int | None:
-        """Return the slot of a name, None if it is not a loop variable."""
+        """Return the slot of a name; None if the name is not a loop variable."""
         return self._names.get(name)
 
     def with_names(self, *names: str) -> Scope:
@@ -57,5 +57,5 @@ class Scope:
 
 
 def raised(problem: CelError) -> CelError:
-    """Return an error value to raise again, without the earlier traceback."""
+    """Return an error value without its earlier traceback, to raise it again."""
     return CelError(problem.message)

@@ -32,7 +32,7 @@ _FOUND_STEPS: Final = 150  # for each of many matches
 
 
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
-    """Compile a pattern that is to be matched with a text. Raises ValueError.
+    """Compile a pattern that will be matched against `text`. Raises ValueError.
 
     In the worst case, a match tries each state of the pattern at each character; upstream assumes a
     quarter of the pattern's length as its number of states, regardless of repetitions.

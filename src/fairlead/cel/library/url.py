@@ -1,4 +1,4 @@
-"""URLs: absolute ones, or absolute paths.
+"""URLs that are absolute, or absolute paths.
 
 upstream: apiserver/pkg/cel/library/urls.go, Go's net/url:ParseRequestURI
 """
@@ -43,7 +43,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
 
 
 def _no_url(text: str) -> str:
-    """Return the message of Go's parser, for the cases distinguished here."""
+    """Return the message of Go's parser for a text that is not a URL."""
     why = "invalid URI for request" if text else "empty url"
     if _CONTROL.search(text) and " " not in text:
         why = "net/url: invalid control character in URL"
@@ -55,7 +55,7 @@ def _no_url(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class URL:
-    """A URL as text; `url()` has parsed it."""
+    """A URL as text, which `url()` has already parsed."""
 
     text: str
     type_name: ClassVar[str] = "kubernetes.URL"

@@ -1,8 +1,8 @@
 """Splits the text of an expression into tokens, and reads literals.
 
-Upstream generates its lexer from a grammar. Such a lexer takes the longest token. If no token fits,
-it reports and skips all characters up to and including the first that cannot continue a token. So
-the messages depend on how far a token matched.
+Upstream's lexer is generated from a grammar and takes the longest token at each position. If no
+token fits, the lexer reports and skips all characters up to and including the first character that
+cannot continue a token. So the messages depend on how far a token matched.
 
 upstream: cel-go's parser/gen/CEL.g4, parser/unescape.go
 """
@@ -42,7 +42,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-# how far a token may match that never ends: a string, a quoted name, half of an operator
+# the part of an incomplete token that matches: a string, a quoted name, half of an operator
 _BEGINNING: Final = re.compile(
     rf"""
     (?:"(?:{_ESCAPE}|[^\\"\n\r])*|'(?:{_ESCAPE}|[^\\'\n\r])*)
@@ -71,7 +71,7 @@ _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ES
 
 @dataclass(frozen=True, slots=True)
 class LexicalToken:
-    """A token: its kind, its text, and where it starts.
+    """A token: its kind, its text, and its start.
 
     `kind` is the punctuation or keyword itself, or one of the names above; `start` counts
     characters.
@@ -104,7 +104,7 @@ def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[Lexic
 
 
 def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> int:
-    """Report characters that begin no token; return the position after them."""
+    """Report characters that begin no token; return the position after these characters."""
     matched = _BEGINNING.match(expression, at)
     end = (matched.end() if matched else at) + 1
     shown = "".join(_SHOWN.get(one, one) for one in expression[at:end])

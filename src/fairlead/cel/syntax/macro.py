@@ -52,11 +52,11 @@ class NodeFactory:
         return number
 
     def literal(self, place: int, kind: str, value: Any) -> Literal:
-        """Return a constant."""
+        """Return a constant node."""
         return Literal(self.id_at(place), kind, value)
 
     def call(self, place: int, function: str, *arguments: Node) -> Call:
-        """Return a call of a function or an operator."""
+        """Return the call of a function or an operator."""
         return Call(self.id_at(place), function, None, arguments)
 
 
@@ -98,7 +98,7 @@ class _Expansion:
         return ListLiteral(self._factory.id_at(self._place), items, ())
 
     def map(self) -> MapLiteral:
-        """Return an empty map."""
+        """Return a map without entries."""
         return MapLiteral(self._factory.id_at(self._place), "", ())
 
     def select_test(self, operand: Node, field: str) -> Select:
@@ -144,7 +144,7 @@ class _Expansion:
 
 
 def expanded(call: Call, factory: NodeFactory, *, has_bindings: bool) -> Node:
-    """Return the expansion of a call; the call itself if it is no macro. Raises MacroError."""
+    """Return the expansion of a macro call, and any other call unchanged. Raises MacroError."""
     count = len(call.arguments)
     if call.target is None:
         is_test = call.function == "has" and count == 1
@@ -167,7 +167,7 @@ def _simple_name(node: Node) -> str:
 
 
 def _variable(node: Node) -> str:
-    """Return the name of a loop's variable."""
+    """Return the name of the loop variable in a macro's argument."""
     name = _simple_name(node)
     if name in (ACCUMULATOR, "__result__"):
         raise MacroError(node, "iteration variable overwrites accumulator variable")

@@ -148,7 +148,7 @@ class _Parser:
     def _take(self, kind: str, *also: str) -> LexicalToken:
         """Consume and return the next token, which must be of this kind.
 
-        `also` are tokens that may come in its place here.
+        `also` are kinds of tokens that may stand here in place of `kind`.
         """
         if self._kind == kind:
             return self._next()
@@ -164,7 +164,7 @@ class _Parser:
         raise _StopParsingError
 
     def _may_follow(self, kind: str) -> bool:
-        """Return whether the next token may follow a token of `kind`, if there were one."""
+        """Return whether the next token may follow an inserted token of `kind`."""
         if kind == ":":
             return self._kind in _OPERAND
         is_closer = kind in (")", "]", "}")
@@ -266,9 +266,10 @@ class _Parser:
         return self.factory.call(place, f"{sign}_", node)
 
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
-        """Return a placeholder for an operand that cannot begin here; None if it can after all.
+        """Return a placeholder for an operand that cannot begin here; None if it can.
 
-        One superfluous token is dropped, or else all tokens up to one that may follow an operand.
+        Before that, one superfluous token is dropped, or all tokens up to one that may follow an
+        operand.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:
@@ -374,7 +375,7 @@ class _Parser:
         return Identifier(self.factory.id_at(start), dot + token.text)
 
     def _object_type(self, first: str) -> str:
-        """Return the name of a type, if names with dots before a brace are one."""
+        """Return the name of an object type, if names with dots before a brace follow."""
         at, names = self._at, [first]
         while self._tokens[at].kind == "." and self._tokens[at + 1].kind == IDENTIFIER:
             names.append(self._tokens[at + 1].text)

@@ -31,7 +31,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A selected field, `operand.field`; if `is_test`, whether the operand has the field."""
+    """A selected field, `operand.field`; with `is_test`, a test whether the field exists."""
 
     id: int
     operand: Node
@@ -104,7 +104,7 @@ class Tree:
 
 
 def nodes(root: Node) -> Iterator[Node]:
-    """Yield a node and all below it."""
+    """Yield a node and all nodes below it."""
     due: list[Node] = [root]
     while due:
         node = due.pop()
@@ -113,7 +113,7 @@ def nodes(root: Node) -> Iterator[Node]:
 
 
 def below(node: Node) -> Iterator[Node]:
-    """Yield the direct parts of `node`."""
+    """Yield the direct children of `node`."""
     match node:
         case Select():
             yield node.operand
@@ -135,7 +135,7 @@ def below(node: Node) -> Iterator[Node]:
 
 
 def path_of(node: Node) -> str:
-    """Return a chain of fields as `a.b.c`; "" for any other node."""
+    """Return the path `a.b.c` of a chain of fields; "" for any other node."""
     if isinstance(node, Identifier):
         return node.name
     if isinstance(node, Select) and not node.is_test:

@@ -36,17 +36,17 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
     completed = with_stored_versions(new)
     length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
     found = (*causes(completed, length_budget), *changed_causes(old, completed))
-    if not any(_conversion_causes(old)):  # a stored one stays served
+    if not any(_conversion_causes(old)):  # a definition that is already stored stays served
         found = (*found, *_conversion_causes(completed))
     _require_valid(completed, found)
     return completed
 
 
 def _conversion_causes(definition: Json) -> Iterator[Cause]:
-    """Yield an error where objects would have to be converted by a webhook.
+    """Yield an error if objects would have to be converted by a webhook.
 
-    Differs from upstream, which calls it. Without conversion, clients of the other versions would
-    get, and store, objects with the wrong fields.
+    Differs from upstream, which calls the webhook. Without conversion, clients of the other
+    versions would get, and store, objects with the wrong fields.
     """
     spec = definition["spec"]
     versions = spec.get("versions") or ()

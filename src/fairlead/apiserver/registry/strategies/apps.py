@@ -45,15 +45,15 @@ def _with_template_generation(daemon_set: Json, generation: int) -> Json:
 
 
 def is_deployment_respecified(old: Json, new: Json) -> bool:
-    """Return whether a Deployment's generation grows; changes of annotations count, too."""
+    """Return whether an update increments a Deployment's generation; annotations count, too."""
     before, after = (obj["metadata"].get("annotations", {}) for obj in (old, new))
     return before != after or is_respecified(old, new)
 
 
 def _stateful_set_warnings(old: Json | None, new: Json) -> Iterator[str]:
     yield from naming_workload_warnings(_TEMPLATE, old, new)
-    # upstream: pkg/registry/apps/statefulset/strategy.go:WarningsOnCreate, WarningsOnUpdate, which
-    # call the same field by two names
+    # upstream: pkg/registry/apps/statefulset/strategy.go:WarningsOnCreate, WarningsOnUpdate, whose
+    # messages use two names for the same field
     spec = new["spec"]
     end = "" if old is None else ".Spec"
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):

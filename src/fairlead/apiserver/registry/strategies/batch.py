@@ -65,8 +65,8 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
     labels = {**selector.get("matchLabels", {}), CONTROLLER_UID: meta["uid"]}
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
     labels = meta.get("labels")
-    # A Job with labels keeps only those. If its labels are defaulted from the template, upstream's
-    # labels and the template's are the same map, so the generated labels appear in both.
+    # A Job that has labels keeps only those. If its labels are defaulted from the template, both are
+    # the same map upstream, so the generated labels appear in both.
     if not labels:
         meta = {**meta, "labels": own}
     elif labels is pods_meta.get("labels") and not meta.get("generateName"):
@@ -96,7 +96,7 @@ def _refuse(job: Json, causes: Causes) -> None:
 
 
 def _has_unpersisted_labels(sent: Json, stored: Json) -> bool:
-    """Return whether a Job's labels come from its template, to which the server added some."""
+    """Return whether a Job's labels come from its template and the server added labels to them."""
     had, has = (obj["metadata"].get("labels") for obj in (sent, stored))
     return bool(has) and not had
 

@@ -204,7 +204,7 @@ _CONDITIONS: Final = "conditions"
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Return `new` with the times of its conditions; verdicts cannot change."""
+    """Return `new` with the times of its conditions; approvals and denials cannot change."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
     for verdict in VERDICTS:
@@ -228,7 +228,7 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """Return `rows` with the existing verdicts of `before`, if both have the same number."""
+    """Return `rows` with the approvals and denials of `before`, if both are equally long."""
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
     if len(had) != sum(row.get("type") == verdict for row in rows):

@@ -72,7 +72,7 @@ def _check_parent(field: str, parent: Json) -> Causes:
 
 
 def check_service_cidr(obj: Json) -> Causes:
-    """Yield the errors of a ServiceCIDR; it has one CIDR, or one of each IP family."""
+    """Yield the errors of a ServiceCIDR, which has one CIDR, or one CIDR of each IP family."""
     spec = obj.get("spec") or {}
     ranges = spec.get("cidrs") or []
     if not ranges:
@@ -87,7 +87,7 @@ def check_service_cidr(obj: Json) -> Causes:
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes a CIDR, or adds more than one."""
+    """Yield the errors of an update that changes a CIDR, or adds more than one CIDR."""
     # upstream: validation.go:ValidateServiceCIDRUpdate
     had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
     if len(had) > len(has) or len(has) - len(had) > 1:

@@ -47,7 +47,7 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
     def __init__(
         self, variant: Callable[[str, ResourceStrategy], ResourceStrategy | None] | None = None
     ) -> None:
-        """Hold, for each resource, `variant(resource, strategy)`, without those that are None."""
+        """Hold `variant(resource, strategy)` for each resource, unless the result is None."""
         self._variant = variant
         self._groups: set[str] = set()
         self._loaded: dict[str, ResourceStrategy] = {}
@@ -59,7 +59,7 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         return found
 
     def get(self, resource: str, default: Any = None) -> Any:
-        """Return the strategy of `resource`; `default` if it has none."""
+        """Return the strategy of `resource`; `default` if there is none."""
         found = self._loaded.get(resource)
         if found is None:
             self._load(resource.partition(".")[2])

@@ -281,7 +281,7 @@ def _zero(name: str) -> str:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """Return how two definitions of the same container port conflict, "" if they do not."""
+    """Return how two definitions of the same container port conflict; "" if they do not."""
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
     if ips[0] == ips[1] and numbers[0] == numbers[1]:

@@ -31,7 +31,7 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 
 
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Yield `workload_warnings`, and warns about a new workload's name.
+    """Yield the warnings of `workload_warnings`, and a warning about a new workload's name.
 
     The names of its pods begin with the workload's name.
     """

@@ -37,7 +37,7 @@ _WITHOUT_LINE_ENDS: Final = dict.fromkeys(_LINE_ENDS)
 
 
 def _illegal_at(text: bytes) -> int:
-    read = 0  # of the group of four
+    read = 0  # in the group of four characters
     for at, one in enumerate(text):
         if one in _LINE_ENDS:
             continue
@@ -51,7 +51,7 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """Return the offset of the error after the first padding character, with `missing` to come."""
+    """Return the offset of the error after a padding character; `missing` more should follow."""
     for _ in range(missing):
         at = _past_line_ends(text, at)
         if at == len(text):

@@ -190,13 +190,13 @@ _STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
 
 class _FoundError(Exception):
-    """The syntax error that was found."""
+    """Carries the syntax error that was found."""
 
 
 def json_problem(cause: json.JSONDecodeError, text: str) -> str:
     """Return Go's message about `text`, which Python's decoder rejected.
 
-    Invalid UTF-8 bytes are surrogates in it (`surrogateescape`).
+    In `text`, invalid UTF-8 bytes are surrogates (`surrogateescape`).
     """
     try:
         _Scanner(text, cause.pos).after(cause.msg)
@@ -205,7 +205,7 @@ def json_problem(cause: json.JSONDecodeError, text: str) -> str:
 
 
 class _Scanner:
-    """Continues scanning where the decoder stopped; `_at` is the next offset."""
+    """Continues Go's scan where Python's decoder stopped; `_at` is the next offset."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text + " "

@@ -1,7 +1,7 @@
 """Timestamps as Go's time.Parse reads them, and its error messages.
 
-`parse_timestamp` accepts most of them. Go also accepts hours of one digit, a comma before the
-fraction, and zone offsets of up to 24 hours and 60 minutes. It reports the first wrong part from
+`parse_timestamp` accepts most timestamps. Go also accepts hours of one digit, a comma before the
+fraction, and zone offsets of up to 24 hours and 60 minutes. Go reports the first wrong part from
 left to right, except for the day of the month, which it checks last.
 
 upstream: time.Parse; apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
@@ -58,7 +58,7 @@ def read_micro_time(text: str) -> int:
 
 
 class _Reading:
-    """Parses one text part by part; `_rest` is still to be parsed."""
+    """Parses one text part by part; `_rest` is the text that is not parsed yet."""
 
     def __init__(self, text: str, layout: str) -> None:
         self._text = text

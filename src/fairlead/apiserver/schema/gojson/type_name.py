@@ -31,7 +31,7 @@ _NAMES: Final = {
 }
 # Named list types and their elements; elements of other list types never appear in errors.
 _NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
-# a type, the struct it embeds, and that struct's fields: these, or all except these
+# a type, the struct it embeds, and that struct's fields: the listed ones, or all except those
 _EMBEDDED: Final = """
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \
@@ -70,7 +70,7 @@ def go_type(schema: Schema) -> str:
 def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
     """Return the Go type of a value in a field of `owner`, `depth` lists and maps below it.
 
-    `schema` is the value's own.
+    `schema` is the schema of the value.
     """
     name = _declared_types().get(owner.long_name, {}).get(field, "")
     for _ in range(depth):

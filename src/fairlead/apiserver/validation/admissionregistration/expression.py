@@ -90,8 +90,8 @@ _RIGHTS: Final = {
 class ExpressionVariables:
     """The variables, besides the request, to which an object's expressions may refer.
 
-    `variables` are those that a policy has defined so far, None if the object cannot define
-    variables; `left` is how many more characters may be parsed.
+    `variables` are the variables that a policy has defined so far; None if the object cannot define
+    variables. `left` is the number of characters that may still be parsed.
     """
 
     has_params: bool = False
@@ -115,7 +115,7 @@ def check_expression(
     wanted: tuple[str, ...] = (),
     known: ExpressionVariables | None = None,
 ) -> Causes:
-    """Yield the errors of `expression`; its type must be one of `wanted`, if any are given."""
+    """Yield the errors of `expression`; its type must be one of `wanted`, unless that is empty."""
     if not expression.strip():
         return
     problem, made = _judged(expression, known or ExpressionVariables())
@@ -127,7 +127,7 @@ def check_expression(
 
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
-    """Yield the errors of a variable, and adds it to `known` for later expressions."""
+    """Yield the errors of a variable, and add it to `known` for later expressions."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)

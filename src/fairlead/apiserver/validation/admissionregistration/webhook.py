@@ -100,7 +100,7 @@ def _check_full_name(field: str, name: str) -> Causes:
 def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
     """Yield the errors of review versions, at least one of which must be supported.
 
-    The error for an empty list names the supported versions, unless it is `bare`.
+    The error for an empty list names the supported versions, unless `bare` is set.
     """
     known = ", ".join(REVIEWS)
     if not versions:
@@ -118,7 +118,7 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
 
 
 def check_rule(field: str, rule: Json) -> Causes:
-    """Yield the errors of a rule, which selects requests, for example by resource."""
+    """Yield the errors of a rule, which selects requests by resource, operation and scope."""
     operations = rule.get("operations") or []
     where = f"{field}.operations"
     if not operations:
@@ -144,8 +144,8 @@ def check_rule(field: str, rule: Json) -> Causes:
 def _check_resources(field: str, resources: list[str]) -> Causes:
     if not resources:
         yield required(field)
-    whole: dict[str, None] = {}  # These resources stand for all of their subresources.
-    everywhere: dict[str, None] = {}  # These subresources stand for those of all resources.
+    whole: dict[str, None] = {}  # resources with all of their subresources
+    everywhere: dict[str, None] = {}  # subresources of all resources
     for index, text in enumerate(resources):
         if not text:
             yield required(f"{field}[{index}]")

@@ -71,7 +71,7 @@ _SHARES: Final = ("maxUnavailable", "maxSurge")
 
 
 def check_scheduled_workload(workload: Replicated) -> Causes:
-    """Yield the errors of a stored workload's fields that scheduling reads.
+    """Yield the errors in the fields of a stored workload that the scheduler reads.
 
     The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet.
     """
@@ -81,7 +81,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """Yield the errors of a new workload that are not errors in a stored one."""
+    """Yield the errors of a new workload that a stored workload may have."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -114,14 +114,14 @@ def _pods_maker(workload: Replicated) -> str:
 
 
 def check_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors of a stored ReplicationController's fields that scheduling reads."""
+    """Yield the errors in the fields of a stored ReplicationController that the scheduler reads."""
     yield from non_negative("spec.replicas", controller.spec.replicas)
     yield from check_labels("spec.selector", controller.spec.selector)
     yield from check_scheduled_template(controller.spec.template)
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors of a new ReplicationController that are not errors in a stored one."""
+    """Yield the errors of a new ReplicationController that a stored one may have."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
@@ -145,14 +145,14 @@ def _check_controller_selector(controller: ReplicationController) -> Causes:
 
 
 def check_runnable_template(template: Json) -> Causes:
-    """Yield the errors of the template's fields that kubelets, but not scheduling, need."""
+    """Yield the errors in the fields of a template that only kubelets need, not the scheduler."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_runnable_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def check_scheduled_template(template: Json) -> Causes:
-    """Yield the errors of a stored template's fields that scheduling reads."""
+    """Yield the errors in the fields of a stored template that the scheduler reads."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         yield pod
@@ -162,7 +162,7 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """Yield the errors of a new template that are no errors in a stored one."""
+    """Yield the errors of a new template that a stored template may have."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
@@ -364,7 +364,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
-    """Yield the errors of maxUnavailable and maxSurge; exactly one must be above zero."""
+    """Yield the errors of maxUnavailable and maxSurge, exactly one of which must be above zero."""
     yield from _check_shares(field, rolling)
     for key in _SHARES:
         if rolling.get(key) is not None:

@@ -79,7 +79,7 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """Yield the errors of a new Job that are not errors in a stored one.
+    """Yield the errors of a new Job that a stored Job may have.
 
     The selector is not checked: the server generates it.
     """
@@ -162,7 +162,7 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 def check_new_cron_job(obj: Json) -> Causes:
     """Yield the errors of a new CronJob.
 
-    Its name must be short enough that its Jobs can append eleven characters.
+    The name must be short enough for the suffix of eleven characters that its Jobs get.
     """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
@@ -265,7 +265,7 @@ def _check_conditions(field: str, conditions: list[Json]) -> Causes:
 
 
 def _bare(field: str, why: str) -> Cause:
-    """Return a refusal that does not contain the value."""
+    """Return an error that does not quote the value."""
     return Cause("FieldValueInvalid", f"Invalid value: {why}", field)
 
 
@@ -317,7 +317,7 @@ def _check_success(field: str, rule: Json, completions: int) -> Causes:
 # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
 
 IN_TANDEM: Final = "can only be modified in tandem with spec.parallelism"
-# The immutable fields of a Job's spec, and the type names with which refusals print them.
+# The immutable fields of a Job's spec, with the Go type names that refusals print.
 _FIXED_OF_JOB: Final = (
     ("completionMode", ""),
     ("podFailurePolicy", "batch.v1.PodFailurePolicy"),

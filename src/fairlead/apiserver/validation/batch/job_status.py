@@ -1,4 +1,4 @@
-"""Updates of a Job's status.
+"""Validates updates of a Job's status.
 
 Most rules apply only to changed fields, so a writer need not correct an older error.
 
@@ -78,7 +78,7 @@ def _said(value: Any) -> Any:
 
 
 def _truths(status: Json) -> list[str]:
-    """Return the types of the conditions whose status is True."""
+    """Return the types of the conditions whose status is "True"."""
     conditions = status.get("conditions") or ()
     return [one.get("type", "") for one in conditions if one.get("status") == "True"]
 

@@ -18,7 +18,7 @@ _MONTHS: Final = (
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _AMOUNT: Final = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
 _UNITS: Final = ("ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h")
-_NUMBER_MAX: Final = 1_000_000  # This is far beyond the bounds of any field.
+_NUMBER_MAX: Final = 1_000_000  # This number is far beyond the bounds of every field.
 # The bounds of each field, and the names of its values.
 _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
     (0, 59, {}),
@@ -83,7 +83,7 @@ def time_zone_problem(name: str) -> str:
 
 
 def _range_problem(expression: str, least: int, most: int, names: dict[str, int]) -> str:
-    """Return why `expression` is not a range; "" if it is one.
+    """Return why `expression` is not a range of a cron field; "" if it is one.
 
     Examples are `*`, `5`, `1-5`, `*/2` and `mon-fri/2`.
     """

@@ -169,7 +169,7 @@ def check_environment_sources(field: str, sources: list[Json]) -> Causes:
                 yield required(f"{where}.{key}.name")
             else:
                 yield from check_subdomain(f"{where}.{key}.name", name)
-        if not stated:  # Upstream's message does not say which.
+        if not stated:  # Upstream's message does not say which source is meant.
             yield invalid(field, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(stated) > 1:
             yield invalid(field, "", "may not have more than one field specified at a time")

@@ -21,7 +21,7 @@ _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRa
 
 
 class _Form(msgspec.Struct, frozen=True, rename="camel"):
-    """Common settings of the forms."""
+    """The base class of the forms: immutable, with camelCase names in JSON."""
 
 
 class _Limit(_Form, frozen=True):
@@ -66,7 +66,7 @@ class _Quota(_Form, frozen=True):
 
 
 def check_limit_range_form(obj: Json) -> Causes:
-    """Yield the wrong types and malformed amounts of a LimitRange."""
+    """Yield an error for each field of a LimitRange with a wrong type or a malformed amount."""
     problem = _wrong_type(obj, _Range)
     if problem is not None:
         yield problem
@@ -77,7 +77,7 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield the wrong types and malformed amounts of a ResourceQuota."""
+    """Yield an error for each field of a ResourceQuota with a wrong type or a malformed amount."""
     problem = _wrong_type(obj, _Quota)
     if problem is not None:
         yield problem

@@ -90,7 +90,7 @@ def _check_bounds(field: str, name: str, bounds: dict[str, Quantity | None]) -> 
             f"default request value {{}} is greater than default limit value {canonical(limit)}",
         )  # fmt: skip
     if limit and least and least > limit:
-        # Upstream shows the other bound here.
+        # Upstream's message shows the other bound.
         yield invalid(
             f"{field}.default[{name}]",
             canonical(least),
@@ -124,7 +124,7 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """Yield an error if the defaults of `name` differ although it cannot be over-committed."""
+    """Yield an error if `name` cannot be over-committed and its two defaults differ."""
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:
         return

@@ -110,7 +110,7 @@ def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirement
 
 
 def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """Yield the errors of pod-level amounts that contradict those of the containers.
+    """Yield the errors of pod-level amounts that contradict the amounts of the containers.
 
     A pod-level request must cover the sum of the containers' requests, a pod-level limit the limit
     of each container.
@@ -120,7 +120,7 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
         alone = replace(spec, resources=None, overhead={})
         asked = pod_requests(Pod(spec=alone))
     except QuantityError:
-        return  # Another check reports this, with the field's own path.
+        return  # Another check reports this error under the field's own path.
     for name, amount in asked.items():
         request = quantity_or_none(requirements.requests.get(name, "0"))
         if request is None or not is_supported(name):

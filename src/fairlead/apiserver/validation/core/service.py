@@ -75,7 +75,7 @@ def is_headless(spec: Json) -> bool:
 
 
 def _sent_ips(spec: Json) -> list[str]:
-    """Return the cluster IPs; a clusterIP without clusterIPs counts as their first."""
+    """Return the cluster IPs; a clusterIP without clusterIPs counts as a list of one address."""
     # upstream: pkg/registry/core/service/strategy.go:NormalizeClusterIPs
     return spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
 

@@ -15,7 +15,7 @@ from fairlead.apiserver.schema.gojson.internal_type import as_internal
 from fairlead.apiserver.schema.model import Schema, schemas
 
 _CONTEXT_LINES = 3
-_BYTES_MAX = 128 << 10  # The time of a comparison grows with the square of their number.
+_BYTES_MAX = 128 << 10  # The time of a comparison grows with the square of the length.
 
 
 def internal_of(definition: str, value: Any) -> Any:

@@ -50,7 +50,7 @@ def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
     """Yield the errors of single fields of `obj`, in the order of `names`.
 
     `obj`, at path `field`, is of type `type_name`, such as `core.v1.Container`. Without `names`,
-    all fields that have facts are checked, in the order of those. Raises KeyError for a name
+    all fields that have facts are checked, in the order of the facts. Raises KeyError for a name
     without facts.
     """
     facts = facts_of(type_name).fields

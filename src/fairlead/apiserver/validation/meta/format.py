@@ -79,7 +79,7 @@ _PERCENT_RULE: Final = (
 
 
 def dns_label_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is no DNS label (RFC 1123)."""
+    """Return why `name` is not a DNS label (RFC 1123)."""
     problems = _too_long(name, DNS_LABEL_MAX)
     if _DNS_LABEL.fullmatch(name):
         return problems
@@ -88,7 +88,7 @@ def dns_label_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_subdomain_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is no DNS subdomain."""
+    """Return why `name` is not a DNS subdomain."""
     problems = subdomain_problems(name)
     if not problems:
         return ()
@@ -97,7 +97,7 @@ def dns_subdomain_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_1035_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is no DNS-1035 label, which begins with a letter."""
+    """Return why `name` is not a DNS-1035 label, which begins with a letter."""
     problems = _too_long(name, DNS_LABEL_MAX)
     return problems if _DNS_1035.fullmatch(name) else (*problems, _DNS_1035_RULE)
 
@@ -214,7 +214,7 @@ def config_key_problems(key: str) -> tuple[str, ...]:
 
 
 def label_selector(selector: Json | None) -> LabelSelector | None:
-    """Return the typed view of a label selector; None for None."""
+    """Return the typed view of a label selector; None if `selector` is None."""
     if selector is None:
         return None
     return decode_as(ReplicaSet, {"spec": {"selector": selector}}).spec.selector

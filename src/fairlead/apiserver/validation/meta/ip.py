@@ -1,7 +1,7 @@
 """IP addresses and CIDRs, in legacy and canonical form.
 
-Legacy fields refuse with a reason of their own the forms that only Go's old parser accepts: leading
-zeros, IPv4-mapped IPv6 addresses, CIDRs with host bits. Newer fields also require the canonical
+Only Go's old parser accepts leading zeros, IPv4-mapped IPv6 addresses, and CIDRs with host bits.
+Legacy fields refuse these forms with a separate message. Newer fields also require the canonical
 form.
 
 upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
@@ -77,7 +77,7 @@ class ParsedCIDR:
 
     @property
     def begins_within(self) -> bool:
-        """Return whether host bits are set."""
+        """Return whether host bits of the CIDR are set."""
         network = ip_network((self.first.address, self.bits), strict=False)
         return network.network_address != self.first.address
 

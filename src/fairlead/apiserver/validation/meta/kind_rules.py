@@ -1,7 +1,7 @@
 """KindRules: how objects of one kind are validated; part of the kind's strategy.
 
-It has the rules of new objects, of changed objects, of differences between an old object and its
-update, and of statuses. `validator` applies them.
+There are rules for new objects, for changed objects, for the difference between an object and its
+update, and for statuses. `validator` applies them.
 
 upstream: Validate, ValidateUpdate and the status strategies of pkg/registry/*/*/strategy.go
 """
@@ -24,32 +24,32 @@ CheckUpdate = Callable[[Json, Json], Causes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRules:
-    """The rules of one kind; checks take the object's JSON and its typed view.
+    """The rules of one kind; each check takes the object's JSON and its typed view.
 
-    By default there are only the rules that all kinds share.
+    The default rules are those that all kinds share.
     """
 
     # --- metadata ----------------------------------------------------------------------------
 
     # Returns the problems of a name (upstream: ValidateObjectMeta's nameFn).
     name: NameRule = path_segment_problems
-    # Whether finalizers need not be qualified names.
+    # Whether finalizers may be unqualified names.
     accepts_any_finalizer: bool = False
-    # How often an update validates metadata like that of a new object, besides comparing it with
-    # the old.
+    # How often an update validates metadata with the rules of new objects, besides comparing it to
+    # the old metadata.
     metadata_validations: int = 1
     metadata_comparisons: int = 2
 
     # --- the object --------------------------------------------------------------------------
 
-    # The rules of new objects, and of the results of updates (the same unless stated).
+    # The rules of new objects, and of the results of updates (equal unless stated otherwise).
     new: CheckWithView | None = None
     changed: CheckWithView | None = None
     # Compares the old object with the new one.
     update: CheckUpdate | None = None
     # Whether immutable fields (rows of `api/data/facts`) are compared.
     has_immutable_fields: bool = True
-    # Whether upstream reports the causes of `update` before the others.
+    # Whether upstream reports the causes of `update` before all other causes.
     reports_update_first: bool = False
     # Whether upstream reports the causes of `changed` twice.
     # upstream: ValidateUpdate of pkg/registry/{apps,batch,core}/*/strategy.go

@@ -65,7 +65,11 @@ def check_timestamp(field: str, text: str) -> Causes:
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
-_IMMUTABLE_KEYS: Final = ("name", "namespace", "uid")  # The server sets the others itself.
+_IMMUTABLE_KEYS: Final = (
+    "name",
+    "namespace",
+    "uid",
+)  # The server sets all other timestamps itself.
 
 
 def check_generate_name(rules: KindRules, meta: Json) -> Causes:
@@ -116,7 +120,7 @@ def _check_finalizers(finalizers: list[str]) -> Causes:
 def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
     """Yield the errors of a Namespace's spec.finalizers.
 
-    Like upstream's, they do not say which of the finalizers is wrong.
+    As in upstream, the errors do not say which finalizer is wrong.
     """
     # upstream: pkg/apis/core/validation/validation.go:validateFinalizerName
     for name in names or ():
@@ -172,7 +176,7 @@ def _check_owner(field: str, owner: Json) -> Causes:
 def check_metadata_update(rules: KindRules, old: Json, new: Json) -> Causes:
     """Yield the errors of an update of metadata, whose name, namespace and uid are immutable.
 
-    Like upstream's, most errors are yielded twice.
+    As in upstream, most errors are yielded twice.
     """
     # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, and the kind's own
     before, after = old["metadata"], new["metadata"]

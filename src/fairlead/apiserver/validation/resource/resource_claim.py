@@ -211,7 +211,7 @@ def check_class(obj: Json) -> Causes:
 
 RESERVED_MAX: Final = 256
 RESULTS_MAX: Final = 32
-CONFIGS_MAX: Final = 64  # those of the class and those of the claim
+CONFIGS_MAX: Final = 64  # the configurations of the class and of the claim
 REFERENCES_MAX: Final = 32
 CONDITIONS_MAX: Final = 8  # AllocatedDeviceStatusMaxConditions
 DATA_BYTES_MAX: Final = 10 * 1024  # AllocatedDeviceStatusDataMaxLength
@@ -259,7 +259,10 @@ def check_claim_status(old: Json, new: Json) -> Causes:
 
 
 def _check_configs(configs: list[Json], known: set[str]) -> Causes:
-    """Upstream: validateDeviceAllocationConfiguration."""
+    """Yield the errors of device configurations in an allocation.
+
+    upstream: validateDeviceAllocationConfiguration
+    """
     field = f"{_ALLOCATION}.devices.config"
     if len(configs) > CONFIGS_MAX:
         yield too_many(field, len(configs), CONFIGS_MAX)
@@ -295,7 +298,7 @@ def _results(status: Json) -> list[Json]:
 
 
 def _key(device: Json) -> tuple[str, ...]:
-    """Return what identifies an allocated device, or a share of it."""
+    """Return the key that identifies an allocated device, or a share of a device."""
     return tuple(device.get(key) or "" for key in ("driver", "pool", "device", "shareID"))
 
 
@@ -317,7 +320,7 @@ def _check_device_statuses(status: Json) -> Causes:
 def _check_device_status(
     field: str, device: Json, allocated: AbstractSet[tuple[str, ...]]
 ) -> Causes:
-    """Upstream: validateDeviceStatus."""
+    """Yield the errors of a driver's status for one device (upstream: validateDeviceStatus)."""
     yield from check_driver(f"{field}.driver", device.get("driver") or "")
     yield from check_pool_name(f"{field}.pool", device.get("pool") or "")
     yield from check_label(f"{field}.device", device.get("device") or "")
@@ -433,7 +436,7 @@ def _check_expression(field: str, expression: str) -> Causes:
 
 @lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
 def _judged(expression: str) -> tuple[str, int]:
-    """Return why an expression does not compile, or its estimated cost."""
+    """Return why an expression does not compile ("" if it does), and its estimated cost."""
     try:
         asked = read_selector(expression)
     except ExpressionError as cause:

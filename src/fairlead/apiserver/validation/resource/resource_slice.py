@@ -43,7 +43,7 @@ ADVANCED_DEVICES_MAX: Final = 64  # ResourceSliceMaxDevicesWithTaintsOrConsumesC
 TAINTS_MAX: Final = 16
 COUNTER_SETS_MAX: Final = 8
 CONSUMED_SETS_MAX: Final = 2  # ResourceSliceMaxDeviceCounterConsumptionsPerDevice
-COUNTERS_MAX: Final = 32  # per set, and per set that a device consumes
+COUNTERS_MAX: Final = 32  # counters in a set, and counters of a set that a device consumes
 _ONE_POLICY: Final = (
     'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same'
     " time"
@@ -131,7 +131,7 @@ def _check_pool(field: str, pool: Json) -> Causes:
 
 
 def _check_place(spec: Json) -> Causes:
-    """Yield the errors of the fields that say from which nodes the devices are available."""
+    """Yield the errors of the fields that determine on which nodes the devices are available."""
     if spec.get("nodeName") == "":
         yield invalid("spec.nodeName", "", "must be either unset or set to a non-empty string")
     elif spec.get("nodeName"):
@@ -151,7 +151,7 @@ def _check_place(spec: Json) -> Causes:
 
 
 def _check_device_place(field: str, device: Json, *, is_per_device: bool) -> Causes:
-    """Yield the errors of the fields that say from which nodes one device is available."""
+    """Yield the errors of the fields that determine on which nodes one device is available."""
     if not is_per_device:
         if any(device.get(key) is not None for key in _DEVICE_PLACES):
             yield invalid(field, None, _NO_DEVICE_PLACE)
@@ -210,7 +210,7 @@ def _check_device(field: str, device: Json, *, is_per_device: bool) -> Causes:
 
 
 def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) -> Causes:
-    """Yield the errors of counter sets, whose names are under `name_key`.
+    """Yield the errors of counter sets; `name_key` is the field with the name of a set.
 
     upstream: validateCounterSet, validateDeviceCounterConsumption
     """
@@ -262,7 +262,10 @@ def _check_capacity(field: str, capacity: Json, *, is_shared: bool) -> Causes:
 
 
 def _check_valid_values(field: str, capacity: str, default: str, values: list[str]) -> Causes:
-    """Upstream: validateRequestPolicyValidValues."""
+    """Yield the errors of the discrete values of a request policy.
+
+    upstream: validateRequestPolicyValidValues
+    """
     amounts, most = [parse_quantity(value) for value in values], parse_quantity(capacity)
     for index, (one, following) in enumerate(pairwise(amounts), 1):
         if one > following:
@@ -284,7 +287,10 @@ def _check_valid_values(field: str, capacity: str, default: str, values: list[st
 
 
 def _check_valid_range(field: str, capacity: str, default: str, valid: Json) -> Causes:
-    """Upstream: validateRequestPolicyRange."""
+    """Yield the errors of the range of values of a request policy.
+
+    upstream: validateRequestPolicyRange
+    """
     if valid.get("min") is None:
         yield required(f"{field}.min", "required when validRange is defined")
         return
@@ -323,7 +329,7 @@ def _check_step(
         what = f"one step {canonical(first)} is larger than capacity value: {canonical(most)}"
         yield invalid(field, canonical(step), what)
     for value in values:
-        # Upstream divides by a step of 0 and crashes; here it is like a step that nothing meets.
+        # Upstream divides by a step of 0 and crashes. Here no value is a multiple of a step of 0.
         if not step.whole or (value.whole - least.whole) % step.whole:
             why = (
                 f"value is not a multiple of a given step ({canonical(step)})"

@@ -1,8 +1,9 @@
 """matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
 
-The server merges them into the stored labelSelector on create, so that readers of the pod need only
-the selector. A key without a matching pod label adds nothing; an absent selector, which matches
-nothing, stays absent. Merging again changes nothing, so dumps can be merged, too.
+On create, the server merges the labels that these keys name into the stored labelSelector, so that
+readers of the pod need only the selector. A key without a matching pod label adds nothing; an
+absent selector, which matches nothing, stays absent. Merging again changes nothing, so pods of
+dumps can be merged, too.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """

@@ -39,7 +39,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def _sourced(spec: Json, before: Json) -> Json:
-    """Return `spec` with equal data source fields, and without unsupported sources."""
+    """Return `spec` with equal dataSource and dataSourceRef, and without unsupported sources."""
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_far = reference is not None and bool(reference.get("namespace"))
     if is_far and before.get(_REFERENCE) is None:  # not available in this release

@@ -65,7 +65,7 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
-    """Return `spec` without unchanged fields that the new type does not use."""
+    """Return `spec` without those unchanged fields that the new type does not use."""
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
         key
@@ -100,10 +100,7 @@ def _is_reachable(spec: Json) -> bool:
 
 
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
-    """Return the ports.
-
-    A port without a nodePort keeps that of the previous port with the same name.
-    """
+    """Return the ports; a port without a nodePort keeps that of the old port with its name."""
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []
     used = {port.get("nodePort") for port in ports}

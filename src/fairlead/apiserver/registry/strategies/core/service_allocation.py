@@ -48,7 +48,7 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a service that needs an address but has no name; its IPAddress must refer to the name.
+    """Refuse a service that needs an address but has no name, to which its IPAddress would refer.
 
     Raises ApiError 422.
     """
@@ -193,7 +193,7 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
 
 
 def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
-    """Return why a dry run refuses the address `wanted`, "" if it does not."""
+    """Return why a dry run refuses the address `wanted`; "" if it accepts the address."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
         address, network = IPv4Address(wanted), ranges(storage)[0]
@@ -223,9 +223,9 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 
 
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
-    """Return the ports with their node ports; protocols of one port number share a node port.
+    """Return the ports with their node ports; ports with the same number share a node port.
 
-    New node ports are taken from `free`.
+    Their protocols differ. New node ports are taken from `free`.
     """
     # upstream: alloc.go:initNodePorts
     spec = service["spec"]
@@ -280,5 +280,5 @@ def refused_service(service: Json, cause: Cause) -> ApiError:
 
 
 def without(value: Json, *names: str) -> Json:
-    """Return `value` without these fields."""
+    """Return `value` without the given fields."""
     return {key: item for key, item in value.items() if key not in names}

@@ -1,11 +1,13 @@
 """The ranges of Service addresses: the CIDRs of ServiceCIDRs, or a default range.
 
-A range is in use while a ServiceCIDR that contains it is ready and not terminating. Its first
-addresses are reserved for Services that request one; others get them only when the rest is taken.
-An address is taken if an IPAddress or a Service has it.
+A range is in use while a ServiceCIDR that contains it is ready and not terminating. The first
+addresses of a range are reserved for Services that request a certain address; other Services get
+them only when all other addresses are taken. An address is taken if an IPAddress or a Service has
+it.
 
-Differs from upstream: ranges are searched from their beginning, the cluster's own range first, not
-at random; and while none is ready, terminating ones are used, where upstream fails (500).
+Differs from upstream in two ways: ranges are searched from their beginning, starting with the
+cluster's own range, not at random; and while no ServiceCIDR is ready, terminating ones are used,
+where upstream fails (500).
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
 pkg/api/servicecidr/servicecidr.go:PrefixContainsIP

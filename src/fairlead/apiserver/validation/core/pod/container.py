@@ -108,7 +108,7 @@ def check_init_containers(
 
 
 def check_container(field: str, container: Json, view: Container | None, pod: PodContext) -> Causes:
-    """Yield the errors that all kinds of containers can have; ephemeral ones have no `view`."""
+    """Yield the errors that every container can have; ephemeral containers have no `view`."""
     yield from check_fields(field, "core.v1.Container", container, "terminationMessagePolicy")
     yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
     for index, port in enumerate(view.ports if view else ()):
@@ -195,7 +195,7 @@ def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Cause
 
 
 def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes:
-    # upstream: validateResizePolicy there, which does not say which one it means
+    # upstream: validateResizePolicy there, whose error does not name the entry
     seen: dict[str, None] = {}
     for index, policy in enumerate(policies):
         name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
@@ -250,7 +250,7 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Yield the errors of names and images, which a kubelet needs to start a container."""
+    """Yield the errors of names and images, without which a kubelet cannot start a container."""
     for index, container in enumerate(containers):
         if not container.name:
             yield required(f"{field}[{index}].name")

@@ -1,9 +1,10 @@
-"""Specs of pods and pod templates.
+"""Validates the specs of pods and pod templates.
 
-`check_pod_spec` applies every rule of a new spec, in upstream's order. The other functions apply
-parts of it, for simulations: `check_scheduled_spec` the rules on which placement depends, for new
-and stored pods; `check_new_scheduled_spec` those for new pods only; `check_runnable_spec` those
-that a kubelet needs. A scheduling scenario may leave out images, for example.
+`check_pod_spec` applies every rule of a new spec, in upstream's order. The other functions are for
+simulations and apply parts of the rules. `check_scheduled_spec` applies the rules on which
+placement depends, to new and stored pods. `check_new_scheduled_spec` applies the placement rules
+that concern only new pods. `check_runnable_spec` applies the rules about fields that a kubelet
+needs, such as images, which a scheduling scenario may leave out.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """
@@ -73,7 +74,7 @@ SEARCHES_MAX: Final = 32
 SEARCH_TEXT_MAX: Final = 2048
 _POD_SPEC: Final = "core.v1.PodSpec"
 _LISTS: Final = ("containers", "initContainers")
-# These are in upstream's spelling.
+# The spelling is upstream's.
 _HOST_SPACES: Final = (
     ("hostNetwork", "hostNetwork"),
     ("hostPID", "HostPID"),
@@ -111,13 +112,13 @@ def check_new_pod(pod: Json, view: Pod) -> Causes:
 
 
 def check_scheduled_pod(pod: Pod) -> Causes:
-    """Yield the errors of a stored pod's fields that scheduling reads."""
+    """Yield the errors in the fields of a stored pod that the scheduler reads."""
     yield from check_scheduled_spec("spec", pod.spec)
     yield from check_timestamp("status.startTime", pod.status.start_time)
 
 
 def check_changed_pod(pod: Pod) -> Causes:
-    """Yield the errors of an updated pod, without comparing it to the previous one."""
+    """Yield the errors of an updated pod that do not depend on the previous version."""
     yield from check_scheduled_pod(pod)
     yield from check_new_scheduled_spec("spec", pod.spec)
     yield from check_runnable_spec("spec", pod.spec)
@@ -140,7 +141,7 @@ def check_template(field: str, template: Json) -> Causes:
 
 
 def template_view(field: str, template: Json) -> Pod | Cause:
-    """Return the pod that a template describes, or why it describes none."""
+    """Return the pod that a template describes, or the reason why it describes no pod."""
     try:
         return decode_as(Pod, template)
     except DecodeError:
@@ -201,7 +202,7 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
 
 
 def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors of the fields of a pod's spec that scheduling reads.
+    """Yield the errors in the fields of a pod's spec that the scheduler reads.
 
     `field` is the path of `spec`.
     """
@@ -227,7 +228,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors of a new pod's spec that are not errors in a stored one."""
+    """Yield the errors of a new pod's spec that a stored spec may have."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)
@@ -235,7 +236,7 @@ def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_runnable_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors of the fields of a pod's spec that kubelets, but not scheduling, need."""
+    """Yield the errors in the fields of a pod's spec that only kubelets need, not the scheduler."""
     if not spec.containers:
         yield required(f"{field}.containers")
     yield from check_runnable(f"{field}.containers", spec.containers)

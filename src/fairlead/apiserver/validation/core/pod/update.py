@@ -1,8 +1,8 @@
-"""Updates of pods, their ephemeral containers and their resources.
+"""Validates updates of pods, of their ephemeral containers and of their resources.
 
-Mutable are images, activeDeadlineSeconds (it can be set or shortened) and tolerations (they can be
-added). Scheduling gates can be removed but not added; while a pod has gates, its node selector and
-affinity can be narrowed.
+Of a pod's spec, an update may change images, set or shorten activeDeadlineSeconds, and add
+tolerations. Scheduling gates can be removed but not added; while a pod has gates, its node selector
+and affinity can be narrowed.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodUpdate
 """
@@ -108,7 +108,7 @@ def _check_node_selector(before: Json, after: Json) -> Causes:
 
 
 def _check_node_affinity(before: Json, after: Json) -> Causes:
-    """Yield an error if required node affinity terms were changed other than by narrowing."""
+    """Yield an error if a change of the required node affinity terms does more than narrow them."""
     # upstream: validation.go:validateNodeAffinityMutation
     field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     had, wants = _required_terms(before), _required_terms(after)
@@ -258,7 +258,7 @@ def _check_fit(field: str, container: Json) -> Causes:
 
 
 def check_resize(old: Json, new: Json) -> Causes:
-    """Yield the errors of resizing the containers of `old` to those of `new`."""
+    """Yield the errors of resizing the containers of `old` to the resources in `new`."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods cannot be resized")
         return
@@ -284,7 +284,7 @@ def _check_kept(field: str, had: Json, wants: Json) -> Causes:
 
 
 def _incompressible(spec: Json) -> list[Json]:
-    """Return the resources of all containers without cpu and memory."""
+    """Return the resources of all containers, except cpu and memory."""
     return [
         {
             "claims": resources.get("claims"),

@@ -62,7 +62,7 @@ def check_claim(obj: Json) -> Causes:
 def check_claim_update(old: Json, new: Json) -> Causes:
     """Yield the errors of changes to a claim's spec.
 
-    A bound claim can grow; the volume's name can be set once.
+    A bound claim can request more storage; the name of its volume can be set once.
     """
     # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])

@@ -36,7 +36,7 @@ _TWICE: Final = "conflicting duplicate paths"
 def _check_file_path(field: str, path: str) -> Causes:
     """Yield the errors of a relative path.
 
-    It must not begin with `..`, as the kubelet's own files do.
+    The path must not begin with `..`, because the kubelet's own files do.
     """
     if not path:
         yield required(field)
@@ -68,7 +68,9 @@ def check_downward(field: str, source: Json) -> Causes:
     """Yield the errors of a downward API volume."""
     yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
     for item in source.get("items") or ():
-        yield from _check_downward_file(field, item)  # Upstream's message does not say which.
+        yield from _check_downward_file(
+            field, item
+        )  # Upstream's message does not say which item is meant.
 
 
 def _check_downward_file(field: str, item: Json) -> Causes:

@@ -60,7 +60,7 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """Return the check of a disk identified by field `name`; PersistentVolumes call it `shown`."""
+    """Return the check of a disk identified by field `name`; errors call the source `shown`."""
 
     def check(field: str, source: Json) -> Causes:
         where = f"{field.rpartition('.')[0]}.{shown}" if shown else field
@@ -195,7 +195,7 @@ def storage_os(*, is_persistent: bool) -> Check:
 def check_persistent_gluster(field: str, source: Json) -> Causes:
     """Yield the errors of a Glusterfs PersistentVolume.
 
-    Its endpoints may be in another namespace.
+    The Endpoints object may be in another namespace.
     """
     namespace = source.get("endpointsNamespace")
     if namespace == "":
@@ -208,7 +208,7 @@ def check_persistent_gluster(field: str, source: Json) -> Causes:
 def check_persistent_azure_file(field: str, source: Json) -> Causes:
     """Yield the errors of an Azure file PersistentVolume.
 
-    Its secret may be in another namespace.
+    The Secret may be in another namespace.
     """
     if source.get("secretNamespace") == "":
         yield required(f"{field}.secretNamespace")
@@ -267,7 +267,7 @@ def _check_sources(
 
 @cache
 def _needed(holder_type: str, key: str) -> tuple[str, tuple[str, ...]]:
-    """Return the type of a source, and the fields that it requires."""
+    """Return the Go type of a source, and the fields that the source requires."""
     holder = schemas().of_definition(f"io.k8s.api.core.v1.{holder_type}")
     source_type = holder.fields[key].schema.long_name
     facts = facts_of(source_type).fields
