@@ -1,15 +1,15 @@
-"""JsonTemplate: a JSON text some of whose strings vary, to read similar texts without parsing them.
+"""JsonTemplate: a JSON text with placeholders for strings, used to decode similar texts quickly.
 
-The pods of a workload have equal texts, except for a few strings: names, addresses, times. What
-such a text means is known after one of them was decoded: the same, with other strings.
+The texts of a workload's pods differ only in a few strings: names, addresses, times. After one of
+these texts was decoded, the value of another is a copy in which these strings are replaced.
 
     sample     {"name": "web-x2k", "image": "web:1", "nodeName": "n1"}
     another    {"name": "web-b7q", "image": "web:1", "nodeName": "n3"}
     template   {"name": "▯", "image": "web:1", "nodeName": "▯"}        strings  "web-b7q", "n3"
 
-Comparing the parts between the placeholders is comparing memory, which takes a tenth of the time of
-decoding. The meaning is found by decoding the template once with a marker in each placeholder;
-where the markers turn up in the decoded value (`places`), the strings of a text belong.
+The parts between the placeholders are compared as bytes, which takes a tenth of the time of
+decoding. To find out where the strings belong, the template is decoded once with a marker in each
+placeholder: `places` are the places of these markers in the decoded value.
 
 A string with a backslash or an unprintable character never matches, because its text is not its
 value. Only values vary; texts whose keys or numbers differ have different templates.

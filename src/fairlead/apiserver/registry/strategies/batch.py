@@ -65,8 +65,8 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
     labels = {**selector.get("matchLabels", {}), CONTROLLER_UID: meta["uid"]}
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
     labels = meta.get("labels")
-    # A Job that has labels keeps only those. If its labels are defaulted from the template, both are
-    # the same map upstream, so the generated labels appear in both.
+    # A Job that has labels keeps only those. Labels that are defaulted from the template are, in
+    # upstream, the same map as the template's, so the generated labels appear in both.
     if not labels:
         meta = {**meta, "labels": own}
     elif labels is pods_meta.get("labels") and not meta.get("generateName"):
