@@ -20,6 +20,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.compact_storage import CompactStorage
@@ -97,6 +98,7 @@ class _Run:
         self._suspended_until: Instant = 0
         self._restless: Counter[str] = Counter()
         self._rest_from = self._end - REST
+        self._completed = 0  # pods of Jobs, which are finite work
 
     def run(self) -> Result:
         try:
@@ -195,6 +197,7 @@ class _Run:
     def _see(self, change: StoredChange) -> None:
         """Check a change; note it if the cluster should be at rest."""
         self._history.see(change)
+        self._completed += _completes_pod(change)
         if self._auditor.now >= self._rest_from and not is_volatile(change.object):
             meta = change.object["metadata"]
             key = f"{change.kind.kind} {meta.get('namespace', '')}/{meta['name']}"
@@ -203,12 +206,17 @@ class _Run:
     # --- the end -----------------------------------------------------------------------------
 
     def _come_to_rest(self) -> None:
-        """Wait until nothing has changed for REST; jobs may take hours one after the other."""
-        for _ in range(RESTS_MAX):
-            if not self._restless:
-                break
+        """Wait until nothing has changed for REST.
+
+        Jobs may wait for each other for hours: time does not count against the limit while pods
+        complete. CronJobs are suspended, so there is an end to that.
+        """
+        rests = 0
+        while self._restless and rests < RESTS_MAX:
+            completed = self._completed
             self._restless.clear()
             self._run_until(self._now + REST)
+            rests = 0 if self._completed > completed else rests + 1
 
     def _check_rest(self) -> None:
         self._auditor.validate()
@@ -222,3 +230,15 @@ class _Run:
         self._restart()
         self._run_until(self._now + REST)
         final.compare(self._store)
+
+
+def _completes_pod(change: StoredChange) -> bool:
+    """Return whether a pod has succeeded with this change."""
+    if change.kind is not POD or _phase(change.object) != "Succeeded":
+        return False
+    return change.previous is not None and _phase(change.previous) != "Succeeded"
+
+
+def _phase(pod: Json) -> str:
+    phase: str = pod.get("status", {}).get("phase", "")
+    return phase
