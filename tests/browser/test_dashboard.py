@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -82,6 +83,30 @@ def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
     page.press("End")
     until(page, "document.querySelector('#nodes .time-words').innerText.startsWith('Now, ')")
     assert page.problems == []
+
+
+@pytest.mark.needs("kubectl")
+def test_preempted_pods_are_gone_and_their_successors_wait(dashboard, tmp_path):
+    """A pod of priority class `customer-facing` makes room for itself on a full cluster."""
+    page = dashboard
+    run_pod = ["kubectl", "--kubeconfig", str(tmp_path / "kubeconfig"), "run", "big", "--image=a"]
+    resources = {"requests": {"cpu": "6"}}
+    container = {"name": "big", "image": "a", "resources": resources}
+    spec = {"priorityClassName": "customer-facing", "containers": [container]}
+    overrides = json.dumps({"apiVersion": "v1", "spec": spec})
+    subprocess.run([*run_pod, "--overrides", overrides], check=True, capture_output=True)
+    press_button(page, ".clock-buttons", "1 min")
+    until(
+        page, "document.querySelector('#status .findings').innerText.includes(' wait for a node')"
+    )
+    [found] = page.texts("#status .findings li")
+    pods = r"(\d+) pods of deploy/analytics/reports were displaced"
+    waiting = r"(\d+) other pods of the same workload wait for a node"
+    displaced, successors = re.fullmatch(f"{pods}: all gone, and {waiting}.", found).groups()
+    assert displaced == successors
+    assert page.text("#status .verdict").startswith(
+        f"{successors} pods of deploy/analytics/reports"
+    )
 
 
 def test_a_what_if_is_asked_and_its_report_opens(dashboard):

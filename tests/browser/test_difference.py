@@ -120,6 +120,13 @@ def test_a_workload_leads_to_its_pods(drawn):
     assert "store/orders-db-1 Not created again: waits for store/orders-db-0" in told
 
 
+def test_a_waiting_pod_of_a_workload_has_lost_its_node_for_a_reason(drawn):
+    page = drawn("#pod=deploy/analytics/reports")
+    told = next(line for line in page.lines(".story tr") if line.startswith(VICTIM))
+    assert told.startswith(f"{VICTIM} Preempted on worker-07 by store/search-")
+    assert ". Pending to the end: 0/" in told
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_sticks_out(drawn, width):
     page = drawn(f"#pod={VICTIM}", width=width)

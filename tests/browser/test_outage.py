@@ -69,6 +69,7 @@ def test_what_is_not_back_comes_first_and_can_be_filtered(page, reports):
 def test_nodes_zones_and_drains_stand_behind_tabs(page, reports):
     """Instants as clocks; what did not happen is a dash."""
     page.open(reports / "outage.html")
+    assert page.lines("#tab-nodes, #tab-zones") == ["Failed nodes40", "States of zones2"]
     page.click("#tab-nodes")
     row = page.texts("#panel-nodes tbody tr:first-child td")
     assert row == ["node-00", "a", "0:00:00", "0:00:50", "0:00:50", "0:05:50", "0:20:00", "3", "3"]

@@ -50,7 +50,7 @@ function drawDashboard(report) {
     statusPart(report),
     part(() => summarySection(report), ({ summary, resources }) => [summary, resources]),
     { element: nodesSection(report, priorities, states, time), update: () => {} },
-    { element: askSection(), update: () => {} },
+    { element: askSection(report), update: () => {} },
     part(() => timelineSection(report, priorities, time), timelineKey),
     part(() => outageSection(report, priorities, time), ({ outage }) => outage),
     part(() => changesSection(report, priorities), changesKey),

@@ -59,11 +59,19 @@ export function clockControls(hasControls) {
   const buttons = h(
     "div",
     { class: "clock-buttons", role: "group", "aria-label": "Clock" },
-    h("span", { class: "note" }, "Advance"),
-    ADVANCES.map(([advance, text]) => actionButton(text, said, steer({ advance }))),
-    h("span", { class: "note" }, "Speed"),
-    SPEEDS.map((value) => actionButton(`${value}×`, said, steer({ speed: value }))),
-    pause,
+    h(
+      "span",
+      {},
+      h("span", { class: "note" }, "Advance"),
+      ADVANCES.map(([advance, text]) => actionButton(text, said, steer({ advance }))),
+    ),
+    h(
+      "span",
+      {},
+      h("span", { class: "note" }, "Speed"),
+      SPEEDS.map((value) => actionButton(`${value}×`, said, steer({ speed: value }))),
+      pause,
+    ),
     said,
   );
   const element = h(
@@ -86,13 +94,13 @@ export function clockControls(hasControls) {
 }
 
 /** The form for what-ifs, with their answers below. */
-export function askSection() {
+export function askSection({ nodes }) {
   const said = saying();
   const field = h("input", {
     type: "text",
     class: "ask-field",
     "aria-label": "Change",
-    placeholder: "--drain node-1",
+    placeholder: `--drain ${nodes.name[0] ?? "node-1"}`,
     autocomplete: "off",
     spellcheck: "false",
   });

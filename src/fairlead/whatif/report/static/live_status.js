@@ -44,20 +44,41 @@ function findings(report) {
   const cordoned = namesOf(nodes, nodes.after.cordoned);
   const silent = podNamesOn(nodes, nodes.after.outOfService);
   const displaced = [...displacedPods(report)];
-  const without = new Set(pending.columns.pod);
-  const waiting = displaced.filter((pod) => without.has(pod)).length;
-  const rest = waiting ? `${count(waiting)} of them without a node now` : "all have a node again or are gone";
   const found = [
     report.without_pods.length && ["bad", `${some(report.without_pods)} ${report.without_pods.length === 1 ? "has" : "have"} no pod on a node in service.`],
     quiet.length && ["bad", `${plural(quiet.length, "node is", "nodes are")} out of service: ${some(quiet)}.`],
     silent.length && ["bad", `${plural(silent.length, "pod")}${workloadsOf(silent, report)} ${silent.length === 1 ? "is" : "are"} on nodes out of service.`],
     pending.length && ["bad", `${plural(pending.length, "pod")}${workloadsOf(pending.columns.pod, report)} ${pending.length === 1 ? "waits" : "wait"} for a node: ${groupsByReason(pending)[0].title}.`],
-    displaced.length && ["warning", `${plural(displaced.length, "pod")}${workloadsOf(displaced, report)} ${displaced.length === 1 ? "was" : "were"} displaced, ${rest}.`],
+    displaced.length && ["warning", `${plural(displaced.length, "pod")}${workloadsOf(displaced, report)} ${displaced.length === 1 ? "was" : "were"} displaced: ${whereTheyAre(displaced, report)}.`],
     cordoned.length && ["good", `${plural(cordoned.length, "node is", "nodes are")} cordoned: ${some(cordoned)}.`],
   ].filter(Boolean);
   const well = `Every pod has a node (${count(summary.placed ?? 0)}), and every node is in service (${count(nodes.length)}).`;
   const all = found.length ? found : [["good", nodes.length ? well : "The cluster has no nodes."]];
   return all.map(([severity, sentence]) => ({ severity, sentence }));
+}
+
+/**
+ * How many of the displaced pods have a node again, wait for one or are gone. A controller replaces
+ * a pod that is gone by one with another name, so the waiting pods of its workload are counted, too.
+ */
+function whereTheyAre(displaced, { nodes, owners, pending }) {
+  const all = new Set(displaced);
+  const placed = new Set(nodes.pods.name.slice(0, nodes.pods.first[nodes.length]));
+  const waiting = new Set(pending.columns.pod);
+  const gone = displaced.filter((pod) => !placed.has(pod) && !waiting.has(pod));
+  const back = displaced.filter((pod) => placed.has(pod)).length;
+  const amounts = [
+    [back, back === 1 ? "has a node again" : "have a node again"],
+    [displaced.length - back - gone.length, "without a node now"],
+    [gone.length, "gone"],
+  ].filter(([amount]) => amount);
+  const words = amounts.map(([amount, what]) => `${amount === displaced.length ? "all" : count(amount)} ${what}`);
+  const theirs = new Set(gone.map((pod) => owners[pod]).filter(Boolean));
+  const successors = pending.columns.pod.filter((pod) => theirs.has(owners[pod]) && !all.has(pod)).length;
+  if (!successors) return words.join(", ");
+  const verb = successors === 1 ? "waits" : "wait";
+  const workload = theirs.size === 1 ? "the same workload" : "the same workloads";
+  return `${words.join(", ")}, and ${plural(successors, "other pod")} of ${workload} ${verb} for a node`;
 }
 
 /** The names of the pods on the nodes in `places`. */

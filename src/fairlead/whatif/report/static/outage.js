@@ -22,7 +22,7 @@ const LOST = {
 
 const QUIET = {
   key: "nodes",
-  label: "Quiet nodes",
+  label: "Failed nodes",
   empty: "No node failed.",
   facet: "zone",
   fields: [
@@ -53,7 +53,7 @@ const PREEMPTED = {
 
 const ZONES = {
   key: "zones",
-  label: "Zones",
+  label: "States of zones",
   empty: "No zone was assessed.",
   facet: "zone",
   fields: [
@@ -89,7 +89,7 @@ export function outageSection(report, priorities, time) {
   if (!outage && !drains.length) return [];
   const specs = [...(outage ? [LOST, PREEMPTED, QUIET, ZONES] : []), ...(drains.length ? [DRAINS] : [])];
   const known = new Set(report.nodes.name);
-  const tables = tabbedTables(specs, { ...outage, drains }, "Quiet nodes", priorities, known);
+  const tables = tabbedTables(specs, { ...outage, drains }, "Failed nodes", priorities, known);
   const title = outageTitle(report);
   const parts = outage
     ? [

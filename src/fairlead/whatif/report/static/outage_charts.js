@@ -1,7 +1,7 @@
 // The three charts of an outage: nodes by state, nodes tainted against their zone's rate, and what
 // became of the pods that were on failed nodes.
 
-import { count, duration, plural } from "./format.js";
+import { count, duration, isNumber, plural } from "./format.js";
 import { h } from "./dom.js";
 import { stepsChart } from "./steps_chart.js";
 
@@ -25,7 +25,7 @@ export function outageCharts(report, time) {
   const { outage } = report;
   const charts = [
     nodesChart(outage, report, time),
-    rateChart(outage, time),
+    rateChart(outage, report, time),
     podsChart(outage, report, time),
   ].filter((chart) => chart !== null);
   return h("div", { class: "card steps-charts" }, charts);
@@ -48,7 +48,7 @@ function podsChart({ pods_over_time: line, figures }, report, time) {
 }
 
 /** Nodes tainted so far, zone by zone, each beside what its rate would have allowed. */
-function rateChart({ rates }, time) {
+function rateChart({ rates }, { virtual_seconds: end }, time) {
   if (!rates.length) return null;
   const t = [...new Set(rates.flatMap((rate) => rate.t_s))].sort((a, b) => a - b);
   const rows = rates.flatMap((rate, at) => {
@@ -67,12 +67,14 @@ function rateChart({ rates }, time) {
   const first = t[0];
   const last = t[t.length - 1];
   const margin = Math.max((last - first) * 0.04, 1);
+  const isMostOfTheRun = isNumber(end) && last - first > end / 2; // then the axis is that of the charts beside it
+  const range = isMostOfTheRun ? [0, end] : [Math.max(first - margin, 0), last + margin];
   const note =
     last > first
       ? `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`
       : "the rate counts nodes, not pods";
   const model = { title: "Nodes tainted, in turn", note, t, rows, stacked: false };
-  return stepsChart({ ...model, range: [Math.max(first - margin, 0), last + margin] }, 150, null, time);
+  return stepsChart({ ...model, range }, 150, null, time);
 }
 
 /** The values of one zone at the instants of all; nothing before its first and after its last. */

@@ -71,8 +71,12 @@ function workloadSentence({ wanted, lowest, lowest_for: lasted, at_end: atEnd, w
   return `${count(wanted[row])} wanted, ${count(atEnd[row])} ready at the end${dip}: ${what[row]}.`;
 }
 
+/** How it ends for the pod; if it waits to the end, also what took it from its node. */
 function lastWords(report, pod) {
-  return eventsOf(report, pod).at(-1)?.text ?? "";
+  const events = eventsOf(report, pod);
+  const last = events.at(-1);
+  const cause = last?.waits ? events.findLast(({ displaces }) => displaces) : null;
+  return [cause, last].filter(Boolean).map(({ text }) => text).join(". ");
 }
 
 // --- what happened -------------------------------------------------------------------------------
@@ -83,6 +87,7 @@ function eventsOf(report, name) {
     ...rowsAbout(report.preemptions, "victim", name, ({ t_s: at, node, by, rule }) => ({
       at,
       text: `Preempted on ${node} by ${by}${rule ? ` (${rule})` : ""}`,
+      displaces: true,
     })),
     ...rowsAbout(report.preemptions, "by", name, ({ t_s: at, node, victim }) => ({
       at,
@@ -91,6 +96,7 @@ function eventsOf(report, name) {
     ...rowsAbout(report.evictions, "pod", name, ({ t_s: at, node, why }) => ({
       at,
       text: `Evicted from ${node}: ${why}`,
+      displaces: true,
     })),
     ...rowsAbout(report.pdb_breaches, "pod", name, ({ t_s: at, pdb, by }) => ({
       at,
@@ -99,6 +105,7 @@ function eventsOf(report, name) {
     ...rowsAbout(report.pending, "pod", name, ({ since_s: at, reason }) => ({
       at,
       text: `Pending to the end: ${reason}`,
+      waits: true,
     })),
     ...outcomes(report, name),
   ];
