@@ -164,3 +164,44 @@ def test_a_log_that_is_cut_short_is_refused_by_its_last_line(replayed):
     assert replayed(data[:-20]) == (2, expected)
     code, message = replayed(gzip.compress(data)[:-20], "audit.log.gz")
     assert (code, message) == (2, "audit.log.gz: is cut short: the gzip data has no end")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        (b'"disk"', b'"\xff"', "line 1: requestObject: is not JSON: 'utf-8' codec can't decode"),
+        (b'"ssd"', b"[" * 100_000 + b"]" * 100_000, "line 1: is nested too deeply"),
+        (b'"ssd"', b"[" * 900 + b"]" * 900, "line 1: "),
+    ],
+    ids=["not UTF-8", "nested", "nested less"],
+)
+def test_a_body_that_cannot_be_read_is_refused_by_its_line(replayed, before, after, problem):
+    data = as_lines([NODE_CREATED, CREATED, BOUND]).replace(before, after, 1)
+    code, message = replayed(data)
+    assert code == 2
+    assert message.startswith(f"audit.log: {problem}")
+
+
+def test_a_response_about_another_object_is_refused(replayed):
+    for key, value in (("name", "q"), ("namespace", "other")):
+        meta = {"name": "p", "namespace": "shop", "creationTimestamp": "2026-03-01T10:00:00Z"}
+        deleted = event("delete", "pods", None, 20)
+        deleted["responseObject"] = {
+            **POD, "apiVersion": "v1", "kind": "Pod", "metadata": meta | {key: value}
+        }  # fmt: skip
+        expected = {"name": "p", "namespace": "shop"}[key]
+        problem = f"is {value!r}, but objectRef.{key} is {expected!r}"
+        line = f"audit.log: line 3: responseObject.metadata.{key}: {problem}"
+        assert replayed([NODE_CREATED, CREATED, deleted, BOUND]) == (2, line)
+
+
+def test_a_list_without_items_deletes_nothing(replayed):
+    deleted = event("deletecollection", "pods", None, 20, name="")
+    deleted["responseObject"] = {"kind": "PodList", "items": 5}
+    assert agreement(replayed([NODE_CREATED, CREATED, deleted, BOUND])) == FITS
+
+
+def test_blank_lines_count_as_lines(replayed):
+    data = b"\n \r\n" * 1_000 + as_lines([NODE_CREATED, CREATED]) + b"\n\n{"
+    code, message = replayed(data)
+    assert (code, message.partition(": is")[0]) == (2, "audit.log: line 2005")

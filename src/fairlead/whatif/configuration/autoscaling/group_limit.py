@@ -18,15 +18,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import yaml
-
+from fairlead.api.text import yaml_documents
 from fairlead.api.well_known_label import ZONE
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _STATUS: Final = "cluster-autoscaler-status"
 _OLD_STATUS: Final = re.compile(
-    r"^\s*Name:\s+(\S+)\n.*?minSize=(\d+), maxSize=(\d+)", re.MULTILINE | re.DOTALL
+    r"^[ \t]*Name:[ \t]+(?P<name>\S+)|minSize=(?P<low>[0-9]+), maxSize=(?P<high>[0-9]+)",
+    re.MULTILINE,
 )
+_SIZE: Final = re.compile(r"[0-9]{1,10}")  # of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _PREFIXES: Final = {"EKS": ("eks-{}-",), "AKS": ("aks-{}-",), "kops": ("{}.",)}
 
@@ -81,10 +82,11 @@ def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> b
 def _of_flags(values: Iterable[str]) -> dict[str, Limits]:
     found = {}
     for value in values:
-        minimum, _, rest = value.partition(":")
-        maximum, _, group = rest.partition(":")
-        if minimum.isdigit() and maximum.isdigit():
-            found[group] = int(minimum), int(maximum)
+        low, _, rest = value.partition(":")
+        high, _, group = rest.partition(":")
+        limits = _limits(low, high)
+        if limits is not None:
+            found[group] = limits
     return found
 
 
@@ -93,20 +95,48 @@ def _of_status(data: Any) -> dict[str, Limits]:
     text = data.get("status") if isinstance(data, dict) else None
     if not isinstance(text, str):
         return {}
-    old = {name: (int(low), int(high)) for name, low, high in _OLD_STATUS.findall(text)}
-    if old:
-        return old
+    return _of_old_status(text) or _of_yaml_status(text)
+
+
+def _of_old_status(text: str) -> dict[str, Limits]:
+    found: dict[str, Limits] = {}
+    name = ""
+    for line in _OLD_STATUS.finditer(text):
+        limits = _limits(line["low"] or "", line["high"] or "")
+        if line["name"]:
+            name = line["name"]
+        elif name and limits is not None:
+            found[name] = limits
+            name = ""
+    return found
+
+
+def _of_yaml_status(text: str) -> dict[str, Limits]:
     try:
-        groups = yaml.safe_load(text)["nodeGroups"]
-        return {
-            str(one["name"]): (int(one["health"]["minSize"]), int(one["health"]["maxSize"]))
-            for one in groups
-        }
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        (status,) = yaml_documents.documents(text)
+        found = {one["name"]: _limits_of_health(one["health"]) for one in status["nodeGroups"]}
+    except (yaml_documents.YamlError, KeyError, TypeError, ValueError):
         return {}
+    return {
+        name: limits
+        for name, limits in found.items()
+        if isinstance(name, str) and limits is not None
+    }
+
+
+def _limits_of_health(health: Any) -> Limits | None:
+    low, high = health["minSize"], health["maxSize"]
+    is_known = isinstance(low, int | str) and isinstance(high, int | str)
+    return _limits(str(low), str(high)) if is_known else None
 
 
 def _of_annotations(annotations: Any) -> Limits | None:
     stated = annotations if isinstance(annotations, dict) else {}
     low, high = (str(stated.get(_CAPI.format(end), "")) for end in ("min", "max"))
-    return (int(low), int(high)) if low.isdigit() and high.isdigit() else None
+    return _limits(low, high)
+
+
+def _limits(low: str, high: str) -> Limits | None:
+    """Return the two sizes; None if one of them is not a number as an autoscaler has it."""
+    is_known = _SIZE.fullmatch(low) and _SIZE.fullmatch(high)
+    return (int(low), int(high)) if is_known else None

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-
 import pytest
-
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.configuration.autoscaling.autoscaler import (
-    AutoscaleOptions,
-    Autoscaling,
-    read_autoscaling,
-)
+from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
+from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
+from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscaling
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests
@@ -124,15 +120,51 @@ def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, l
     assert found.notes[1] == "Limits of node groups from the ConfigMap cluster-autoscaler-status."
 
 
-def test_a_status_that_is_none_states_no_limits(of_labels):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nodeGroups: [1",
+        "nodeGroups: 5",
+        "[" * 100_000,
+        STATUS.format(name="ig").replace("3", ".inf"),
+        STATUS.format(name="ig").replace("3", "[1]"),
+        STATUS.format(name="ig").replace("3", "-1"),
+        STATUS.format(name="ig").replace("3", "9" * 5_000),
+        STATUS.format(name="[ig]"),
+        OLD_STATUS.format(name="ig").replace("3", "9" * 5_000),
+        "  Name:  ig\n" * 50_000,
+    ],
+    ids=lambda text: text.strip()[:20],
+)
+def test_a_status_that_cannot_be_read_states_no_limits(of_labels, text):
     status = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
-        "data": {"status": "nodeGroups: [1"},
+        "data": {"status": text},
     }
     found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=[status])
     assert limits(found) == [("ig", 1, 100)]
+
+
+@pytest.mark.parametrize("size", ["²", "9" * 5_000, "-1", " 1", ""], ids=lambda size: size[:5])
+def test_annotations_and_flags_that_are_no_sizes_state_no_limits(of_labels, make, size):
+    name = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
+    machines = {
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "MachineDeployment",
+        "metadata": {
+            "name": "web",
+            "namespace": "default",
+            "annotations": {name.format("min"): size, name.format("max"): "7"},
+        },
+    }
+    autoscaler = make.workload(name="ca", namespace="kube-system")
+    container = autoscaler["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = "registry/cluster-autoscaler:v1.36.0"
+    container["command"] = ["./cluster-autoscaler", f"--nodes={size}:7:web"]
+    found = of_labels({"cluster.x-k8s.io/deployment-name": "web"}, more=[machines, autoscaler])
+    assert limits(found) == [("web", 1, 100)]
 
 
 def test_annotations_of_machine_deployments_set_limits(of_labels):
