@@ -346,6 +346,12 @@ CASES = [
     snapshot("a workload without templates", documents(
         NODE, NATIVE_GROUP.replace("PodGroup", "Workload") % "{podGroupTemplates: []}"),
         "Workload shop/g: spec.podGroupTemplates: Required value"),
+    snapshot("a group with a text for a reference", documents(
+        NODE, NATIVE_GROUP % "{schedulingPolicy: {basic: {}}, podGroupTemplateRef: x}"),
+        "PodGroup shop/g: spec: json: cannot unmarshal string", "PodGroupSpec.spec.podGroupTem"),
+    snapshot("a template that is no object", documents(
+        NODE, NATIVE_GROUP.replace("PodGroup", "Workload") % "{podGroupTemplates: [x]}"),
+        "Workload shop/g: spec: json: cannot unmarshal string", "WorkloadSpec.spec.podGroupTem"),
     snapshot("a group above", documents(NODE, specified("schedulingGroup: {podGroupName: ../x}")),
              "Pod shop/web: spec.schedulingGroup.podGroupName: Invalid value"),
     snapshot("a lease of the far future", documents(

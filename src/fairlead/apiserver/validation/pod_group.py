@@ -10,13 +10,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.validation.meta.field import (
-    Causes,
-    duplicate,
-    forbidden,
-    invalid,
-    required,
-)
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.kind import POD_GROUP, WORKLOAD, Kind
+from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.validation.meta.field import Causes, duplicate, forbidden, invalid, required
 from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
@@ -49,6 +46,10 @@ def check_scheduled_pod_group(obj: Json) -> Causes:
 
     A server drops these fields from new PodGroups as long as their feature gates are off.
     """
+    wrong = _wrong_type(POD_GROUP, obj)
+    if wrong is not None:
+        yield wrong
+        return
     yield from check_pod_group(obj)
     spec = obj.get("spec") or {}
     for name, gate in _UNSUPPORTED.items():
@@ -82,6 +83,29 @@ def check_workload(obj: Json) -> Causes:
         names.add(name)
         yield from _check_name(f"{where}.name", name, check_dns_label)
         yield from _check_group(where, "PodGroupTemplate", template)
+
+
+def check_scheduled_gang_workload(obj: Json) -> Causes:
+    """Yield the errors of a Workload in a simulation, whose fields may have wrong types."""
+    wrong = _wrong_type(WORKLOAD, obj)
+    if wrong is None:
+        yield from check_workload(obj)
+    else:
+        yield wrong
+
+
+def _wrong_type(kind: Kind, obj: Json) -> Cause | None:
+    """Return the error of the first field of the spec with a wrong type; None if there is none."""
+    from fairlead.apiserver.schema.decoder import decoded  # noqa: PLC0415
+    from fairlead.apiserver.schema.scalar import TypeMismatchError  # noqa: PLC0415
+
+    schema = schema_of(kind.stored_as, kind.kind)
+    assert schema is not None
+    try:
+        decoded(schema, {"spec": obj.get("spec")})
+    except TypeMismatchError as cause:
+        return Cause("FieldValueInvalid", str(cause), "spec")
+    return None
 
 
 def _check_group(field: str, of: str, group: Json) -> Causes:

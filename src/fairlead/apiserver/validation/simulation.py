@@ -46,7 +46,10 @@ from fairlead.apiserver.validation.core.pod.spec import (
     check_scheduled_pod,
 )
 from fairlead.apiserver.validation.core.resource import check_quantities
-from fairlead.apiserver.validation.pod_group import check_scheduled_pod_group, check_workload
+from fairlead.apiserver.validation.pod_group import (
+    check_scheduled_gang_workload,
+    check_scheduled_pod_group,
+)
 from fairlead.apiserver.validation.policy import check_disruption_budget
 from fairlead.apiserver.validation.scheduling import (
     check_pod_group,
@@ -90,7 +93,7 @@ def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
             requests = view.spec.resources.requests
             yield from check_quantities("spec.resources.requests", requests)
         case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
-            yield from check_workload(obj)
+            yield from check_scheduled_gang_workload(obj)
         case Unstructured(api_version="v1", kind="LimitRange"):
             yield from check_limit_range_form(obj)
         case Unstructured(api_version="v1", kind="ResourceQuota"):

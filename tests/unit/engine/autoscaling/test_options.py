@@ -52,6 +52,8 @@ def test_flags_of_groups_set_the_defaults_of_groups():
         ({"expander": "cheapest"}, "expander: no expander 'cheapest'; known: "),
         ({"expander": "price,price"}, "expander: price,price names an expander twice"),
         ({"scan-interval": "soon"}, "--scan-interval: 'soon' is not a valid value"),
+        ({"scan-interval": "0s"}, "--scan-interval: '0s' is not a valid value"),
+        ({"scan-interval": "-5s"}, "--scan-interval: '-5s' is not a valid value"),
         ({"cores-total": "9:1"}, "--cores-total: '9:1' is not a valid value"),
         ({"scale-down-enabled": "maybe"}, "--scale-down-enabled: 'maybe'"),
         ({"colour": "red"}, "no flag --colour"),

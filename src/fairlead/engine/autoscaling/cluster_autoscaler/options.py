@@ -185,6 +185,13 @@ def _duration(value: Any) -> DurationNs:
     return parse_duration(value)
 
 
+def _interval(value: Any) -> DurationNs:
+    interval = parse_duration(value)
+    if interval <= 0:
+        raise ValueError(value)
+    return interval
+
+
 def _names(value: Any) -> tuple[str, ...]:
     parts = value if isinstance(value, list) else str(value).split(",")
     return tuple(str(part).strip() for part in parts if str(part).strip())
@@ -222,12 +229,14 @@ def _priorities(value: Any) -> tuple[tuple[int, int], ...]:
 
 _Parser = Callable[[Any], Any]
 _PARSERS: Final[Mapping[str, _Parser]] = {
+    "scan_interval": _interval,
     "cores_total": _limits,
     "memory_total": _memory_limits,
     "gpu_total": _gpu_limits,
     "drain_priority_config": _priorities,
 }
 _TYPE_PARSERS: Final[Mapping[str, _Parser]] = {
+    "scan_interval": _interval,
     "bool": _boolean,
     "int": int,
     "float": float,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+
 import pytest
+
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
-from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
-from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscaling
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    AutoscaleOptions,
+    Autoscaling,
+    read_autoscaling,
+)
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests
