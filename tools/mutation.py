@@ -62,18 +62,21 @@ AREAS: Final = {
     ),
     "gangs": Area(
         (
-            f"{ENGINE}/batch/actions/allocate.py",
+            f"{ENGINE}/batch/actions/*.py",
             f"{ENGINE}/batch/plugins/gang.py",
             f"{ENGINE}/batch/info/group.py",
             f"{ENGINE}/batch/info/job.py",
             f"{ENGINE}/batch/info/job_table.py",
             f"{ENGINE}/batch/session/close_session.py",
             f"{ENGINE}/batch/session/statement.py",
+            f"{ENGINE}/scheduling/pod_group/*.py",
         ),
         (
             "tests/unit/engine/batch",
             "tests/unit/engine/test_batch.py",
             "tests/unit/engine/test_gang_preparations.py",
+            "tests/unit/engine/scheduling/pod_group",
+            "tests/golden/test_kubebatch.py",
             "tests/properties/test_whole_jobs.py",
         ),
     ),
@@ -345,16 +348,17 @@ def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
                 yield from _codes(one)
 
 
-def measure(name: str, sample: int, seed: int, match: list[str]) -> int:
+def measure(name: str, sample: int, seed: int, match: list[str], tests: list[str]) -> int:
     """Measure one area; return the number of survivors.
 
-    With `match`, the mutants are those whose description contains one of these texts.
+    With `match`, the mutants are those whose description contains one of these texts. `tests`
+    replace the tests of the area, unless they are empty.
     """
     area = AREAS[name]
     paths = sorted(path for pattern in area.files for path in ROOT.glob(pattern))
     baseline = Baseline(frozenset(map(str, paths)))
     os.chdir(ROOT)
-    if pytest.main([*OPTIONS, *area.tests], plugins=[baseline]):
+    if pytest.main([*OPTIONS, *(tests or area.tests)], plugins=[baseline]):
         raise SystemExit("the tests fail without any change")
     everything = [mutant for path in paths for mutant in mutants_of(path)]
     if match:
@@ -364,8 +368,8 @@ def measure(name: str, sample: int, seed: int, match: list[str]) -> int:
     for number, mutant in enumerate(sorted(chosen, key=str), 1):
         if not is_killed(mutant, baseline):
             survivors.append(mutant)
-            tests = len(baseline.tests_of(mutant))
-            print(f"SURVIVED {mutant}  ({tests} tests call it)", flush=True)
+            callers = len(baseline.tests_of(mutant))
+            print(f"SURVIVED {mutant}  ({callers} tests call it)", flush=True)
         if number % 25 == 0:
             print(f"... {number} of {len(chosen)}", flush=True)
     killed = len(chosen) - len(survivors)
@@ -383,9 +387,10 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=150, help="mutants per area")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--match", action="append", default=[], help="only mutants with this text")
+    parser.add_argument("--tests", action="append", default=[], help="instead of the area's tests")
     wanted = parser.parse_args()
     for name in wanted.areas:
-        measure(name, wanted.sample, wanted.seed, wanted.match)
+        measure(name, wanted.sample, wanted.seed, wanted.match, wanted.tests)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.batch.actions.allocate import Allocate
 from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
 from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
 from fairlead.engine.core.command import PatchObject
@@ -169,6 +170,20 @@ def test_what_one_queue_does_not_want_another_borrows(yard):
     assert sum(name.startswith("b-") for name in bound) == 7
 
 
+def test_a_queue_that_asks_for_nothing_has_all_it_deserves_and_others_are_served(yard):
+    yard.put(make_queue("a"), make_queue("b"), make_node("n1"))
+    yard.put(make_gang("nothing", 1, queue="a", cpu=0), make_gang("g", 1, queue="b"))
+    Allocate().execute(yard.session())
+    assert (yard.job("nothing").ready_count, yard.job("g").ready_count) == (0, 1)
+
+
+def test_a_queue_whose_job_fits_nowhere_does_not_hold_up_others(yard):
+    yard.put(make_queue("a"), make_queue("b"), make_node("n1"))
+    yard.put(make_gang("large", 1, queue="a", cpu=8), make_gang("g", 1, queue="b"))
+    Allocate().execute(yard.session())
+    assert (yard.job("large").ready_count, yard.job("g").ready_count) == (0, 1)
+
+
 def test_a_guarantee_is_kept_free_for_whom_it_was_given(yard):
     yard.put(make_queue("q1", guarantee={"resource": {"cpu": "3", "memory": "3Gi"}}))
     yard.put(make_node("n1", cpu="4", memory="4Gi"), make_gang("b", 4, min_member=1))
@@ -202,6 +217,13 @@ def test_releasing_room_is_pipelined_and_not_bound(yard):
     assert found.bound == {}
     assert "waiting" not in found.events
     assert yard.cluster.table.find("n1").pods.keys() == {"uid-old"}
+
+
+def test_a_member_that_is_pipelined_does_not_end_the_turn_of_its_job(yard, statuses):
+    yard.put(make_node("n1", cpu="2"), make_task("old", node="n1", cpu=2, terminating=True))
+    yard.put(make_gang("g", 2))
+    Allocate().execute(yard.session())
+    assert statuses(yard, "g") == {"PIPELINED": 2}
 
 
 def test_nodes_are_chosen_by_preference(yard):
@@ -280,6 +302,13 @@ def test_a_task_that_fits_nowhere_is_passed_over(yard):
 def test_in_kube_batch_it_ends_the_turn_of_its_job(kube_batch):
     kube_batch.put(make_node("n1"), make_group("g", 1), make_task("big", "g", cpu=8, priority=5))
     assert kube_batch.put(make_task("small", "g", priority=1)).run().bound == {}
+
+
+def test_so_does_one_that_its_queue_may_not_take(yard, kube_batch):
+    for one in (yard, kube_batch):
+        one.put(make_queue("q", capability={"cpu": "2"}), make_node("n1"), make_group("g", 1, "q"))
+        one.put(make_task("big", "g", cpu=3, priority=5), make_task("small", "g", priority=1))
+    assert (yard.run().bound, kube_batch.run().bound) == ({"small": "n1"}, {})
 
 
 def test_a_member_may_wait_for_the_company_of_another(yard):

@@ -183,6 +183,11 @@ def renew(store, name="n1", every="10s", *, now):
     store.patch_as_is(LEASE, NODE_LEASES, name, renewed, now)
 
 
+def label(store, name="n1", *, now):
+    """A client labels the node."""
+    store.patch_as_is(NODE, "", name, {"metadata": {"labels": {"seen": "yes"}}}, now)
+
+
 def put(store, manifest, *, now):
     store.put_as_is(manifest, now)
 
@@ -205,6 +210,7 @@ def given():
         Station=Station,
         at=lambda after_s: START + seconds(after_s),
         delete=delete,
+        label=label,
         lease=as_view(Lease, lease_json),
         lease_json=lease_json,
         node=as_view(Node, node_json),

@@ -23,6 +23,7 @@ from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Failu
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import V1_16, V1_36
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
+from fairlead.engine.nodelifecycle.zones.zone_states import EXCLUDE_DISRUPTION
 
 GRACE = seconds(40)
 
@@ -227,12 +228,68 @@ def test_what_changes_about_zones_is_told_once(cluster, given):
     ]
 
 
+def test_a_change_is_told_of_the_zone_that_changes(cluster, given):
+    station = dark(cluster, given, "a1", "b1", "b2", quiet=["b1"])
+    station.run(60)
+    reported = [(r.zone, r.unready) for r in station.reported(ZoneAssessed)]
+    assert reported == [(":\x00:a", 0), (":\x00:b", 0), (":\x00:b", 1)]
+
+
+def test_a_node_whose_condition_is_removed_keeps_its_place(given):
+    """It is requeued no more, so it precedes the others, and spends tokens until it is Unknown."""
+    nodes = [given.node_json(f"a{i}", ready="False") for i in range(3)]
+    nodes += [given.node_json(f"b{i}") for i in range(3)]
+    leases = [given.lease_json(name, every="10s") for name in ("a0", "a1", "b0", "b1", "b2")]
+    station = given.Station([*nodes, *leases])
+    station.at(3, given.put, given.node_json("a2", ready=None))
+    station.run(90)
+    assert tainted_at(station, given.START) == {"a0": 0.05, "a1": 70.05, "a2": 80.05}
+
+
+def excluded(given, *statuses):
+    """A zone of nodes that do not count, and one of a node that does."""
+    label = {EXCLUDE_DISRUPTION: ""}
+    nodes = [
+        given.node_json(f"x{i}", zone="x", ready=status, labels=label)
+        for i, status in enumerate(statuses)
+    ]
+    names = [node["metadata"]["name"] for node in nodes] + ["a1"]
+    leases = [given.lease_json(name, every="10s") for name in names]
+    return given.Station([*nodes, given.node_json("a1"), *leases])
+
+
+def test_a_zone_whose_nodes_do_not_count_has_a_new_queue_in_each_pass(given):
+    """With a token and all nodes that are not ready, even if they have the taint already."""
+    station = excluded(given, "False", "False")
+    station.at(7, given.post, "x0")
+    station.run(11)
+    tainted = [(one.node, one.at) for one in station.reported(NodeTainted)]
+    assert tainted == [("x0", given.at(0.05)), ("x0", given.at(5.05)), ("x1", given.at(10.05))]
+
+
+def test_its_ready_nodes_need_no_passes(given):
+    station = excluded(given, "True", "True")
+    counting = Counting(station)
+    station.run(3_600)
+    assert counting.passes <= 2
+
+
 def test_who_was_silenced_is_told(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     station.run(60)
     assert station.reported(NodeMarkedUnknown) == [
         NodeMarkedUnknown("a1", ":\x00:a", "True", given.at(5), given.at(50))
     ]
+
+
+def test_a_node_that_was_not_ready_before_it_fell_silent_is_not_told(cluster, given):
+    pods = [given.pod_json(node="a1", tolerations=given.tolerate())]
+    station = cluster("a1", "a2", pods=pods)
+    station.at(2, given.post, "a1", "False")
+    station.at(3, given.stop, "a1")
+    station.run(60)
+    assert station.ready("a1") == "Unknown"
+    assert station.events("NodeNotReady") == []
 
 
 # --- passes --------------------------------------------------------------------------------------
@@ -327,6 +384,15 @@ def test_a_controller_that_takes_over_goes_on_where_something_is_missing(given):
     assert station.taints("a1") == ["unreachable"]
 
 
+def test_in_1_16_too(given):
+    """There, a node that was handled is not queued again."""
+    nodes = [given.node_json("a1", ready="Unknown"), given.node_json("a2")]
+    leases = [given.lease_json("a2", every="10s")]
+    station = given.Station([*nodes, *leases], is_taking_over=True, profile=V1_16)
+    station.run(10)
+    assert station.taints("a1") == ["unreachable"]
+
+
 @pytest.mark.parametrize(
     ("is_taking_over", "evicted"),
     [
@@ -402,6 +468,28 @@ def test_conditions_that_could_not_be_written_are_looked_at_again(cluster, given
     station.run(60)
     assert len(refused) == 1
     assert station.events("NodeNotReady") == []  # it was not this controller's doing
+
+
+def test_a_pass_leaves_alone_the_node_whose_conditions_are_being_written(cluster, given):
+    station = dark(cluster, given, "a1", "a2", quiet=["a1"])
+    lifecycle, late = station.controllers[0], []
+    handle = lifecycle.handle
+
+    def withheld(stimulus, now):
+        match stimulus:
+            case CommandSucceeded(PatchStatus()) if not late:
+                late.append(stimulus)
+                return []
+        first = handle(late[0], now) if now == given.at(61) else []
+        return first + handle(stimulus, now)
+
+    lifecycle.handle = withheld
+    station.at(61, given.label, "a2")
+    station.run(60.9)
+    assert (station.ready("a1"), station.taints("a1")) == ("Unknown", [])
+    station.run(66)
+    assert station.taints("a1") == ["unreachable"]
+    assert [at for at, _, _ in station.events("NodeNotReady")] == [61]
 
 
 def test_a_taint_that_could_not_be_written_has_its_turn_again(cluster, given):
@@ -531,6 +619,25 @@ def test_a_node_that_reports_that_it_is_not_ready_counts_from_when_it_began(give
     assert station.events("DeletingAllPods") == []
     station.run(420)
     assert [at for at, _, _ in station.events("DeletingAllPods")] == [410.05]
+
+
+def test_a_pass_at_the_end_of_the_timeout_is_one_too_early(given):
+    """A change leads to a pass at that time; pods are deleted once it has expired."""
+    station = evicting(given, "a1", "a2")
+    station.at(103, given.post, "a1", "False")
+    station.at(403, given.label, "a1")
+    station.run(420)
+    assert [at for at, _, _ in station.events("DeletingAllPods")] == [410.05]
+
+
+def test_when_evictions_resume_every_node_has_its_timeout_again(given):
+    station = evicting(given, "a1", "a2", "b1")
+    for name in ("a1", "a2", "b1"):
+        station.at(3, given.stop, name)
+    station.at(203, given.post, "b1")
+    station.at(203, given.renew, "b1")
+    station.run(3_600)
+    assert [at for at, _, _ in station.events("DeletingAllPods")] == [510.05]
 
 
 def test_a_node_that_is_back_in_time_keeps_its_pods(given):

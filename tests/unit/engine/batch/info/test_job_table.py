@@ -100,6 +100,19 @@ def test_what_is_left_of_a_deleted_group_are_its_pods(yard):
     assert yard.jobs.jobs == {}
 
 
+def test_a_group_that_is_deleted_after_its_pods_leaves_nothing(yard):
+    group, *pods = make_gang("g", 2)
+    yard.put(group, pods)
+    delete(yard, *pods, group)
+    assert yard.jobs.jobs == {}
+
+
+def test_a_job_without_a_group_has_no_minimum_and_no_priority(yard):
+    yard.put(make_priority_class("other", 3, default=True), make_task("p", "g"))
+    job = yard.job("g")
+    assert (job.min_available, job.is_ready, job.priority) == (0, True, 0)
+
+
 def test_a_group_without_pods_is_kept(yard):
     group, pod = make_gang("g", 1)
     yard.put(group, pod)

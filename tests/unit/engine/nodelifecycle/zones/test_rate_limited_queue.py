@@ -72,6 +72,14 @@ def test_what_was_handled_waits_again_when_it_is_kept_fresh(queue):
     assert drained(queue) == ["a"]
 
 
+def test_a_dated_entry_loses_its_date_when_it_is_kept_fresh(queue):
+    queue.add("b", 5)
+    queue.add("a", 6)
+    queue.requeue_each_pass("b")
+    assert queue.due_of("b") is None
+    assert drained(queue, last_pass=100) == ["a", "b"]
+
+
 def test_removing_takes_out_whatever_waits(queue):
     queue.add("a", 1)
     queue.requeue_each_pass("b")
@@ -173,6 +181,23 @@ def test_one_beat_is_one_look(queues):
     assert turns(both, TICK) == [("a", "a1")]
     both["a"].add("a2", TICK)
     assert both.next_attempt(TICK) == 3 * TICK
+
+
+def test_a_zone_without_entries_was_looked_at_too(queues):
+    both = queues()
+    for zone in ("a", "b"):
+        both.open(zone, 0)
+    both["a"].add("a1", 0)
+    assert turns(both, TICK) == [("a", "a1")]
+    both["b"].add("b1", TICK)
+    assert both.next_attempt(TICK) == 3 * TICK
+
+
+def test_an_entry_that_is_due_just_now_has_its_turn(queues):
+    one = queues()
+    one.open("a", 0)
+    one["a"].add("a1", TICK)
+    assert turns(one, TICK) == [("a", "a1")]
 
 
 def test_an_entry_that_is_not_due_spends_the_token_all_the_same(queues):

@@ -37,6 +37,16 @@ def test_gaps_between_tokens(rate, gap_s):
     assert {after - before for before, after in pairwise(found)} == {seconds(gap_s)}
 
 
+def test_a_shortage_of_less_than_a_nanosecond_counts_as_none():
+    """At this rate, a token is back after 3,333,333,200.9 ns: one instant earlier by rounding."""
+    bucket = TokenBucket(0.3, 0)
+    wait = int(seconds(1) / as_float32(0.3))
+    assert wait * as_float32(0.3) < seconds(1)
+    assert bucket.try_accept(0)
+    assert not bucket.try_accept(wait - 1)
+    assert bucket.try_accept(wait)
+
+
 def test_a_bucket_never_holds_more_than_one_token():
     bucket = TokenBucket(0.1, 0)
     assert bucket.try_accept(seconds(1_000))

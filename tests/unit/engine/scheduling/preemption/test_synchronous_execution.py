@@ -1,0 +1,73 @@
+"""The preemption of 1.19, which the scheduling cycle waits for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.scheduling.preemption.synchronous_execution import SynchronousExecution
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_pod
+
+
+@pytest.fixture
+def info():
+    """Makes pods."""
+    shapes = Cluster().shapes
+
+    def make(name, **options):
+        pod = make_pod(name, **options)
+        return PodInfo(pod, shapes.shape_of(pod))
+
+    return make
+
+
+@pytest.fixture
+def execution(info):
+    """`p` preempts two pods, and two that are less important are nominated for the node."""
+    lower = tuple(info(name, priority=1, nominated="n1") for name in ("low", "lower"))
+    victims = tuple(info(name, node="n1") for name in ("v", "w"))
+    preemptor = info("p", priority=9)
+    return SynchronousExecution(preemptor, "n1", lower, victims, lambda _victim: False)
+
+
+def test_it_is_done_once_every_nomination_is_cleared(execution):
+    (deletion,) = execution.start()
+    event, second = execution.answer(CommandSucceeded(deletion))
+    assert (event.reason, second.target.name) == ("Preempted", "w")
+    assert not execution.is_done
+    _, *patches = execution.answer(CommandSucceeded(second))
+    assert [(type(one), one.target.name) for one in patches] == [
+        (PatchStatus, "low"),
+        (PatchStatus, "lower"),
+    ]
+    for patch in patches:
+        assert not execution.is_done
+        assert execution.answer(CommandSucceeded(patch)) == []
+    assert execution.is_done
+    assert not execution.failed
+
+
+def test_a_nomination_that_cannot_be_cleared_is_no_failure(execution):
+    _, second = execution.answer(CommandSucceeded(*execution.start()))
+    _, *patches = execution.answer(CommandSucceeded(second))
+    for patch in patches:
+        assert execution.answer(CommandFailed(patch, FailureReason.NOT_FOUND, "gone")) == []
+    assert (execution.is_done, execution.failed) == (True, False)
+
+
+def test_a_victim_that_cannot_be_deleted_ends_it(execution):
+    (deletion,) = execution.start()
+    assert execution.answer(CommandFailed(deletion, FailureReason.INTERNAL_ERROR, "no")) == []
+    assert (execution.is_done, execution.failed) == (True, True)
+
+
+def test_outcomes_of_other_commands_are_not_its_own(execution, info):
+    execution.start()
+    other = info("other")
+    event = RecordEvent(other.ref, "Normal", "Other", "", "", "default-scheduler")
+    for command in (event, DeleteObject(other.ref, why="preemption")):
+        assert execution.answer(CommandSucceeded(command)) == []
+    assert not execution.is_done
