@@ -272,38 +272,38 @@ def _written(files: dict[str, Path]) -> Iterator[str]:
 HOW: Final = """\
 ## How to read this page
 
-Every claim has a number, and below it the lines of the output that show it. The files are in
+Every claim has a number and is followed by the lines of the output that show it. The files are in
 [scenarios](scenarios); run the commands there. `--behave-like` selects the version; without it, the
 same command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
 
 Some lines are from files that further options write: `--commands FILE` (the commands to the API
 server, as JSON), `--metrics FILE` and `--snapshot FILE` (the objects at the end; here such a line
 begins with `after:`). *Nowhere* means that no line of the output contains the text. A test of this
-project runs everything.
+project runs every command.
 """
 HEAD: Final = """\
 # From the documents
 
 Readers of five well-known documents about preemption, node failures and batch scheduling can start
-here. Each document has a page, which goes through it section by section: each claim with a command
-that shows it in the version of the document, and what Kubernetes 1.36 does instead.
-[All claims](all-claims.md) are also in one table. [Versions](../versions.md) explains
-`--behave-like`.
+here. Each document has a page with its sections. For each claim of the document, the page has a
+command that shows whether the claim holds in the document's version, and states what Kubernetes
+1.36 does instead. [All claims](all-claims.md) are also in one table.
+[Versions](../versions.md) explains `--behave-like`.
 
 | document | version | claims | differs there | differs in 1.36 |
 |---|---|---|---|---|
 """
 LEGEND: Final = """
-*Differs there* counts claims that do not hold for the document's own version, because its code or
-Fairlead does something else. *Differs in 1.36* counts claims that have changed since. The pages
-have the reasons.
+*Differs there* counts claims that do not hold for the document's own version, because the code of
+that version or Fairlead does something else. *Differs in 1.36* counts claims that hold no longer in
+1.36. The pages have the reasons.
 """
 ALL: Final = """\
 # All claims
 
-Every claim of the five documents, the command that shows it, and whether it works as the document
-says, in its version and in Kubernetes 1.36. The two documents about preemption are the same article
-and share their rows. The pages have the reasons and the output.
+This table has every claim of the five documents, the command that shows it, and whether the claim
+holds in the document's version (*there*) and in Kubernetes 1.36. The two documents about preemption
+are the same article and share their rows. The pages have the reasons and the output.
 
 """
 COLUMNS: Final = """\

@@ -65,7 +65,7 @@ _POINTERS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TypeTables:
-    """Types by name, in the form of the generated tables.
+    """Types, keyed by name, in the form of the generated tables.
 
     `definitions` are rows as `model` reads them, `kinds` are the names of types by
     `group/version/Kind`, `words` are descriptions by type and field, and `numbers` are field names

@@ -159,7 +159,10 @@ def _room(targets: Sequence[_Usage], names: Sequence[str]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Targets:
-    """Where evicted pods should go: `room` is left there, and evictions continue if `goes_on`."""
+    """The nodes to which evicted pods should go, with the `room` that is left on them.
+
+    Evictions from a node continue while `goes_on` returns True for the node.
+    """
 
     strategy: str
     nodes: Sequence[_Usage]

@@ -37,7 +37,7 @@ class _Failing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EventField:
-    """The file, the event's path in it, and its verb, for messages."""
+    """The file of an event, the event's path in the file, and its verb, for error messages."""
 
     source: str
     field: str

@@ -1,8 +1,8 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
-A loop runs every --scan-interval. After two loops in a row with equal input and result, further
-loops would have that result, too, until an object changes or a rule's time limit is reached. So the
-next loop is the first one after that, and idle hours cost nothing.
+A loop runs every --scan-interval. If two successive loops have equal input and the same result,
+further loops would repeat this result until an object changes or a rule's time limit is reached. So
+these loops are skipped, and idle hours cost nothing.
 """
 
 from __future__ import annotations

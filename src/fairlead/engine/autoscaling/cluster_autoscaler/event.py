@@ -19,7 +19,7 @@ class EventLog:
     """Records events in `commands`, which the autoscaler passes to its world."""
 
     def __init__(self, commands: list[Command], namespace: str, status_config_map: str) -> None:
-        """Record in `commands`; events about the autoscaler regard its status ConfigMap."""
+        """Record events in `commands`; the autoscaler's own events regard its status ConfigMap."""
         self._commands = commands
         self._namespace = namespace
         self._status = ObjectRef("ConfigMap", namespace, status_config_map)

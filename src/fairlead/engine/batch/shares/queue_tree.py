@@ -152,7 +152,10 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
 
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
-    """Fill gaps by weight; parts that are satisfied first (gap ÷ weight) come first."""
+    """Return how much of `pool` fills each gap; the pool is divided by weight.
+
+    The gaps with the smallest gap ÷ weight are filled first; the other gaps share what they leave.
+    """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),
         key=lambda name: (gaps[name] / weights[name], name),

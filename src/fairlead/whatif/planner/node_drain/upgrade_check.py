@@ -84,7 +84,7 @@ def surge_nodes(pools: Pools, count: int) -> dict[str, list[NodeCopy]]:
 
 
 def _node_name(pool: str, position: int) -> str:
-    """Return the name of a pool as part of a node's name, which allows less than a label value."""
+    """Return the name of a pool in a form that a node's name may contain."""
     name = re.sub(r"[^a-z0-9]+", "-", pool.lower())
     return (pool or "nodes") if name == pool else f"{name}-{position}"
 
