@@ -386,7 +386,7 @@ class ContainerTermination(_View, frozen=True):
 
 
 class ContainerState(_View, frozen=True):
-    """status.containerStatuses[].state; only the termination."""
+    """status.containerStatuses[].state, of which only `terminated` is read."""
 
     terminated: ContainerTermination | None = None
 

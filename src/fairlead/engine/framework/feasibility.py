@@ -49,7 +49,7 @@ class Feasibility:
 
     @property
     def is_cached(self) -> bool:
-        """True if the plan's own codes and totals apply unchanged."""
+        """True if the cached codes and totals of the plan apply to the pod unchanged."""
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:

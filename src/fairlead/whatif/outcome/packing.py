@@ -3,10 +3,10 @@
 Placements are compared by these measures:
 
     nodes in use             with a pod that does not belong to its node, such as a DaemonSet's
-    cpu, memory in use       the requested share of these nodes
+    cpu, memory in use       the share of these nodes' cpu and memory that pods request
     room for largest pods    how many more pods of the largest request fit
-    fragmentation            the share of that room that is lost, compared with the same free
-                             amounts in one piece: 1 - 120/150 = 20 %
+    fragmentation            the share of the room for largest pods that is lost because the free
+                             amounts are split among nodes: 1 - 120/150 = 20 %
     spread: fullest node     the share of a workload's pods on the node that has most of them, as
                              the mean of the workloads with several pods; the same by zone
     price per hour           of the nodes in use, if all their types have one

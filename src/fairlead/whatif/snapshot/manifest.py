@@ -366,7 +366,7 @@ def _clean(source: str, value: Json) -> Json:
 
 
 def _check_device_selector(source: str, value: Json) -> None:
-    """Raise InputError for a field with which a rule of Kubernetes 1.34 selects fewer devices."""
+    """Raise InputError if a DeviceTaintRule has a selector field that Kubernetes 1.35 removed."""
     spec = value.get("spec")
     selector = spec.get("deviceSelector") if isinstance(spec, dict) else None
     for field in ("deviceClassName", "selectors"):

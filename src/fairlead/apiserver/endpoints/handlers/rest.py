@@ -101,7 +101,7 @@ def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
 
 
 def with_request_name(scope: RequestScope, obj: Json) -> Json:
-    """Return `obj`, whose name must be the one in the path. Raises ApiError 400 otherwise."""
+    """Return `obj` unchanged. Raises ApiError 400 unless its name is the name in the path."""
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:checkName
     name, asked = obj["metadata"].get("name", ""), scope.info.name
     if not name:

@@ -1,6 +1,6 @@
 """Where the cases of a sweep run: processes on this machine, or a Dask cluster.
 
-Both yield the number of a case and its result as cases end, in any order.
+Both yield the number and the result of each case, in the order in which the cases end.
 """
 
 from __future__ import annotations

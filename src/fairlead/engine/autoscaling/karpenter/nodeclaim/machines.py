@@ -245,7 +245,7 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str | int | float]:
 
 
 def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
-    """Return a NodeClaim for a pool's node without a known one; it is as old as the node."""
+    """Return a new NodeClaim, as old as its node, for a node of a pool that has no NodeClaim."""
     created = node.metadata.creation_timestamp or format_timestamp(now)
     template = pool.spec.template.spec
     claim = NodeClaim(

@@ -290,7 +290,7 @@ class InFlightNodeClaim:
             self.reserved = placement.reservations
 
     def finalize(self, *, min_values_relaxed: bool) -> None:
-        """Record the result for minValues; restrict a claim with reservations to them."""
+        """Record whether minValues was relaxed; limit a claim that has reservations to these."""
         # upstream: nodeclaim.go:FinalizeScheduling
         self.min_values_relaxed = min_values_relaxed
         if not self.reserved:
