@@ -136,10 +136,14 @@ def _outcome(
     breaches: Collection[PdbBreach],
 ) -> BudgetOutcome:
     refused, displaced = set(history.refused), set(history.displaced)
+    has_new_rule = _has_new_rule(history, known)
+    # A change takes effect at the first instant, so that its own evictions at that instant are
+    # subtracted from what `history` allowed; without the change nothing is.
+    before = history if known is None or has_new_rule else known
     return BudgetOutcome(
         pdb=history.pdb,
         rule=history.rule,
-        allowed=history.allowed,
+        allowed=before.allowed,
         needed=history.needed,
         lowest_healthy=history.lowest_healthy,
         displaced=len(displaced),
@@ -148,5 +152,5 @@ def _outcome(
         breaches=sum(one.pdb == history.pdb for one in breaches),
         allowed_at_end=history.allowed_at_end,
         allowed_without=None if known is None else known.allowed_at_end,
-        has_new_rule=_has_new_rule(history, known),
+        has_new_rule=has_new_rule,
     )

@@ -16,15 +16,15 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.objects import QuantityText, ResourceList
-from fairlead.api.pods.facts import is_daemon_pod
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.well_known_label import ARCH, ZONE
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.configuration.autoscaling.node_price import TYPE_LABELS, type_of_node
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
-from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
+from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, daemon_pods_on, node_to_copy
 from fairlead.whatif.snapshot.node_pool import ZONE_LABELS, NodeTraits, node_traits
 
 _SCALED: Final = ("cpu", "memory")
@@ -39,7 +39,8 @@ class NodeOffer:
     """A node that could be added, as often as needed.
 
     `price` is per hour; an estimate from cores and memory if `is_estimate`. `sample` is the node
-    that it is a copy of, with `node_type` and `zone` instead of its own.
+    that it is a copy of, with `node_type` and `zone` instead of its own. `daemon_pods` are the pods
+    of DaemonSets on `sample` before a search takes away the sample's pods.
     """
 
     pool: str
@@ -48,6 +49,7 @@ class NodeOffer:
     price: float
     is_estimate: bool
     sample: NodeInfo
+    daemon_pods: tuple[PodInfo, ...]
     capacity: ResourceList
     allocatable: ResourceList
 
@@ -60,16 +62,15 @@ class NodeOffer:
         """Return the room by resource, less that of DaemonSets; last the number of pods."""
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
-        for pod in self.sample.pods.values():
-            if is_daemon_pod(pod.pod):
-                found[-1] -= 1
-                for column, amount in pod.shape.load:
-                    found[column] -= amount
+        for pod in self.daemon_pods:
+            found[-1] -= 1
+            for column, amount in pod.shape.load:
+                found[column] -= amount
         return found
 
     def node(self, name: str) -> NodeCopy:
         """Return a new node called `name`."""
-        copy = copy_node(self.sample, name)
+        copy = copy_node(self.sample, name, self.daemon_pods)
         labels = dict(copy.node.metadata.labels)
         labels |= {key: self.zone for key in ZONE_LABELS if key in labels and self.zone}
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
@@ -99,6 +100,7 @@ def node_offers(
                     node_type.price(zone),
                     node_type.stated is None or not node_type.stated.has_price,
                     node_type.sample,
+                    daemon_pods_on(node_type.sample),
                     node_type.capacity,
                     _reduced(node_type.allocatable, headroom),
                 )

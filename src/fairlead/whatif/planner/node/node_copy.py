@@ -16,6 +16,7 @@ from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
@@ -57,13 +58,22 @@ def _age(node: Node) -> tuple[str, str]:
     return node.metadata.creation_timestamp, node.metadata.name
 
 
-def copy_node(info: NodeInfo, name: str) -> NodeCopy:
-    """Return a copy of `info` called `name`, in service even if `info` is cordoned or not ready."""
+def daemon_pods_on(info: NodeInfo) -> tuple[PodInfo, ...]:
+    """Return the pods of DaemonSets on a node."""
+    return tuple(pod for pod in info.pods.values() if is_daemon_pod(pod.pod))
+
+
+def copy_node(info: NodeInfo, name: str, daemon_pods: Iterable[PodInfo] | None = None) -> NodeCopy:
+    """Return a copy of `info` called `name`, in service even if `info` is cordoned or not ready.
+
+    `daemon_pods` are the pods to copy; by default those of DaemonSets that are on `info` now.
+    """
     labels = {**info.labels, HOSTNAME: name}
     meta = replace(info.node.metadata, name=name, uid=name, labels=labels)
     taints = tuple(one for one in info.node.spec.taints if is_lasting_taint(one.key))
     spec = replace(info.node.spec, provider_id="", unschedulable=False, taints=taints)
-    pods = (_pod_on(pod.pod, name) for pod in info.pods.values() if is_daemon_pod(pod.pod))
+    copied = daemon_pods_on(info) if daemon_pods is None else daemon_pods
+    pods = (_pod_on(pod.pod, name) for pod in copied)
     conditions = tuple(map(_healthy, info.node.status.conditions))
     status = replace(info.node.status, conditions=conditions)
     return NodeCopy(replace(info.node, metadata=meta, spec=spec, status=status), tuple(pods))

@@ -194,9 +194,8 @@ class DrainPlanner:
         for one in others[:_REMEDY_NODES_MAX]:
             remedy = find_remedy(served.framework, pod, one, diagnosis.status_of(one.row))
             if remedy is not None and not any(change.without for change in remedy.changes):
-                found.append(
-                    (len(remedy.changes), f"{remedy.what} (then {one.name} takes the pod)")
-                )
+                then = f"then {one.name} takes {_pod_in_words(pod)}"
+                found.append((len(remedy.changes), f"{remedy.what} ({then})"))
         return min(found)[1] if found else self._one_more_node(node, pod)
 
     def _one_more_node(self, node: str, pod: PodInfo) -> str:
@@ -208,6 +207,12 @@ class DrainPlanner:
 
 def _may_help(info: NodeInfo, node: str) -> bool:
     return info.name != node and not info.node.spec.unschedulable
+
+
+def _pod_in_words(pod: PodInfo) -> str:
+    """Return the workload whose pod it is, which is the pod itself without a controller."""
+    workload = workload_of(pod.pod)
+    return str(workload) if workload.kind == "Pod" else f"a pod of {workload}"
 
 
 def _no_place(node: str, pod: PodInfo, message: str, edit: str) -> Blocker:

@@ -53,6 +53,15 @@ def test_as_many_nodes_as_the_pods_need(planner, make):
     assert found.bound.cost == pytest.approx(found.cost)  # proven to be the cheapest
 
 
+def test_new_nodes_have_the_daemonset_pods_of_their_pool(planner, make):
+    """Seven cores on nodes of four, one core of each taken by a DaemonSet, need three nodes."""
+    names = ("a", "b", "c", "d")
+    objects = [*map(make.node, names), *(daemon_pod(make, name, "1") for name in names)]
+    found = sized(planner(*objects, *deployment(make, "web", ["a", "b", "c"] * 2 + ["d"])))
+    assert len(found.nodes) == 3
+    assert found.bound.cost > 2 * found.cost / 3
+
+
 @pytest.mark.parametrize(
     ("pods", "types"),
     [(4, {"small": 1}), (8, {"large": 1}), (12, {"large": 1, "small": 1}), (16, {"large": 2})],

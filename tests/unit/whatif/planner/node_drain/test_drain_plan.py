@@ -101,7 +101,7 @@ def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
     ]
     [(cause, owner, edit)] = blocked(planner(*objects), "a")
     assert (cause, owner) == (BlockCause.NO_PLACE, "deploy/default/db")
-    assert edit == "label node b pool=db (then b takes the pod)"
+    assert edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
 def test_nodes_that_stay_away_share_the_room_that_is_left(planner, make):
