@@ -65,7 +65,8 @@ def _print_autoscaling(
     if len(outcome.groups) > count + 1:
         print_line(console, f"- … and {len(outcome.groups) - count:,} more groups")
     for name, machines in outcome.undelivered.items():
-        print_line(console, f"- {name}: {machines:,} machines not delivered for lack of capacity")
+        noun = "machine" if machines == 1 else "machines"
+        print_line(console, f"- {name}: {machines:,} {noun} not delivered for lack of capacity")
     waits = None if without_change is None else without_change.waits
     _print_waiting(console, run.waits, waits, count)
     _print_reasons(console, "pods that trigger no scale-up", outcome.waiting, count)

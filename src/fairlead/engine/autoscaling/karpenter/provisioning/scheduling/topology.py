@@ -9,8 +9,10 @@ upstream: pkg/controllers/provisioning/scheduling/topology.go
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -202,14 +204,12 @@ class Topology:
             domain = state.labels.get(group.key)
             if state.node is not None and domain is not None and self._counts(group, state.node):
                 group.register(domain)
-        for name, node in self._cluster.node_objects.items():
-            fallback = name if group.key == HOSTNAME else None
-            domain = node.metadata.labels.get(group.key, fallback)
-            if domain is None:
-                continue
-            count = self._running(group, name)
-            if count and self._counts(group, node):
-                group.record((domain,), count)
+        running = self._running(group)
+        for name in [one for one in self._cluster.node_objects if one in running]:
+            node = self._cluster.node_objects[name]
+            domain = node.metadata.labels.get(group.key, name if group.key == HOSTNAME else None)
+            if domain is not None and self._counts(group, node):
+                group.record((domain,), running[name])
 
     def _counts(self, group: TopologyGroup, node: Node) -> bool:
         """Return whether the group's filter admits the node."""
@@ -218,16 +218,26 @@ class Topology:
         labels = label_requirements(node.metadata.labels)
         return group.node_filter.matches(node.spec.taints, labels)
 
-    def _running(self, group: TopologyGroup, node_name: str) -> int:
-        """Return how many pods on a node the group counts; without a selector it counts all."""
-        return sum(
-            pod.metadata.namespace in group.namespaces
-            and pod.key not in self._moved
-            and not is_terminal(pod)
-            and not is_terminating(pod)
-            and (group.selector is None or selector_matches(group.selector, pod.metadata.labels))
-            for pod in self._cluster.pods_on(node_name).pods
+    def _running(self, group: TopologyGroup) -> Counter[str]:
+        """Return how many pods the group counts, by node; without a selector it counts all."""
+        selector = group.selector
+        return Counter(
+            pod.spec.node_name
+            for namespace in group.namespaces
+            for pod in self._running_pods.get(namespace, ())
+            if selector is None or selector_matches(selector, pod.metadata.labels)
         )
+
+    @cached_property
+    def _running_pods(self) -> Mapping[str, Sequence[Pod]]:
+        """The pods on nodes that groups may count, by namespace."""
+        found: dict[str, list[Pod]] = {}
+        for name in self._cluster.node_objects:
+            for pod in self._cluster.pods_on(name).pods:
+                is_ending = is_terminal(pod) or is_terminating(pod)
+                if not is_ending and pod.key not in self._moved:
+                    found.setdefault(pod.metadata.namespace, []).append(pod)
+        return found
 
     # --- placing ---------------------------------------------------------------------------------
 
