@@ -22,13 +22,13 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DAEMON_SET, DEVICE_TAINT_RULE, kind_of
+from fairlead.apiserver.kind import DAEMON_SET, DEVICE_TAINT_RULE, POD, kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import CreateObject, EvictPod, Issued
+from fairlead.engine.core.command import Command, CreateObject, EvictPod, Issued
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
-from fairlead.engine.core.reporter import Reporter
+from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
 from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
@@ -310,13 +310,25 @@ class ExperimentRun:
             if isinstance(command, CreateObject):
                 self._create(step, command.manifest, store, now)
                 continue
+            node = self._node_of(command, store)
             outcome = perform(store, command, now)
+            if isinstance(command, EvictPod) and not isinstance(outcome, CommandFailed):
+                record = PodEvicted(command.pod, node, command.why, now)
+                self._recorder.evicted_within_budgets(record)
             if isinstance(outcome, CommandFailed):
                 # A budget may refuse an eviction; what is gone needs no action.
                 is_moot = outcome.reason is FailureReason.NOT_FOUND
                 if not is_moot and not isinstance(command, EvictPod):
                     raise InputError(step.source, outcome.message, object_name=step.what)
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
+
+    @staticmethod
+    def _node_of(command: Command, store: Store) -> str:
+        """Return the node of the pod that `command` evicts, "" for other commands."""
+        if not isinstance(command, EvictPod):
+            return ""
+        pod = store.find(POD, command.pod.namespace, command.pod.name)
+        return "" if pod is None else str(pod["spec"].get("nodeName", ""))
 
     def _create(
         self, step: ScriptedStep, manifest: Mapping[str, Any], store: Store, now: Instant

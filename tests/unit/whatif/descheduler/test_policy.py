@@ -78,4 +78,5 @@ def test_a_what_if_shows_where_evicted_pods_go(tmp_path: Path, capsys) -> None:
     run_command(["whatif", str(dump), "--descheduler", str(policy), "--no-report"])
     printed = capsys.readouterr().out
     assert "The descheduler evicts 4 pods in one run: 4 by LowNodeUtilization." in printed
-    assert "MOVED (4)" in printed
+    assert "EVICTED (4), MOVED (4)" in printed
+    assert "descheduler: LowNodeUtilization" in printed

@@ -120,8 +120,12 @@ def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
         before, after = _total(first, what), _total(other, what)
         if before != after or _by_workload(first, what) != _by_workload(other, what):
             verb = what.replace("_", " ")
-            whose = "" if before != after else " of other workloads"
-            parts.append(f"{after:,} pods{whose} are {verb} instead of {before:,}")
+            pods, are = ("pod", "is") if after == 1 else ("pods", "are")
+            if before != after:
+                parts.append(f"{after:,} {pods} {are} {verb} instead of {before:,}")
+            else:
+                others = "another pod is" if after == 1 else "pods of other workloads are"
+                parts.append(f"{others} {verb}")
     return ", ".join(parts)
 
 

@@ -144,7 +144,8 @@ class Recorder:
             case PodPreempting():
                 self._on_preempting(record)
             case PodEvicted():
-                self._on_evicted(record, None if timer is None else timer.tolerated_s)
+                tolerated_s = None if timer is None else timer.tolerated_s
+                self._on_evicted(record, tolerated_s, asks_budgets=record.why == DRAINED)
             case DisplacementCycle(at=at):
                 self.recurrences.append(Recurrence("cycle", cycle_text(record), at))
             case WorkloadStarving():
@@ -210,7 +211,13 @@ class Recorder:
                     pod = self._end(ref).key
                     self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=by, at=at))
 
-    def _on_evicted(self, record: PodEvicted, tolerated_s: int | None) -> None:
+    def evicted_within_budgets(self, record: PodEvicted) -> None:
+        """Record an eviction that a step made, and which the budgets allowed."""
+        self._on_evicted(record, None, asks_budgets=True)
+
+    def _on_evicted(
+        self, record: PodEvicted, tolerated_s: int | None, *, asks_budgets: bool
+    ) -> None:
         """Record an eviction; a completed pod does not count."""
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
@@ -226,7 +233,7 @@ class Recorder:
                 tolerated_s=tolerated_s,
             )
         )
-        if record.why != DRAINED:
+        if not asks_budgets:
             self._record_ignored_budgets(record)
         self._leave_budgets(record.pod)
         self._counts_of(pod.priority).evicted += 1
