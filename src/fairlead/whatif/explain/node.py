@@ -38,7 +38,7 @@ _POD_COLUMNS: Final = (
     ResultColumn("priority", "priority", NUMBER, rank=2),
     ResultColumn("cpu", "cpu", rank=1),
     ResultColumn("memory", "memory", rank=1),
-    ResultColumn("leaves", "could it leave?"),
+    ResultColumn("leaves", "could it leave, alone?"),
 )
 _BLOCKER_COLUMNS: Final = (
     ResultColumn("pod", "pod", NAME),

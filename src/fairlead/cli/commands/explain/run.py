@@ -349,7 +349,8 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     columns = ("refused by", "because", "preemption may help", "would fit after")
     print_refused(console, title, columns, rows, rows_max)
     if explanation.unasked:
-        unasked = f"No remedy was searched for {explanation.unasked} further nodes."
+        searched = len(rows) - explanation.unasked
+        unasked = f"Changes that would make a node fit were searched for {searched:,} nodes only."
         print_line(console, unasked, "dim")
 
 

@@ -34,6 +34,7 @@ from fairlead.whatif.configuration.autoscaling.open_cost_price import (
     is_price_table,
     read_prices,
 )
+from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.table import read_table
 
@@ -101,12 +102,7 @@ def read_instance_types(files: str, nodes: Sequence[Node] = ()) -> list[StatedTy
 
 
 def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as cause:
-        raise InputError(path, f"cannot be read: {cause.strerror or cause}") from None
-    except UnicodeDecodeError:
-        raise InputError(path, "is not UTF-8 text") from None
+    return decode_text(path, read_bytes(Path(path)))
 
 
 def _types_in(texts: Mapping[str, str]) -> list[StatedType]:

@@ -105,7 +105,10 @@ def verdict_of(effect: Effect) -> Verdict:
 def _loop(effect: Effect) -> str | None:
     if not effect.loops:
         return None
-    return f"Pods displace one another again and again: {effect.loops[0].message}."
+    first = effect.loops[0]
+    if first.kind == "cycle":
+        return f"Pods displace one another again and again: {first.message}."
+    return f"{first.message[:1].upper()}{first.message[1:]}."
 
 
 def _refused(effect: Effect) -> str | None:

@@ -126,7 +126,7 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        pytest.param("", "has no column 'name'", id="an empty file"),
+        pytest.param("", "is empty", id="an empty file"),
         pytest.param("name,cpu,memory\n", "contains no instance type", id="a header alone"),
         pytest.param("name,cpu\nm,2\n", "has no column 'memory'", id="a column is missing"),
         pytest.param("name,cpu,memory,size\nm,2,8Gi,x\n", "unknown column 'size'", id="unknown"),

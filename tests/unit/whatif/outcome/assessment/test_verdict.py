@@ -261,3 +261,9 @@ def test_what_is_worse_comes_first():
     findings = verdict_of(effect_of(outcome(HERE, pod("q", "a", 0)), changed)).findings
     assert [one.kind for one in findings] == [OutcomeKind.PENDING, OutcomeKind.DISPLACED]
     assert [one.severity for one in findings] == [Severity.BAD, Severity.GOOD]
+
+
+def test_a_workload_that_is_displaced_often_is_not_said_to_displace_others():
+    starving = Recurrence("starving", "pods of a have been displaced 21 times", 1)
+    verdict = verdict_of(effect_of(outcome(HERE), outcome(HERE, recurrences=(starving,))))
+    assert verdict.findings[0].sentence == "Pods of a have been displaced 21 times."
