@@ -83,6 +83,7 @@ def test_a_gang_with_too_few_pods_is_not_tried_and_told_why(yard):
     condition = found.patches["PodGroup", "g"].conditions[0]
     assert (condition.type, condition.reason) == ("Unschedulable", "NotEnoughTasks")
     assert condition.message.endswith("valid: 1, min: 3")
+    assert [one.reason for one in found.reports["g"].conditions] == ["NotEnoughTasks"]
 
 
 def test_a_pod_alone_is_a_gang_of_one(yard):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.batch.actions.backfill import Backfill
 from fairlead.testing.batch_builders import make_gang, make_group, make_task
 from fairlead.testing.builders import make_node
 
@@ -20,6 +21,13 @@ def test_they_count_for_their_gang(yard):
         make_node("n1"), make_group("g", 2), make_task("big", "g"), make_task("no", "g", cpu=0)
     )
     assert yard.run().bound == {"big": "n1", "no": "n1"}
+
+
+def test_they_are_not_placed_without_their_gang(yard, statuses):
+    yard.put(make_node("n1"), make_group("g", 2), make_task("large", "g", cpu=8))
+    yard.put(make_task("small", "g", cpu=0))
+    Backfill().execute(yard.session())
+    assert statuses(yard, "g") == {"PENDING": 2}
 
 
 def test_a_gang_is_not_bound_for_want_of_them(yard):

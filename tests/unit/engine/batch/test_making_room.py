@@ -70,6 +70,13 @@ def test_one_gang_is_taken_rather_than_parts_of_two(yard):
     assert evicted == ["b-0", "b-1"]
 
 
+def test_a_gang_that_is_not_enough_is_passed_over(yard):
+    yard.put(make_priority_class("lowest", 0))
+    yard.put(make_gang("small", 1, priority_class="lowest", node="n1"), low("old", 3, node="n1"))
+    yard.put(high("new", 1, cpu=3))
+    assert sorted(yard.run().evicted) == ["old-0", "old-1", "old-2"]
+
+
 def test_surplus_members_go_before_any_whole_gang(yard):
     yard.put(low("whole", 2, node="n1"), low("spare", 2, min_member=0, node="n1"), high("new", 2))
     assert sorted(yard.run().evicted) == ["spare-0", "spare-1"]
@@ -123,6 +130,14 @@ def test_within_a_job_lesser_members_leave_for_greater_ones(yard):
     yard.put(low("g", 4, min_member=1, node="n1", priority=1))
     yard.put(make_task("boss", "g", priority=5))
     assert yard.run().evicted == {"g-3": "preempt"}
+
+
+def test_each_of_the_greater_ones_has_its_turn(yards):
+    """By kube-batch's rules, the first has had it among the jobs already."""
+    yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
+    yard.put(low("g", 4, min_member=1, node="n1", priority=1))
+    yard.put(*(make_task(f"boss-{i}", "g", priority=5) for i in range(3)))
+    assert yard.run().evicted == {"g-3": "preempt", "g-2": "preempt"}
 
 
 def test_and_never_the_other_way(yard):

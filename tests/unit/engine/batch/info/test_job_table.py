@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.api.objects import OwnerReference
+from fairlead.engine.batch.info.job import add_amounts
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.core.stimulus import ObjectDeleted, ObjectsLoaded
 from fairlead.testing.batch_builders import (
@@ -66,6 +67,17 @@ def test_a_pod_that_is_known_only_as_finished_is_a_member(yard):
     assert yard.job("g").by_status[TaskStatus.FAILED].keys() == {"uid-p"}
 
 
+def test_placed_pods_that_ask_for_more_while_they_start_are_odd(kube_batch):
+    """To kube-batch, which counts their containers only."""
+    yard = kube_batch
+    init = {"name": "i", "resources": {"requests": {"cpu": "3"}}}
+    start = {"spec": {"initContainers": [init]}}
+    yard.put(make_node("n1"), make_task("waits", **start), make_task("plain", node="n1"))
+    assert yard.jobs.odd == {}
+    yard.put(make_task("runs", node="n1", **start))
+    assert yard.jobs.odd.keys() == {"uid-runs"}
+
+
 def test_gated_pods_are_members_and_not_tried(yard):
     yard.put(make_node("n1"), make_group("g", 1))
     yard.put(make_task("p", "g", spec={"schedulingGates": [{"name": "wait"}]}))
@@ -79,6 +91,12 @@ def test_a_pod_may_change_its_group(yard):
     yard.put(make_task("p", "a"), make_task("p", "b"))
     assert [j.id for j in yard.jobs.jobs.values() if j.tasks] == ["default/b"]
     yard.jobs.validate()
+
+
+def test_sums_are_as_long_as_the_columns_that_they_have():
+    total = [5, 5]
+    add_amounts(total, ((0, 1), (2, 1)), 1)
+    assert total == [6, 5, 1]
 
 
 # --- jobs come and go ------------------------------------------------------------------------
@@ -210,7 +228,7 @@ def test_a_refused_bind_is_taken_back(decided):
 
 
 def test_a_bind_that_is_none_of_ours_is_not_touched(decided):
-    assert not decided.jobs.bind_failed("uid-other")
+    assert decided.jobs.bind_failed("uid-other") is False
     decided.put(make_task("p", "g", node="n1"))
     assert not decided.jobs.bind_failed("uid-p")
 

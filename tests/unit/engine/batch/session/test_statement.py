@@ -31,6 +31,8 @@ def test_steps_are_seen_at_once(busy):
     statement.pipeline(busy.task("new-1"), node)
     assert session.room.releasing[0, node.row] == 1000
     assert session.commands == []
+    job = busy.job("new")
+    assert (job.ready_count, job.waiting_count, job.valid_count) == (1, 1, 2)
 
 
 def test_discarding_leaves_no_trace(busy):

@@ -61,7 +61,7 @@ def test_a_nomination_that_cannot_be_cleared_is_no_failure(execution):
 def test_a_victim_that_cannot_be_deleted_ends_it(execution):
     (deletion,) = execution.start()
     assert execution.answer(CommandFailed(deletion, FailureReason.INTERNAL_ERROR, "no")) == []
-    assert (execution.is_done, execution.failed) == (True, True)
+    assert (execution.is_done, execution.failed, execution.erred) == (True, True, False)
 
 
 def test_outcomes_of_other_commands_are_not_its_own(execution, info):
