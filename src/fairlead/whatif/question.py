@@ -130,7 +130,8 @@ class WhatIfAnswer:
     """Both runs of a what-if, the effect of the change, and its verdict.
 
     `source` is the snapshot as the user named it; `releases` are the versions of both runs.
-    `scheduler_config` is the file of the run without the change, "" for kube-scheduler's defaults.
+    `scheduler_config` is the file of the run without the change, "" for kube-scheduler's defaults,
+    and `scheduler_plugins` the user's plugins in that run.
     """
 
     source: str
@@ -138,6 +139,7 @@ class WhatIfAnswer:
     seed: int
     releases: Releases = CURRENT_RELEASES
     scheduler_config: str = ""
+    scheduler_plugins: tuple[str, ...] = ()
     effect: Effect
     verdict: Verdict
     seeds: int = 1
@@ -146,10 +148,11 @@ class WhatIfAnswer:
 
     @property
     def scheduler_words(self) -> str:
-        """The scheduler configuration of the run without the change."""
-        return (
-            f"scheduler {self.scheduler_config}" if self.scheduler_config else "default scheduler"
-        )
+        """The scheduler configuration and plugins of the run without the change."""
+        config = self.scheduler_config
+        words = f"scheduler {config}" if config else "default scheduler"
+        plugins = ", ".join(self.scheduler_plugins)
+        return f"{words} with {plugins}" if plugins else words
 
     @property
     def pool_label(self) -> str:
@@ -234,6 +237,7 @@ def what_if(
         seed=conditions.seed,
         releases=pair.changed.followed,
         scheduler_config=conditions.config or "",
+        scheduler_plugins=tuple(conditions.plugin),
         effect=effect,
         verdict=verdict,
         seeds=len(outcomes),

@@ -22,10 +22,10 @@ def config_map(name="scheduler", **data):
 
 @pytest.fixture
 def ask(snapshot, make):
-    def ask_what_if(*objects, config=None):
+    def ask_what_if(*objects, config=None, plugin=()):
         pod = make.pod("p", schedulerName="other")
         cluster = snapshot(make.node("a"), pod, *objects)
-        return what_if(cluster, ClusterChange(), Conditions(config=config))
+        return what_if(cluster, ClusterChange(), Conditions(config=config, plugin=plugin))
 
     return ask_what_if
 
@@ -47,6 +47,11 @@ def test_it_is_used_if_it_is_named(ask, name):
     assert [pod.key for pod in answer.changed.placed()] == ["default/p"]
     assert answer.scheduler_words == f"scheduler {name}"
     assert not any("KubeSchedulerConfiguration" in note for note in answer.changed.notes)
+
+
+def test_the_plugins_of_today_are_named(ask):
+    plugin = "examples/plugins/node_price.py:NodePrice"
+    assert ask(plugin=(plugin,)).scheduler_words == f"default scheduler with {plugin}"
 
 
 def test_a_name_that_fits_none_or_several_is_refused(ask):
