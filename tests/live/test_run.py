@@ -163,7 +163,7 @@ def test_explain_asks_the_running_scheduler(cluster, clean, tmp_path):
 
     trusted = ("--token-file", str(token))
     with running(cluster, "--listen", "127.0.0.1:18260"):
-        create(pod("huge", cpu="1000"), pod("fits"), pod("gated", schedulingGates=[{"name": "x"}]))
+        create(pod("huge", cpu="9000"), pod("fits"), pod("gated", schedulingGates=[{"name": "x"}]))
         eventually(lambda: read("huge").status.conditions)
         eventually(lambda: read("fits").spec.node_name)
         status, text, _ = explain("pod/huge", *trusted)
