@@ -48,6 +48,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 START: Final[Instant] = seconds(1_767_225_600)  # 2026-01-01
 REST: Final = seconds(400)  # longer than every period and backoff of the controllers
 RESTS_MAX: Final = 40
+WORKING_RESTS_MAX: Final = 200
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -208,11 +209,14 @@ class _Run:
     def _come_to_rest(self) -> None:
         """Wait until nothing has changed for REST.
 
-        Jobs may wait for each other for hours: time does not count against the limit while pods
-        complete. CronJobs are suspended, so there is an end to that.
+        Jobs may wait for each other for hours: up to WORKING_RESTS_MAX, time does not count against
+        the limit while pods complete. A scenario that was shrunk may have lost the changes that
+        suspend its CronJobs.
         """
         rests = 0
-        while self._restless and rests < RESTS_MAX:
+        for _ in range(WORKING_RESTS_MAX):
+            if not self._restless or rests == RESTS_MAX:
+                return
             completed = self._completed
             self._restless.clear()
             self._run_until(self._now + REST)
