@@ -89,10 +89,16 @@ class RestClient:
         *,
         read_seconds_max: float = READ_SECONDS_MAX,
         connections_max: int = CONNECTIONS_MAX,
+        bytes_max: int | None = None,
     ) -> None:
-        """Prepare the client; connections are opened with the first request."""
+        """Prepare the client; connections are opened with the first request.
+
+        A longer answer than `bytes_max` fails as a broken connection does; None: no limit, for API
+        servers.
+        """
         self.config = config
         self._connections_max = connections_max
+        self._bytes_max = bytes_max
         self._read_seconds_max = read_seconds_max
         self.date = ""  # from the latest response's Date header
         # Credentials expire in real time, in every world.
@@ -255,7 +261,18 @@ class RestClient:
         url = URL(self.config.server + path, encoded=True)
         async with self._session.request(method, url, data=content, **options) as response:
             self.date = response.headers.get("Date", self.date)
-            return response.status, response.headers, await response.read()
+            return response.status, response.headers, await self._body(response)
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        if self._bytes_max is None:
+            return await response.read()
+        body = bytearray()
+        async for chunk in response.content.iter_any():
+            body += chunk
+            if len(body) > self._bytes_max:
+                problem = f"the answer has more than {self._bytes_max >> 20} MiB"
+                raise aiohttp.ClientPayloadError(problem)
+        return bytes(body)
 
     def _tls_context(self) -> ssl.SSLContext | None:
         certificate = self._credentials.certificate()

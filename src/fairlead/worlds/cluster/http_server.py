@@ -138,7 +138,11 @@ class HttpServer:
             all_nodes=query.get("all-nodes") == "true",
         )
         answer = self._explain(asked)
-        return web.Response(status=answer.status, body=answer.body, content_type="text/plain")
+        is_json = asked.output == "json" and answer.status == 200
+        form = "application/json" if is_json else "text/plain"
+        return web.Response(
+            status=answer.status, body=answer.body, content_type=form, charset="utf-8"
+        )
 
     async def _link(self, request: web.Request) -> web.Response:
         refusal = await self._refusal(request)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
+
+import msgspec
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.process import ProcessOptions
 from fairlead.cli.output.console.terminal import stdout_console
+from fairlead.cli.output.result_file import print_bytes
 from fairlead.client.connection import ConnectionConfig, read_text
 from fairlead.client.error import ConnectionConfigError
 from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
@@ -19,6 +21,7 @@ from fairlead.whatif.input.error import InputError
 
 _PATH: Final = "/fairlead/explain"
 _SECONDS_MAX: Final = 30.0
+_BYTES_MAX: Final = 64 << 20  # an explanation has some 300 bytes for each node
 _WORDS: Final = {
     0: "",
     401: "the token is missing or not valid; --token-file names one",
@@ -56,18 +59,30 @@ def explain_by_process(
         answer = asyncio.run(_ask(config, request))
     except ConnectionConfigError as cause:
         raise InputError(cause.source, cause.problem, field=cause.field) from None
+    text = answer.body.decode(errors="replace")
     if not answer.is_success:
-        text = answer.body.decode(errors="replace").strip()
-        problem = _WORDS.get(answer.status, text) or answer.message
+        problem = _WORDS.get(answer.status, text.strip()) or answer.message
         raise InputError("--process", problem, object_name=config.server)
-    sys.stdout.write(answer.body.decode())
     if output == "json":
-        sys.stdout.write("\n")
+        _print_json(config, answer.body)
+        return exit_code.SUCCESS
+    for line in text.splitlines():
+        # Another server may send control characters, which are commands to a terminal.
+        print("".join(one if one.isprintable() else " " for one in line).rstrip())
     return exit_code.SUCCESS
 
 
+def _print_json(config: ConnectionConfig, body: bytes) -> None:
+    try:
+        value = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        problem = "the answer is not that of fairlead run"
+        raise InputError("--process", problem, object_name=config.server) from None
+    print_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
 async def _ask(config: ConnectionConfig, request: ApiRequest) -> ApiAnswer:
-    async with RestClient(config, connections_max=1) as client:
+    async with RestClient(config, connections_max=1, bytes_max=_BYTES_MAX) as client:
         return await client.exchange(request, _SECONDS_MAX)
 
 

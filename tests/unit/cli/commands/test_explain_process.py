@@ -1,0 +1,75 @@
+"""`fairlead explain --process` against servers that are no `fairlead run`."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from fairlead.cli import exit_code
+from fairlead.cli.commands.explain import process
+from fairlead.cli.main import run
+
+
+@contextmanager
+def answering(body):
+    """The URL of a server that answers every GET with `body`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def explain(body, *options):
+    with answering(body) as url:
+        return run(["explain", "pod/store/web-0", "--process", url, *options])
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys):
+    assert explain(b"  \x1b[2Jhi\xff\n") == exit_code.SUCCESS
+    out = capsys.readouterr().out
+    assert out.startswith("   [2Jhi")
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"\xff\x00", b"[1]"])
+def test_json_of_another_server_is_refused(capsys, body):
+    assert explain(body, "-o", "json") == exit_code.BAD_INPUT
+    assert "the answer is not that of fairlead run" in capsys.readouterr().err
+
+
+def test_a_long_answer_is_cut_off(capsys, monkeypatch):
+    monkeypatch.setattr(process, "_BYTES_MAX", 1 << 20)
+    assert explain(b"x" * (3 << 20)) == exit_code.BAD_INPUT
+    assert "the answer has more than 1 MiB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("pod/web-0", "--token-file", "x"), "--process: is required with"),
+        (("pod/web-0", "--process", "localhost"), "is not a URL such as https://localhost:10259"),
+        (("deploy/web", "--process", "http://localhost"), "is not pod/NAMESPACE/NAME"),
+        (("pod/w", "--process", "http://localhost", "--seeds", "3"), "combined with --seeds"),
+        (("pod/w", "--process", "http://localhost", "-o", "markdown"), "must be text, details or"),
+    ],
+)
+def test_wrong_options_are_refused(capsys, arguments, problem):
+    assert run(["explain", *arguments]) == exit_code.BAD_INPUT
+    assert problem in capsys.readouterr().err
