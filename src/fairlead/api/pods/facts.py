@@ -32,6 +32,23 @@ def is_terminating(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp != ""
 
 
+def differs_in_status_only(before: Pod, after: Pod) -> bool:
+    """Return True if certainly no more than status and resourceVersion differ between versions.
+
+    Equal parts are recognized by identity, so False says nothing.
+    """
+    old, new = before.metadata, after.metadata
+    return (
+        before.spec is after.spec
+        and old.uid == new.uid
+        and old.owner_references is new.owner_references
+        and old.labels is new.labels
+        and old.annotations is new.annotations
+        and old.finalizers == new.finalizers
+        and old.deletion_timestamp == new.deletion_timestamp
+    )
+
+
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """Return the owner that manages the object (at most one has `controller: true`), or None."""
     # upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go:GetControllerOf

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Node, Pod
+from fairlead.api.objects import Node, Pod, PodStatus
 from fairlead.api.pods.facts import (
     condition,
     controller_of,
+    differs_in_status_only,
     is_daemon_pod,
     is_sidecar,
     is_static,
@@ -50,6 +52,30 @@ def test_a_pod_with_deletion_timestamp_is_terminating():
     """Nothing else makes it so."""
     assert is_terminating(pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
     assert not is_terminating(pod())
+
+
+def test_a_version_with_another_condition_differs_in_status_only():
+    """Spec, owners, labels and annotations are those of the version before it."""
+    before = pod(metadata={"uid": "u", "labels": {"app": "web"}})
+    after = replace(before, status=PodStatus(phase="Running"))
+    assert differs_in_status_only(before, after)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"uid": "other"},
+        {"labels": {"app": "db"}},
+        {"annotations": {"a": "1"}},
+        {"finalizers": ("x/y",)},
+        {"deletion_timestamp": "2026-01-01T00:00:00Z"},
+    ],
+)
+def test_a_version_with_other_metadata_differs_in_more_than_status(part):
+    """Each part that decides what controllers do with the pod."""
+    before = pod(metadata={"uid": "u", "labels": {"app": "web"}})
+    after = replace(before, metadata=replace(before.metadata, **part))
+    assert not differs_in_status_only(before, after)
 
 
 def test_the_controller_is_the_owner_that_says_so():

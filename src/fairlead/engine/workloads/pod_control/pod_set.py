@@ -29,7 +29,7 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pods.facts import condition, is_terminating
+from fairlead.api.pods.facts import condition, differs_in_status_only, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
@@ -149,12 +149,11 @@ class PodSet:
     def refresh(self, pod: Pod) -> bool:
         """Store a version of an active pod in which only the status differs; False if it is none.
 
-        The same as `put`, for the most frequent change: that of a condition. That only the status
-        differs is recognized by the identity of the other parts.
+        The same as `put`, for the most frequent change: that of a condition.
         """
         name = pod.metadata.name
         known = self.active.get(name)
-        if known is None or not _differs_in_status(known, pod):
+        if known is None or not differs_in_status_only(known, pod):
             return False
         if pod_state(pod) is not PodState.ACTIVE or name in self.deletions_expected:
             return False
@@ -318,16 +317,3 @@ class PodSet:
         """Put back a replacement whose creation failed."""
         waiting = (*self.replacements.get(slot, ()), replacement)
         self.replacements[slot] = deque(sorted(waiting, key=lambda one: one.serial))
-
-
-def _differs_in_status(before: Pod, after: Pod) -> bool:
-    """Return whether certainly no more than the status and the resourceVersion differ."""
-    old, new = before.metadata, after.metadata
-    return (
-        before.spec is after.spec
-        and old.uid == new.uid
-        and old.owner_references is new.owner_references
-        and old.labels is new.labels
-        and old.annotations is new.annotations
-        and old.deletion_timestamp == new.deletion_timestamp
-    )

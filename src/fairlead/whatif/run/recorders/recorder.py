@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pods.facts import (
+    differs_in_status_only,
     is_daemon_pod,
     is_static,
     is_terminal,
@@ -520,16 +521,7 @@ def _state_of(pod: Pod) -> str:
 
 def _is_in_same_state(before: Pod, after: Pod) -> bool:
     """Return whether certainly nothing but conditions differs, of what is recorded of pods."""
-    old, new = before.metadata, after.metadata
-    return (
-        before.spec is after.spec
-        and old.uid == new.uid
-        and old.labels is new.labels
-        and old.annotations is new.annotations
-        and old.owner_references is new.owner_references
-        and old.deletion_timestamp == new.deletion_timestamp
-        and before.status.phase == after.status.phase
-    )
+    return before.status.phase == after.status.phase and differs_in_status_only(before, after)
 
 
 def _liveness(pod: Pod) -> int:
