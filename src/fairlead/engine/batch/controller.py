@@ -87,7 +87,9 @@ class Batch:
                 return [] if sent is None else self._send(sent)
             case _:
                 self.jobs.apply(stimulus)
-                self._note(is_news=bool(self._cluster.changes) or _is_ours(stimulus))
+                # A finished pod is no longer in the cluster's state, but is a member of its job.
+                changed = self._cluster.changes or self.jobs.touched
+                self._note(is_news=bool(changed) or _is_ours(stimulus))
                 if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
                     pod = stimulus.object
                     return self._send(self._preparations.left(pod.metadata.uid or pod.key))

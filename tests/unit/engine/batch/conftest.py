@@ -158,17 +158,17 @@ class World:
 
     def put(self, *objects):
         for one in flat(objects):
-            self._handle(ObjectChanged(one))
+            self.tell(ObjectChanged(one))
         return self
 
     def drop(self, *names):
         for name in names:
-            self._handle(ObjectDeleted(self.pod(name)))
+            self.tell(ObjectDeleted(self.pod(name)))
 
     def pod(self, name):
         return self.cluster.pods[f"default/{name}"].pod
 
-    def _handle(self, stimulus):
+    def tell(self, stimulus):
         self.cluster.apply(stimulus)
         self._perform(self.batch.handle(stimulus, seconds(self.now_s)))
 
@@ -177,13 +177,13 @@ class World:
             self.log.append(command)
             match command:
                 case Bind(pod=target, node=node):
-                    self._handle(CommandSucceeded(command))
-                    self._handle(ObjectChanged(running(self.pod(target.name), node)))
+                    self.tell(CommandSucceeded(command))
+                    self.tell(ObjectChanged(running(self.pod(target.name), node)))
                 case DeleteObject(target=target):
-                    self._handle(CommandSucceeded(command))
-                    self._handle(ObjectDeleted(self.pod(target.name)))
+                    self.tell(CommandSucceeded(command))
+                    self.tell(ObjectDeleted(self.pod(target.name)))
                 case _:
-                    self._handle(CommandSucceeded(command))
+                    self.tell(CommandSucceeded(command))
 
     def live_until(self, end_s):
         """Run every session that is due until then."""

@@ -11,7 +11,12 @@ from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import SilentReporter
-from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+)
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.batch_builders import (
@@ -102,6 +107,25 @@ def test_answers_about_others_are_nothing_new(world):
     bind = Bind(ObjectRef("Pod", "default", "x", "uid-x"), "n1")
     world.batch.handle(CommandFailed(bind, FailureReason.CONFLICT, "no"), seconds(10))
     assert world.batch.next_deadline() is None
+
+
+def test_a_gang_without_its_finished_members_is_reported(world):
+    """Recorded from kube-batch, which runs a session every second: kb-status-004."""
+    ended = [make_task(f"g-{i}", "g", node="n1", status={"phase": "Succeeded"}) for i in range(2)]
+    world.put(make_node("n1"), make_group("g", 2), ended).live_until(10)
+    for pod in ended:
+        world.tell(ObjectDeleted(pod))
+    world.live_until(20)
+    reports = [c for c in world.log if isinstance(c, PatchStatus) and c.target.name == "g"]
+    assert [one.reason for one in reports[-1].conditions] == ["NotEnoughTasks"]
+
+
+def test_a_running_gang_is_reported_once_its_queue_exists(world):
+    world.put(make_node("n1"), make_gang("g", 2, node="n1", queue="q")).live_until(10)
+    assert not [c for c in world.log if isinstance(c, PatchStatus)]
+    world.put(make_queue("q")).live_until(20)
+    (report,) = [c for c in world.log if isinstance(c, PatchStatus)]
+    assert (report.target.name, report.fields["phase"]) == ("g", "Running")
 
 
 def test_a_preemptor_gets_its_room(world):

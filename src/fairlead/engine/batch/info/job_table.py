@@ -105,6 +105,7 @@ class JobTable:
                 case Queue():
                     columns = self._cluster.table.resources
                     self.queues[found.metadata.name] = queue_info(found, columns)
+                    self._touch_jobs_in(found.metadata.name)
                 case PriorityClass():
                     self.priority_classes[found.metadata.name] = found
                     self._set_priorities()
@@ -125,6 +126,10 @@ class JobTable:
                 self._set_priorities()
             case _:
                 pass
+
+    def _touch_jobs_in(self, queue: str) -> None:
+        """Let the next session report the jobs in `queue`, whose state is part of the reports."""
+        self.touched.update((job.id, None) for job in self.jobs.values() if job.queue == queue)
 
     # --- groups ----------------------------------------------------------------------------
 
