@@ -1,8 +1,9 @@
 """Workload: one benchmark, as data.
 
-objects     the initial objects initial     pods scheduled before the clock starts measured    pods
-created at once; their bindings are timed disturb     returns the stimuli of the i-th disturbance,
-after every `disturb_every` cycles
+objects     the initial objects
+initial     pods scheduled before the clock starts
+measured    pods created at once; their bindings are timed
+disturb     returns the stimuli of the i-th disturbance, after every `disturb_every` cycles
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class ConnectionConfig:
     """A server and the credentials for it.
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
-    `key` are PEM texts, "" if absent. At most one kind of credentials is used, in this order:
-    client certificate (beside any other), token_file, token, password, exec_plugin.
+    `key` are PEM texts, "" if absent. A client certificate is presented whenever there is one; of
+    the other credentials only the first of token_file, token, password, exec_plugin is used.
     """
 
     name: str

@@ -83,10 +83,7 @@ class Credentials:
         return self._exec_credential(config.exec_plugin).token
 
     def _token_of_file(self, path: str) -> str:
-        """Return the token in a file, read again every minute.
-
-        If that fails, the previous token.
-        """
+        """Return the token in a file, read again every minute; the last token if reading fails."""
         now = self._clock()
         if now - self._file_read_at >= TOKEN_FILE_SECONDS:
             self._file_read_at = now

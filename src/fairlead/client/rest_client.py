@@ -93,8 +93,8 @@ class RestClient:
     ) -> None:
         """Prepare the client; connections are opened with the first request.
 
-        A longer answer than `bytes_max` fails as a broken connection does; None: no limit, for API
-        servers.
+        An answer of more than `bytes_max` bytes fails like a broken connection; None sets no limit,
+        which is meant for API servers.
         """
         self.config = config
         self._connections_max = connections_max

@@ -283,7 +283,7 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
 def _scheduler_notes(
     change: ClusterChange, conditions: Conditions, effect: Effect
 ) -> Iterator[str]:
-    """Yield why another scheduler, or the configuration of one, makes no difference."""
+    """Yield the reasons why another scheduler, or another configuration, makes no difference."""
     if not effect.difference.is_empty:
         return
     is_named = bool(conditions.config or conditions.plugin or conditions.batch.source)
@@ -298,7 +298,7 @@ def _scheduler_notes(
 def waiting_starts(
     snapshot: Snapshot, conditions: Conditions, progress: Progress | None = None
 ) -> StartTimes | None:
-    """Return when the pods of `snapshot` start that wait, if nothing changes; None if unknown.
+    """Return when the waiting pods of `snapshot` start if nothing changes; None if that is unknown.
 
     Times count from the snapshot. Raises InputError.
     """
@@ -328,7 +328,7 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
 def _runtimes(
     snapshot: Snapshot, stated: tuple[StatedRuntime, ...], outcome: RunOutcome
 ) -> Runtimes:
-    """Return the runtimes of the file, and if pods wait at the end those of the dump."""
+    """Return the runtimes of the file and, if pods wait at the end, those of the dump."""
     if not any(one.until is None for one in outcome.waits):
         return Runtimes(stated)
     return runtimes_in(snapshot.manifests, stated)
@@ -342,9 +342,9 @@ def _start_times(
     after: RunOutcome,
     progress: Progress,
 ) -> StartTimes | None:
-    """Return when the pods that wait at the end of `after` start; None if that is not known.
+    """Return when the pods that wait at the end of `after` start; None if that is unknown.
 
-    It is simulated with each of --seeds, or with --runtimes alone with `DRAWS_DEFAULT` seeds.
+    The times are simulated with each of --seeds; with --runtimes alone, with `DRAWS_DEFAULT` seeds.
     """
     if not any(one.until is None for one in after.waits):
         return None
@@ -426,7 +426,7 @@ def _order_note(pair: _Experiments, effect: Effect, progress: Progress) -> Itera
 
 
 def _startup_note(pair: _Experiments, effect: Effect, conditions: Conditions) -> Iterator[str]:
-    """Yield when pods become ready, and how that is known, if the change starts any."""
+    """Yield when pods become ready and how that is known, if the change starts any pods."""
     found = effect.difference
     pods = (*found.displaced, *found.placed, *(one.pod for one in found.updated))
     if pods and conditions.startup is not None:

@@ -33,9 +33,9 @@ def is_terminating(pod: Pod) -> bool:
 
 
 def differs_in_status_only(before: Pod, after: Pod) -> bool:
-    """Return True if certainly no more than status and resourceVersion differ between versions.
+    """Return True if two versions of a pod are known to differ only in status and resourceVersion.
 
-    Equal parts are recognized by identity, so False says nothing.
+    Compares the other parts by identity, which is quick; so False does not mean that they differ.
     """
     old, new = before.metadata, after.metadata
     return (

@@ -57,10 +57,7 @@ _NO_SOURCES: Final = _placing_sources(Volume())
 
 
 def is_placed(volume: Volume) -> bool:
-    """Return True if the volume may restrict where the pod runs.
-
-    That is if it is claimed, exclusive or migratable.
-    """
+    """Return True if the volume is claimed, exclusive or migratable: it may restrict the node."""
     return _placing_sources(volume) != _NO_SOURCES
 
 

@@ -54,10 +54,10 @@ class JsonTemplate:
         )
 
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
-        """Return a template for the text of `pieces` too; None if it differs in more than values.
+        """Return a template that also accepts the text of `pieces`; None if not only values differ.
 
-        Of the texts that this template accepts, the new one accepts all. A text that has the
-        character of markers has no template, because its own strings could pass for placeholders.
+        It accepts every text that this template accepts. A text that contains the character of
+        markers has no template, because its own strings could be taken for placeholders.
         """
         if _MARK_IN_TEXT.search(_QUOTE.join(pieces)):
             return None

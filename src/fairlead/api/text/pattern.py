@@ -19,7 +19,8 @@ _QUIET.log_errors = False
 def compiled_pattern(expression: str) -> Any:
     """Return a pattern with the `search` and `finditer` of `re`. Raises ValueError if invalid.
 
-    `programsize` is its number of states: with thousands, RE2 may try all of them at each letter.
+    Its `programsize` is its number of states. RE2 may try each state at each letter, so a pattern
+    with thousands of states is slow.
     """
     try:
         return re2.compile(expression, _QUIET)

@@ -129,9 +129,9 @@ class AuditedWrite:
 def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> list[AuditedWrite]:
     """Return the writes in the log `data`, called `source` in messages, in order of time.
 
-    With `has_workloads` these are also the writes of Deployments, DaemonSets, Jobs and CronJobs,
-    and of the subresource scale. Raises InputError for a line that is not an event, and for a level
-    without bodies.
+    `has_workloads` includes the writes of Deployments, DaemonSets, Jobs and CronJobs, and of the
+    subresource scale. Raises InputError for a line that is not an event, and for a level without
+    bodies.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []
@@ -187,7 +187,7 @@ def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
 def _writes(
     source: str, where: str, event: _Event, *, has_workloads: bool
 ) -> Iterator[AuditedWrite]:
-    """Yield the write of `event`, if it is one of an object that is followed."""
+    """Yield the write that `event` records, if it changes an object that scheduling reads."""
     ref, status = event.object_ref, event.response_status
     if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
         return
@@ -238,7 +238,7 @@ def _writes(
 def _require_same_object(
     source: str, where: str, ref: _ObjectReference, kind: Kind, meta: Json
 ) -> None:
-    """Raise InputError if `meta` of the response is not that of the object in objectRef."""
+    """Raise InputError if the response, whose metadata is `meta`, is not what objectRef names."""
     stated = [("name", ref.name)] if ref.name else []
     if kind.namespaced:
         stated.append(("namespace", ref.namespace))

@@ -264,7 +264,7 @@ class RecordedCluster:
         return True
 
     def _named(self, write: AuditedWrite) -> Json | None:
-        """Return the oldest pod without a name that `write` can mean, now with the name."""
+        """Give the name in `write` to the oldest unnamed pod that it can mean; return that pod."""
         node = _target(write)
         for at, pod in enumerate(self._unnamed):
             meta = pod["metadata"]
@@ -296,7 +296,7 @@ def _target(write: AuditedWrite) -> str:
 
 
 def _is_gone(obj: Json) -> bool:
-    """Return whether a deleted object has nothing left that keeps it."""
+    """Return whether a deleted object is gone: no finalizer and no grace period keeps it."""
     meta = obj["metadata"]
     kept = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
     return bool(meta.get("deletionTimestamp")) and not kept
@@ -348,7 +348,7 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
     """Return the objects that existed before the first write, as far as the log shows them.
 
     These are the objects that were created before it and appear first in the response of another
-    write. A pod that the log binds before it shows it had no node.
+    write. A pod that the log binds later had no node at the start.
     """
     found: dict[_Identity, tuple[AuditedWrite, Json] | None] = {}
     bound: set[_Identity] = set()
@@ -369,7 +369,7 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
 
 
 def _before(obj: Json, *, is_bound: bool) -> Json:
-    """Return `obj` as it was before its deletion, and if not `is_bound` before its binding."""
+    """Return `obj` as it was before its deletion and, unless `is_bound`, before its binding."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
     if is_bound:
         return {**obj, "metadata": meta}

@@ -149,7 +149,7 @@ class ClusterChange:
 
     @property
     def node_label(self) -> str:
-        """The first label by which it drains, cordons or deletes nodes, such as `pool`; or ""."""
+        """The first label that selects the nodes to drain, cordon or delete; "" for none."""
         for text in (*self.drain, *self.cordon, *_selected_nodes(self.delete)):
             with suppress(SelectorError):
                 selector = parse_selector(text)

@@ -265,7 +265,7 @@ def with_stages(config: KubeletConfig, found: Iterable[Manifest], seed: int) -> 
 
 
 def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
-    """Return one of the stages by their weights; stages without any weight have equal ones."""
+    """Return one of the stages, chosen by weight; without weights, all are equally likely."""
     # upstream: pkg/utils/lifecycle/lifecycle.go: Lifecycle.Match
     weights = [max(0, one.weight(pod)) for one in found]
     total = sum(weights)

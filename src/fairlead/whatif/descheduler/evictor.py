@@ -63,7 +63,7 @@ class RunLimits:
     namespaces: Counter[str] = field(default_factory=Counter)
 
     def is_reached(self, pod: Pod) -> bool:
-        """Return whether no pod of this node or namespace, or none at all, may be evicted."""
+        """Return whether a limit (total, per node or per namespace) forbids evicting `pod`."""
         policy = self.policy
         return (
             self.is_total_reached

@@ -263,7 +263,7 @@ def _min_age(source: str, args: EvictorArgs) -> DurationNs:
 
 
 def _require_supported(source: str, name: str, args: Any) -> None:
-    """Raise InputError for values of arguments that have no meaning, or none here."""
+    """Raise InputError for arguments that upstream refuses, or that a simulation cannot apply."""
     _require_selector(source, f"{name}.labelSelector", getattr(args, "label_selector", None))
     for field in ("namespaces", "evictable_namespaces"):
         stated = getattr(args, field, None)
@@ -319,7 +319,7 @@ def _require_percentages(
 
 
 def _require_selector(source: str, field: str, selector: LabelSelector | None) -> None:
-    """Raise InputError for an operator or a combination with values that no selector has."""
+    """Raise InputError for an invalid operator, and for values that its operator does not allow."""
     for number, one in enumerate(selector.match_expressions if selector is not None else ()):
         where = f"{field}.matchExpressions[{number}]"
         if not one.key:

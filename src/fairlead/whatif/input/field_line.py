@@ -21,7 +21,7 @@ _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[]+)")
 
 @contextmanager
 def with_lines(document: Document) -> Iterator[None]:
-    """Name the line, too, in errors that name a field of `document`.
+    """Add the line number to errors about a field of `document`.
 
     Example: `groups.yaml: node-groups[0].min: ...` becomes
     `groups.yaml: line 3: node-groups[0].min: ...`. Errors in other files stay as they are.
@@ -40,8 +40,8 @@ def with_lines(document: Document) -> Iterator[None]:
 def line_of(document: Document, field: str) -> int:
     """Return the line of `field`, a path such as `node-groups[0].min`, counted from 1.
 
-    If the field is missing, the line is that of the nearest field around it. 0 if the text of
-    `document` is unknown, or is JSON that is no YAML.
+    For a missing field, return the line of the nearest field around it. Return 0 if the text of
+    `document` is unknown, or is JSON that is not valid YAML.
     """
     try:
         text = decode_text(document.source, bytes(document.text))

@@ -52,9 +52,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class PodUpdate:
-    """A pod in two versions: `pod` replaces `before`.
+    """A pod that the change replaces by another version: `pod` takes the place of `before`.
 
-    It was made from another revision of the template, or was created anew or resized on its node.
+    The new version has another revision of the template, is created anew on its node, or is resized
+    there.
     """
 
     before: PodEnd
@@ -172,7 +173,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
     """Return whether `pod` could have moved when its node was deleted.
 
-    Others are removed with it.
+    Pods of DaemonSets and static pods could not: they are deleted with their node.
     """
     return not pod.belongs_to_node and pod.node not in changed.node_names
 
@@ -195,7 +196,7 @@ def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
 
 
 def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCreated]:
-    """Return those of the `lost` pods that their workloads lack at the end of the run `changed`."""
+    """Return the `lost` pods that their workloads still lack at the end of the run `changed`."""
     by_workload: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
     for pod in lost:
         if pod.workload in changed.workloads:

@@ -19,7 +19,7 @@ NO_POOL: Final = "no pool"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePoolOutcome:
-    """A pool at the end of both runs.
+    """The nodes of one pool at the end of the run with the change, and of the run without it.
 
     `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` are
     unschedulable. Amounts are those of ready nodes by resource, cpu in millicores, others in units;

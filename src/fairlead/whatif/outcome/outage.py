@@ -119,7 +119,7 @@ class RateLimitedTaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeHistory:
-    """When a node's failure first reached each stage; None for stages that it did not reach.
+    """When a node's failure first reached each stage; None for the stages that it did not reach.
 
     `back_at` is when the node last returned to service, None if it is out of service at the end.
     `pods` is the number of its pods, `evicted` how many of them were deleted.

@@ -17,9 +17,9 @@ def percentile(ordered: Sequence[Value], percent: int) -> Value:
 
 
 def percentile_of_all(ordered: Sequence[Value], total: int, percent: int) -> Value | None:
-    """Return the percentile of `total` values, of which `ordered` has the smallest ones, ascending.
+    """Return a percentile of `total` values, of which `ordered` holds the smallest, ascending.
 
-    None if it is one of the others, which are larger and unknown.
+    Returns None if the percentile is one of the larger values, which are unknown.
     """
     rank = _rank(total, percent)
     return ordered[rank - 1] if rank <= len(ordered) else None

@@ -125,7 +125,7 @@ def _place(
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield new pods without end, as the API server stores them. Raises ApiError and InputError.
 
-    If no quota counts them, admission does the same with each, so that one is copied.
+    If no quota counts the pods, admission treats all alike, so the first one is copied.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
@@ -149,9 +149,9 @@ def _created_pod(model: ClusterModel, manifest: Json) -> Pod:
 
 
 def _with_resource_claims(model: ClusterModel, pod: Pod) -> Pod:
-    """Return `pod` with the claims of its templates, as the resource claim controller makes them.
+    """Return `pod` with the claims of its templates, as the resource claim controller creates them.
 
-    The same object if it has no such templates.
+    Returns `pod` itself if it has no such templates.
     """
     statuses = []
     for wanted in pod.spec.resource_claims:

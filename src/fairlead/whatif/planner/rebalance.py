@@ -79,7 +79,7 @@ class GainingMove:
 class RebalancePlan:
     """The moves in order, and the balance before the first and after the last.
 
-    `kept` counts the pods that rules of the autoscalers keep on their nodes, by rule.
+    `kept` is the number of pods that each rule of the autoscalers keeps on their nodes.
     """
 
     before: NodeBalance
@@ -89,10 +89,13 @@ class RebalancePlan:
 
 
 class Rebalancer:
-    """Searches for moves in the model of `planner`, which keeps them."""
+    """Searches for moves of pods that make room for waiting pods and even out the load of nodes.
+
+    The moves are made in the model of `planner`, and stay there.
+    """
 
     def __init__(self, planner: DrainPlanner, rules: AutoscalerRules) -> None:
-        """Move pods that `rules` and the budgets of `planner` let go."""
+        """Prepare to move pods that `rules` and the budgets of `planner` allow to leave."""
         self._planner = planner
         self._model = planner.model
         self._rules = rules
@@ -198,7 +201,7 @@ class Rebalancer:
         return Counter(RULE_OF[one.cause] for one in found if one and one.cause in RULE_OF)
 
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
-        """Move `pod` off its node, and place `waiting` first; None if either finds no place."""
+        """Place `waiting`, then `pod`, which leaves its node; None if either finds no node."""
         model = self._model
         model.remove(pod)
         if waiting is not None:
@@ -212,7 +215,7 @@ class Rebalancer:
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
-        """Make the move for good; None if ties are broken against it this time."""
+        """Make the move permanently; return None if ties now send the pod to another node."""
         before = self._balance()
         with self._model.hypothesis() as supposed:
             move = self._moved(info, pod, waiting)

@@ -94,10 +94,10 @@ def _row(tab: str, value: str) -> str:
 
 
 def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
-    """Yield the question whether the budget would hold with more replicas, or one more absence.
+    """Yield whether the budget would hold with more replicas, or with one more disruption allowed.
 
     A budget that demands all pods, or forbids every disruption, allows none at any scale. An
-    absolute number of absences is suggested also where the budget states a percentage.
+    absolute number is suggested even where the budget states a percentage.
     """
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind, _, amount = budget.rule.partition(" ")
@@ -133,9 +133,10 @@ def _pending(effect: Effect) -> Iterator[NextStep]:
 def more_nodes(
     verb: str, pending: Collection[PodEnd], outcome: RunOutcome, other: RunOutcome | None = None
 ) -> Iterator[NextStep]:
-    """Yield the question with new nodes that would hold those `pending` pods that lack room.
+    """Yield a what-if with new nodes that would hold those of the `pending` pods that lack room.
 
-    `verb` begins its words. `other` is another run, in which pods of the same workloads have nodes.
+    `verb` begins its sentence. `other` is another run, in which pods of the same workloads have
+    nodes.
     """
     short = [pod for pod in pending if "Insufficient" in pod.reason]
     found = new_nodes_for(short, outcome.nodes, other.nodes if other is not None else ())
@@ -166,7 +167,7 @@ def _down(_effect: Effect) -> Iterator[NextStep]:
 
 
 def _unavailable(effect: Effect) -> Iterator[NextStep]:
-    """Yield what happened to the workload, and what would have kept it available.
+    """Yield what made the workload unavailable, and what would have kept it available.
 
     A pod of a StatefulSet on a failed node is replaced when the node is out of service. Another
     replica helps a workload whose pods find a node.

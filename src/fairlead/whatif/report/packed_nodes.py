@@ -62,7 +62,7 @@ def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
 
 
 def _all_nodes(after: NodeSide, before: NodeSide | None) -> list[NodeRow]:
-    """Return the nodes of both runs; of those with the same name the first one counts."""
+    """Return the nodes of both runs; of two nodes with the same name, the first."""
     sides = [after] if before is None else [after, before]
     listed = [node for side in sides for node in side.nodes]
     gone = [node for side in sides for node in (side.history or {}).get("deleted", ())]

@@ -1,8 +1,8 @@
 """EndlessInstant: notices a workload that replaces its pods without end at one instant.
 
-Pods that run for no time are replaced at once, the replacements too, and time never passes. A
-workload may create and lose PODS_MAX pods at one instant in addition to twice the number that it
-wants, so that the loop ends within seconds and large changes never do.
+If pods complete the moment they start, and so do their replacements, time never passes. A workload
+may create and lose PODS_MAX pods at one instant in addition to twice the number that it wants.
+That ends such a loop within seconds, and large changes stay below the limit.
 
     a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 of 101,000 pods

@@ -485,7 +485,7 @@ class ExperimentRun:
         return karpenter_outcome(self._karpenter, since, until)
 
     def _rest(self, *, settled: bool) -> Rest:
-        """Return when the cluster came to rest; with a given `steps_begin` that does not matter."""
+        """Return when the cluster came to rest; it does not matter if `steps_begin` is given."""
         if self._experiment.steps_begin is not None:
             return AT_REST
         transitions = self._recorder.workloads.transitions

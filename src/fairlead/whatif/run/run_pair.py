@@ -118,7 +118,8 @@ def _is_shareable(without: Experiment, changed: Experiment) -> bool:
 def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result | None:
     """Return the result of `produce`, called in a copy of this process; None if the copy fails.
 
-    Objects in `shared` are not sent with the result, which refers to them in this process.
+    The result may refer to objects in `shared`. They are not sent; the references point to this
+    process's own objects.
     """
     reading, writing = os.pipe()
     child = os.fork()

@@ -214,7 +214,7 @@ def _age(pod: Pod, now: Instant) -> DurationNs:
 
 
 def _template(pod: Pod) -> Template:
-    """Return what pods of one template share: namespace, priority class, images and requests."""
+    """Return what pods of one template share: namespace, priority class, images, requests."""
     containers = tuple(
         (one.image, tuple(sorted((name, str(n)) for name, n in one.resources.requests.items())))
         for one in pod.spec.containers

@@ -55,10 +55,10 @@ class StartupTimes:
         return f"Pods become ready {span} after they are scheduled, as in the dump."
 
     def words_for(self, started: Collection[WorkloadRef], *, has_stages: bool = False) -> str:
-        """Return when the pods of the workloads `started` become ready, as a sentence.
+        """Return a sentence on when the pods of the workloads `started` become ready; "" for none.
 
-        It tells times of the dump from assumed ones. "" without workloads. `has_stages`: KWOK
-        Stages say the times of the pods that they select.
+        The sentence says which times are from the dump and which are assumed. `has_stages`: KWOK
+        Stages set the times of the pods that they select.
         """
         pods = "Pods that no Stage selects" if has_stages else "Pods"
         times = sorted(self.by_workload[ref] for ref in started if ref in self.by_workload)

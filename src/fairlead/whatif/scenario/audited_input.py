@@ -1,6 +1,7 @@
 """AuditedInput: what users did to a cluster, according to its audit log, as steps of a scenario.
 
-The simulation has controllers, a scheduler and kubelets of its own. What theirs wrote is left out:
+The simulation has its own controllers, scheduler and kubelets. So the recorded writes of the real
+ones are left out:
 
     an object that a known object controls     its controller creates it again
     bindings, status                           decided again; but a node's allocatable is followed
@@ -8,9 +9,9 @@ The simulation has controllers, a scheduler and kubelets of its own. What theirs
       after taints, garbage collection
     annotations and claims of controllers      written again
 
-Everything else is done at its recorded time: objects are created, changed (their spec, labels and
-annotations, as a merge patch) and deleted. A pod whose owner the log and the dump do not have is
-created as recorded, without owner. Pods that completed in the log run as long as they did there.
+All other writes become steps at their recorded times: objects are created, changed (spec, labels
+and annotations, as a merge patch) and deleted. A pod whose owner is in neither the log nor the dump
+is created as recorded, without owner. Pods that completed in the log run as long as they did there.
 
     line  create  deployment shop/web        ->  a step, if an administrator wrote it
     line  create  replicaset shop/web-5d     ->  left out: shop/web controls it
@@ -199,7 +200,7 @@ class _Reader:
     # --- what is left out -------------------------------------------------------------------
 
     def _is_left_out(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether the simulation does again what `write` did to `obj`."""
+        """Return whether the simulation itself does what `write` did to `obj`."""
         kind, owner = write.kind, _controller(obj)
         if kind is NODE:
             return False

@@ -83,7 +83,8 @@ class SimKubeTrace:
 class RecordedDurations:
     """Gives the n-th pod of a workload the n-th recorded run time; a function for kubelets.
 
-    `others` knows the run times of pods without recorded ones (None: of no other).
+    `others` returns the run time of pods without a recorded one; None if no other run time is
+    known.
     """
 
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
@@ -296,7 +297,7 @@ def _workload(kind: Any, name: Any) -> WorkloadRef | None:
 
 
 def _lifecycle(source: str, where: str, value: Any, first: int) -> RecordedLifecycle | None:
-    """Return the lifecycle of one pod, None if it never started; starts are not before `first`."""
+    """Return the lifecycle of one pod, None if it never started; no start is before `first`."""
     match value:
         case {"lifecycle": inner}:
             return _lifecycle(source, where, inner, first)

@@ -66,7 +66,7 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 
 
 def is_lasting_taint(key: str) -> bool:
-    """Return whether a taint with this key was put on its node to stay."""
+    """Return whether a taint with this key is permanent, not managed by a controller."""
     return not key.startswith(_CONTROLLERS_TAINTS) and "ClusterAutoscaler" not in key
 
 

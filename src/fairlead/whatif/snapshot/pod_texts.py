@@ -70,7 +70,7 @@ class PodTemplate:
         return with_strings(self.view, self._places, strings), times
 
     def value_of(self, text: Text) -> Json | None:
-        """Return the JSON value of `text`, see DumpedObject; None if it must be decoded."""
+        """Return the JSON value of `text`, see DumpedObject; None if `text` must be decoded."""
         strings = self.texts.strings(bytes(text))
         if strings is None:
             return None
@@ -152,9 +152,9 @@ class PodTexts:
 
 
 def _generate_name(text: bytes) -> bytes:
-    """Return the generateName of a pod; b"" without one.
+    """Return the generateName in the text of a pod; b"" without one.
 
-    Only a guess at what pods have in common, so it does not matter where it is found.
+    It only selects the pods to compare, so a match elsewhere in the text does no harm.
     """
     found = text.find(_NAME_KEY, 0, _HEAD_BYTES)
     if found < 0:

@@ -82,7 +82,7 @@ def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
 
 
 def _exists(place: Path) -> bool:
-    """Return whether there is `place`; a name that no file can have is none."""
+    """Return whether `place` exists; a name that no file can have does not."""
     try:
         place.stat()
     except (OSError, ValueError):

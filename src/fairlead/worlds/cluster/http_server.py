@@ -1,10 +1,9 @@
 """HttpServer: probes, metrics, explanations and dashboard links of a running replica.
 
-/healthz, /livez and /readyz need no authentication. Metrics need a bearer token whose user may GET
-/metrics, as the API server decides (TokenReview, then SubjectAccessReview); an explanation needs
-one whose user may GET /fairlead/explain, and a link one whose user may POST /fairlead/dashboard.
-The certificate is the given one, or a
-self-signed one that is made at the start, as kube-scheduler makes one.
+/healthz, /livez and /readyz need no authentication. The other paths need a bearer token whose user
+may GET /metrics, GET /fairlead/explain or POST /fairlead/dashboard, as the API server decides
+(TokenReview, then SubjectAccessReview). Without a given certificate, a self-signed one is created
+at the start, as kube-scheduler does.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
 """

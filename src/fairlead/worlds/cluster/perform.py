@@ -71,10 +71,11 @@ _Answered = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, i
 
 @dataclass(frozen=True, slots=True)
 class WrittenEffect:
-    """The state that the watch must show before an outcome is reported.
+    """The state that the watch must show before the outcome of a command is reported.
 
-    That is the object, or a newer one of that name, at `version` or later; with `node`, on any
-    node; with `is_deletion`, deleted or with a deletion timestamp; with `is_removal`, deleted.
+    The watch must show the object `ref`, or a newer object of that name, at `version` or later. If
+    `node` is set, a pod on any node is enough. With `is_deletion` the object must be
+    deleted or have a deletion timestamp; with `is_removal` it must be deleted.
     """
 
     ref: ObjectRef

@@ -49,9 +49,9 @@ _POLL_S: Final = 0.02
 
 
 def _since_boot() -> int:
-    """Return the nanoseconds since the machine was started, those of a suspension included.
+    """Return the nanoseconds since the machine was started, including those of a suspension.
 
-    A leader that was suspended for longer than its Lease must not act when it goes on.
+    A leader that was suspended for longer than its Lease must not act when the machine resumes.
     """
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)

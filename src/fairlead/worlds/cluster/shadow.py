@@ -4,9 +4,9 @@
     a pod is nominated      evaluate the pod on the state before: did it have to preempt?
     anything else           apply
 
-It stands where an engine stands, and issues no commands. The state before a binding is observed is
-not always the state in which the other scheduler decided: two bindings may be observed in another
-order than they were decided in. Such pods count as differences.
+A shadow takes the place of an engine, and issues no commands. The state before a binding is
+observed is not always the state in which the other scheduler decided, because two bindings may be
+observed in another order than they were decided in. Such pods count as differences.
 
 A node that is feasible but not among the best is `sampled` if the other scheduler does not evaluate
 all feasible nodes (percentageOfNodesToScore), because it may not have evaluated the best ones.

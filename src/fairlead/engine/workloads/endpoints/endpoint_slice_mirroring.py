@@ -128,12 +128,12 @@ class EndpointMirroring:
                 pass
 
     def _see_slice(self, key: Key, one: EndpointSlice) -> None:
-        labels, home = one.metadata.labels, self._mirror_keys.pop(key, None)
-        if home is not None:
-            self._mirror(home).slices.pop(one.metadata.name, None)
+        labels, mirror_key = one.metadata.labels, self._mirror_keys.pop(key, None)
+        if mirror_key is not None:
+            self._mirror(mirror_key).slices.pop(one.metadata.name, None)
         if labels.get(MANAGED_BY) == MIRROR_CONTROLLER and labels.get(SERVICE_NAME):
-            home = self._mirror_keys[key] = (one.metadata.namespace, labels[SERVICE_NAME])
-            self._mirror(home).slices[one.metadata.name] = one
+            mirror_key = self._mirror_keys[key] = (one.metadata.namespace, labels[SERVICE_NAME])
+            self._mirror(mirror_key).slices[one.metadata.name] = one
 
     def _forget(self, one: ApiObject) -> None:
         key = (one.metadata.namespace, one.metadata.name)
@@ -142,8 +142,8 @@ class EndpointMirroring:
                 self._mirror(key).service = None
             case Endpoints():
                 self._mirror(key).endpoints = None
-            case EndpointSlice() if (home := self._mirror_keys.pop(key, None)) is not None:
-                self._mirror(home).slices.pop(one.metadata.name, None)
+            case EndpointSlice() if (mirror_key := self._mirror_keys.pop(key, None)) is not None:
+                self._mirror(mirror_key).slices.pop(one.metadata.name, None)
             case _:
                 pass
 

@@ -126,9 +126,9 @@ class PodSets:
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod` and run its owner's rule."""
-        home = self._set_keys.get(pod.key)
-        if home is not None and self.sets[home].refresh(pod):
-            self.mark_changed(home)
+        set_key = self._set_keys.get(pod.key)
+        if set_key is not None and self.sets[set_key].refresh(pod):
+            self.mark_changed(set_key)
             return []
         commands = self._leave_former_owner(pod, now)
         pods = self._set_of(pod)
@@ -162,10 +162,10 @@ class PodSets:
 
     def _leave_former_owner(self, pod: Pod, now: Instant) -> list[Command]:
         """Remove a pod whose owner has changed from the set of its previous owner."""
-        home = self._set_keys.get(pod.key)
+        set_key = self._set_keys.get(pod.key)
         owner = controller_of(pod.metadata)
-        if home is None or (
-            owner is not None and home == self._key_of(owner, pod.metadata.namespace)
+        if set_key is None or (
+            owner is not None and set_key == self._key_of(owner, pod.metadata.namespace)
         ):
             return []
         return self.forget(pod, now)

@@ -91,7 +91,7 @@ def _of_flags(values: Iterable[str]) -> dict[str, Limits]:
 
 
 def _of_status(data: Any) -> dict[str, Limits]:
-    """Return the limits in a status; what cannot be read states none."""
+    """Return the limits in a status; text that cannot be parsed states no limits."""
     text = data.get("status") if isinstance(data, dict) else None
     if not isinstance(text, str):
         return {}
@@ -137,6 +137,6 @@ def _of_annotations(annotations: Any) -> Limits | None:
 
 
 def _limits(low: str, high: str) -> Limits | None:
-    """Return the two sizes; None if one of them is not a number as an autoscaler has it."""
+    """Return the two sizes; None if one of them is not a possible number of nodes."""
     is_known = _SIZE.fullmatch(low) and _SIZE.fullmatch(high)
     return (int(low), int(high)) if is_known else None

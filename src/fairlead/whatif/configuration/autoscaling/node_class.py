@@ -1,8 +1,8 @@
 """The zones in which Karpenter can create nodes, from the provider's node classes or the nodes.
 
-An EC2NodeClass lists its subnets in its status. AKSNodeClass and GCENodeClass state no zones. Their
-other settings (images, user data, disks, security groups) decide nothing about where pods fit that
-instance types and NodePools do not state.
+An EC2NodeClass lists its subnets, and so its zones, in its status. AKSNodeClass and GCENodeClass
+state no zones. The other settings of a node class (images, user data, disks, security groups) do
+not affect where pods fit.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 
 
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
-    """Return how a different order of arrival changes the outcome, as words; "" if it does not."""
+    """Return a sentence on how another order of arrival changes the outcome; "" if it does not."""
     parts = []
     for what in _COUNTS:
         before, after = _total(first, what), _total(other, what)

@@ -243,13 +243,13 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
 
 
 def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
-    """Return a sort key: how long no pod was ready, which may be to the end."""
+    """Return a sort key: how long the workload had no ready pod, which may be until the end."""
     lasted = one.readiness.lowest_for
     return lasted is None, lasted or 0
 
 
 def _repacked(effect: Effect) -> str | None:
-    """Compare the runs if their placements differ, else what both arrive at with the dump."""
+    """Compare the placements of both runs or, if they are equal, with those of the dump."""
     rows = {one.measure: one for one in effect.packing}
     if not rows:
         return None
@@ -270,7 +270,7 @@ def _repacked(effect: Effect) -> str | None:
 
 
 def _instead(row: PackingRow) -> str:
-    """`57 instead of 60`, or `60 (as without it)`."""
+    """Return a comparison of two values: `57 instead of 60`, or `60 (as without it)`."""
     if row.without == row.changed:
         return f"{_amount(row.changed)} (as without it)"
     return f"{_amount(row.changed)} instead of {_amount(row.without)}"
@@ -417,7 +417,7 @@ def _not_running(effect: Effect) -> int:
 
 
 def _glossed(reasons: str) -> str:
-    """Return `reasons` with what upstream's word for a cordoned node means."""
+    """Return `reasons` with an explanation of `unschedulable`, upstream's word for cordoned."""
     return reasons.replace(_CORDONED, f"{_CORDONED} (cordoned)")
 
 

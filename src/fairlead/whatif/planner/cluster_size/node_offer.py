@@ -1,10 +1,9 @@
 """NodeOffer: a kind of node that a cluster could have: the labels of a pool, a type, and a zone.
 
-Pools are nodes that are alike but for place, type and size. With a file of instance types, each
-pool can have each type of its architecture; otherwise the types that its nodes have today. Each
+Nodes form a pool if they are alike apart from place, type and size. With a file of instance types,
+a pool can have each type of its architecture; otherwise the types that its nodes have today. Each
 pool can have nodes in all zones of the cluster. A new node has the labels, taints and DaemonSet
-pods of a node of its pool; of the capacity of a type, the same share is allocatable as on that
-node.
+pods of a node of its pool. The allocatable share of its capacity is that of the same node.
 """
 
 from __future__ import annotations

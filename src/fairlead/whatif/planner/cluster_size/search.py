@@ -52,10 +52,10 @@ _SURVIVAL_ROUNDS_MAX: Final = 50
 class SizeResult:
     """The nodes found: the offer of each by name, and what they cost per hour.
 
-    `unplaceable` pods fit no node on offer; `pinned` pods do not survive a failure on any set of
-    nodes, as (pod, failure). `obstacles` count why nodes cannot be removed. `tried` are the
-    failures that were tried for the answer. `waiting_at_once` pods would wait if all were created
-    at one instant.
+    `unplaceable` pods fit no node on offer; `pinned` pods, as (pod, failure), do not survive a
+    failure on any set of nodes. `obstacles` counts the reasons why nodes cannot be removed. `tried`
+    are the failures that were tried for the answer. `waiting_at_once` pods would wait if all were
+    created at one instant.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class SizeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """One way to build nodes: how ties are broken, and whether prices follow what is lacking."""
+    """A way to build nodes: how ties are broken, and whether prices follow the scarce resources."""
 
     prefers_large: bool
     follows_rest: bool
@@ -440,7 +440,7 @@ class SizeSearch:
         return all(isinstance(self._schedule(pod), Placement) for pod in pods)
 
     def _without(self, names: Sequence[str]) -> bool:
-        """Remove nodes; False, with the obstacle noted, if a pod finds no other place."""
+        """Remove nodes; return False, and count the obstacle, if a pod finds no other place."""
         pods = self._fail(names)
         for name in names:
             del self.result.nodes[name]

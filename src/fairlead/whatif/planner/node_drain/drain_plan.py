@@ -259,7 +259,7 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
 
 
 def _merged(edits: Iterable[tuple[str, str]]) -> list[str]:
-    """Return each of the edits once; those in words that differ in the object to change are one.
+    """Return each of the edits once; edits that differ only in the object to change become one.
 
     Example: `annotate the pods of deploy/a/b with x=1`, and the same for 9 others, becomes
     `annotate the pods of deploy/a/b, deploy/a/c and 8 more with x=1`.

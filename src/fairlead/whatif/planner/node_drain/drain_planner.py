@@ -210,7 +210,7 @@ def _may_help(info: NodeInfo, node: str) -> bool:
 
 
 def _pod_in_words(pod: PodInfo) -> str:
-    """Return the workload whose pod it is, which is the pod itself without a controller."""
+    """Return the name of the workload of `pod` for a sentence; a pod without one names itself."""
     workload = workload_of(pod.pod)
     return str(workload) if workload.kind == "Pod" else f"a pod of {workload}"
 

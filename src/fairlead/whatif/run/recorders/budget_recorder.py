@@ -69,9 +69,10 @@ class BudgetRecorder:
             self._records[pdb.key].refused[key] = now
 
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
-        """Yield budgets, sorted by name: those that exist, or had work at or after `since`.
+        """Yield the histories of budgets, sorted by name.
 
-        Work is a displaced pod, or a pod whose eviction was refused.
+        These are the budgets that exist, and those with displaced or refused pods at or after
+        `since`.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):

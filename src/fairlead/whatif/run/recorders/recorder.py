@@ -279,7 +279,7 @@ class Recorder:
                     self.budgets.refused(track.pod, _original_key(track.pod), now)
 
     def _see_conditions(self, one: ApiObject) -> bool:
-        """Record the version of a pod of which only conditions changed; False for all else.
+        """Record a version of a pod in which only conditions differ; return False for others.
 
         A short form of the other records, for the most frequent change.
         """
@@ -520,7 +520,7 @@ def _state_of(pod: Pod) -> str:
 
 
 def _is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether certainly nothing but conditions differs, of what is recorded of pods."""
+    """Return whether two versions of a pod are known to be equal in everything that is recorded."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)
 
 

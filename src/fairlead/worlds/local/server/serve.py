@@ -57,49 +57,55 @@ class ServeOptions:
     companion: Companion | None = None
 
 
-def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
+def serve_cluster(
+    cluster: LocalCluster, options: ServeOptions, on_ready: Callable[[], None]
+) -> None:
     """Serve until a signal in ENDING; call `on_ready` when connections are accepted."""
     collect_rarely()
     # uvloop warns of every write to a connection that a client has closed.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    uvloop.run(_serve(cluster, door, on_ready))
+    uvloop.run(_serve(cluster, options, on_ready))
 
 
-async def _serve(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
+async def _serve(
+    cluster: LocalCluster, options: ServeOptions, on_ready: Callable[[], None]
+) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in ENDING:
         # Under nohup, SIGHUP is ignored and must stay ignored.
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, ended.set)
-    async with served(cluster, door):
+    async with served(cluster, options):
         on_ready()
         await ended.wait()
 
 
 @asynccontextmanager
-async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Runner]:
+async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[Runner]:
     """Run `cluster` and accept connections in the running event loop during the `with` block."""
     runner = Runner(cluster)
     app = ApiApp(
         cluster.server,
-        door.authenticate,
+        options.authenticate,
         cluster.clock.now,
         None if cluster.journal is None else cluster.journal.settle,
         handlers={
-            backup_endpoint.PATH: BackupEndpoint(door.data_dir, cluster.journal),
+            backup_endpoint.PATH: BackupEndpoint(options.data_dir, cluster.journal),
             clock_control.PATH: ClockControl(runner),
             metrics_endpoint.PATH: MetricsEndpoint(
                 cluster.server, cluster.store, cluster.metrics.exposition
             ),
-            **(NO_HANDLERS if door.companion is None else door.companion.handlers),
+            **(NO_HANDLERS if options.companion is None else options.companion.handlers),
         },
-        audit=door.audit,
+        audit=options.audit,
     )
-    listener = Listener(app, door.listening, door.certificate)
+    listener = Listener(app, options.listening, options.certificate)
     await listener.start()
     runner.start()
     memory = asyncio.create_task(_return_memory())
-    companion = nullcontext() if door.companion is None else door.companion.serving(cluster, app)
+    companion = (
+        nullcontext() if options.companion is None else options.companion.serving(cluster, app)
+    )
     try:
         async with companion:
             yield runner
