@@ -1,4 +1,4 @@
-"""From configuration to engine: the one place where controllers are put together."""
+"""Builds an engine from its configuration; the only place where controllers are put together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
 from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
 
-# Parts that may be left out, for another program to take their place.
+# Parts that can be left out, so that another program takes their place.
 PARTS: Final = (
     "kubelet",
     "workloads",
@@ -61,10 +61,10 @@ def build_engine(
 ) -> Engine:
     """Return an engine with all controllers of a cluster.
 
-    `first` handle stimuli before all others. The schedulers are last, so that a pod is only tried
-    once everything else that is due has been done. The PARTS in `without` are left out. Raises
-    ProfileError for a scheduler profile that cannot be served, and ConfigurationError for a batch
-    configuration with unknown names.
+    The controllers in `first` receive each stimulus before all others. The schedulers come last, so
+    that a pod is only tried after all other work that is due. The PARTS in `without` are left out.
+    Raises ProfileError for a scheduler profile that cannot be served, and ConfigurationError for a
+    batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     volumes = replace(config.volumes, provisions="provisioner" not in without)
@@ -74,7 +74,7 @@ def build_engine(
         ("workloads", (pod_autoscaler(config.pod_autoscaler, config.workloads),)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
         ("volumes", (_device_taint_eviction(config, reporter),)),
-        # Part of the volume controller; without that, a stock one still needs a provisioner.
+        # The volume controller includes it; that of another program still needs it.
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),
@@ -117,7 +117,7 @@ def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
     """Return the kubelets' configuration for an engine without the parts in `without`.
 
-    Without the node lifecycle controller, another program reads the leases, so that every renewal
+    If the node lifecycle controller is left out, another program reads the leases, so every renewal
     must be written.
     """
     if "node-lifecycle" in without:
@@ -134,10 +134,10 @@ def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
 def build_running_engine(
     config: EngineConfig, reporter: Reporter, controllers: Collection[str]
 ) -> Engine:
-    """Return an engine with the `controllers` named: scheduler, node-lifecycle, taint-eviction.
+    """Return an engine with only the named `controllers`.
 
-    Kubernetes' own components do the rest. The scheduler includes the batch scheduler if `config`
-    has one.
+    The names are scheduler, node-lifecycle and taint-eviction. Kubernetes' own components do the
+    rest. The scheduler includes the batch scheduler if `config` has one.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     chosen: list[Controller] = []
@@ -154,8 +154,8 @@ def build_running_engine(
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
     """Return the pod scheduler, and the batch scheduler if there is one, on the same `cluster`.
 
-    The batch scheduler comes second: at one instant its session runs after all other controllers,
-    or it would find gangs of which some members are still being created.
+    The batch scheduler comes second, so that of all deadlines at one instant its session comes
+    last. Otherwise it would see gangs whose pods are not all created yet.
     """
     batch, seed = config.batch, config.seed
     scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)

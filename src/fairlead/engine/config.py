@@ -23,8 +23,8 @@ class EngineConfig:
     """The configuration of an engine: one part for each controller.
 
     `seed` settles choices among equals; `start` is the phase of periodic work (ns). Without
-    `autoscaler` no node group grows or shrinks. Without `batch` there is no batch scheduler. Pods
-    that it takes by their schedulerName are never the pod scheduler's.
+    `autoscaler` no node group grows or shrinks. Without `batch` there is no batch scheduler. The
+    pod scheduler ignores pods whose schedulerName selects the batch scheduler.
     """
 
     seed: int = 0

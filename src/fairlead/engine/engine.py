@@ -23,7 +23,7 @@ Found = TypeVar("Found")
 
 
 class _Member:
-    """A controller of an engine, and its next deadline as of the last time it was asked."""
+    """A controller of an engine, with the next deadline that it last returned."""
 
     __slots__ = ("controller", "due", "interest", "is_outdated", "issuer", "keeps_deadline")
 
@@ -54,7 +54,7 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in order; at equal deadlines, the first one acts.
+        """Pass stimuli to `controllers` in order; if deadlines are equal, the first one acts first.
 
         A controller with an attribute `interest` gets only the stimuli that it includes.
         """
@@ -117,7 +117,8 @@ class Engine:
     def handle_overdue(self, now: Instant) -> list[Issued]:
         """Do one unit of work of every controller with due work; return the commands.
 
-        For worlds that are so busy that the first controllers always have due work.
+        Used while the first controllers always have due work, so that the others still get their
+        turn.
         """
         self.cluster.now = now
         issued: list[Issued] = []

@@ -86,7 +86,7 @@ class ExtenderBackend:
         return scores
 
     def with_room(self, pod: Pod, candidates: Mapping[str, Sequence[str]]) -> list[str]:
-        """Return the nodes of `candidates` that `pod` fits once the pods with these uids are gone.
+        """Return the nodes that `pod` fits without the pods whose uids `candidates` lists for them.
 
         Unknown nodes are kept. Raises ExtenderBackendError.
         """
@@ -104,7 +104,7 @@ class ExtenderBackend:
         """Return `pod` with the plugins of its profile; None while there are no nodes."""
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
-            # The caller is scheduling the pod, so its binding that we believe in is outdated.
+            # The caller is scheduling the pod, so a binding that is stored here is outdated.
             self._cluster.apply(ObjectDeleted(before.pod))
         if not self._cluster.table.count:
             return None

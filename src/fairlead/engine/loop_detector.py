@@ -58,7 +58,7 @@ class LoopDetector:
         self._graph = DisplacementGraph(STARVING_AFTER)
         self._nominations = NominationHistory(WASTED_AFTER)
         self._warnings: list[Command] = []
-        # By uid: a terminating pod may be the victim of several preemptors, but leaves once.
+        # Keyed by uid: a terminating pod can be the victim of several preemptors, but counts once.
         self._leaving: dict[str, None] = {}
 
     # --- Reporter --------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one displacement revealed."""
+    """What one displacement revealed: a cycle that it closed, and a workload that starves."""
 
     cycle: Cycle | None = None
     starving: str = ""
@@ -181,7 +181,7 @@ class Findings:
 
 
 class DisplacementGraph:
-    """Displacements so far; a workload starves after `starving_after` displacements."""
+    """The displacements so far; a workload starves after `starving_after` displacements."""
 
     def __init__(self, starving_after: int) -> None:
         """Start without displacements."""
@@ -266,20 +266,23 @@ class NominationHistory:
     """Pods that were nominated to nodes they never used, and how often in a row."""
 
     def __init__(self, wasted_after: int) -> None:
-        """Report from `wasted_after` unused nominations in a row on."""
+        """Report a pod as soon as `wasted_after` nominations in a row were not used."""
         self._wasted_after = wasted_after
         self._nominated_to: dict[str, str] = {}
         self._wasted: dict[str, int] = {}
 
     def nominated(self, pod: str, node: str) -> int:
-        """Record the nomination of `pod` to `node`; return the wasted ones, 0 if too few."""
+        """Record the nomination of `pod` to `node`; return how many were wasted, 0 if too few."""
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node
         _bound(self._nominated_to, _COUNTS_MAX)
         return self._count(pod) if before else 0
 
     def placed(self, pod: str, node: str) -> int:
-        """Record the placement of `pod` on `node`; return as `nominated` if nominated elsewhere."""
+        """Record the placement of `pod` on `node`; return as `nominated` does.
+
+        A nomination to another node was wasted.
+        """
         before = self._nominated_to.pop(pod, node)
         if before == node:
             self._wasted.pop(pod, None)

@@ -13,7 +13,8 @@ from fairlead.engine.batch.session.session import Session
 class QueueUsage:
     """One queue's amounts by resource: cpu in milli, memory in bytes, other resources in units.
 
-    `request` is what its jobs hold and wait for; `share` is the largest allocated ÷ deserved.
+    `request` is what its jobs have allocated plus what they wait for; `share` is the largest ratio
+    allocated ÷ deserved of any resource.
     """
 
     name: str
@@ -26,9 +27,9 @@ class QueueUsage:
 
 
 def queue_usages(session: Session) -> list[QueueUsage]:
-    """Return the queues that have jobs or a guarantee, by name.
+    """Return the usage of the queues that have jobs or a guarantee, sorted by name.
 
-    {} without the plugin proportion.
+    [] without the plugin proportion.
     """
     plugin = proportion_of(session)
     if plugin is None:

@@ -22,7 +22,7 @@ GENERIC_WORKLOAD: Final = "GenericWorkload"
 GANG_SCHEDULING: Final = "GangScheduling"
 MAX_UNAVAILABLE_STATEFUL_SET: Final = "MaxUnavailableStatefulSet"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
-# Those that add API kinds.
+# Gates that add API kinds.
 GATES_OF_KINDS: Final = (DEVICE_TAINT_RULES, GENERIC_WORKLOAD)
 _DISRUPTION_EXCLUSION: Final = "NodeDisruptionExclusion"
 _LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"

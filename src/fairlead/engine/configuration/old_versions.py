@@ -1,7 +1,7 @@
 """Versions of KubeSchedulerConfiguration before v1, and their conversion to v1.
 
-Only the settings in the file are converted. Unset fields get today's defaults, not those of the old
-release: default weights and plugins of other releases are a separate question.
+Only the settings in the file are converted. Unset fields get the current defaults, not those of the
+old release.
 
     v1beta3, v1beta2   as v1, with addresses that have no effect
     v1beta1, v1alpha2  three separate plugins for the scoring strategies; disablePreemption
@@ -148,7 +148,7 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 
 
 def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
-    """Return the provider's arguments of NodeResourcesFit that differ from today's default."""
+    """Return the provider's arguments for NodeResourcesFit; None for the current defaults."""
     if source.policy is not None:
         raise ConfigurationError("algorithmSource.policy", _NO_POLICY)
     provider = "DefaultProvider" if source.provider is None else source.provider

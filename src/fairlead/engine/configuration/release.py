@@ -92,7 +92,7 @@ class Release:
 
     @property
     def switched_on(self) -> tuple[str, ...]:
-        """The feature gates that are on, of those that are off by default."""
+        """The feature gates that are on although they are off by default."""
         gates = FEATURE_GATES[self.version].items()
         return tuple(name for name, gate in gates if not gate.default and self.is_on(name))
 
@@ -123,7 +123,7 @@ class Release:
 
     @property
     def node_leases(self) -> bool:
-        """Whether kubelets renew leases; otherwise they post their status with that period."""
+        """Whether kubelets renew leases; otherwise they post their status as often instead."""
         return self.is_on(NODE_LEASE)
 
     @property
@@ -167,7 +167,7 @@ def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Re
 
 
 def newest_described(described: Iterable[str], version: str) -> str:
-    """Return the newest of `described` that is not newer than `version`, otherwise the oldest."""
+    """Return the newest of `described` that is not newer than `version`, else the oldest."""
     ordered = sorted(described, key=_number)
     return next((one for one in reversed(ordered) if _number(one) <= _number(version)), ordered[0])
 

@@ -196,5 +196,5 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Return at most ten years, which is as good as unlimited."""
+    """Return `given_s` seconds, limited to ten years, which works like no limit."""
     return min(given_s, SECONDS_MAX)

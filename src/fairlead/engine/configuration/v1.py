@@ -12,7 +12,7 @@ import msgspec
 
 
 class V1Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """Common settings of the forms below."""
+    """The base of all forms below: camelCase names; unknown fields are refused."""
 
 
 class PluginForm(V1Form, frozen=True, kw_only=True):

@@ -50,7 +50,7 @@ class Condition(Struct, frozen=True):
 
 
 class ObservedCondition(Condition, frozen=True):
-    """A condition that names the generation of its object that it is about."""
+    """A condition with observedGeneration: the generation of the object that it describes."""
 
     observed_generation: int = 0
 
@@ -193,7 +193,7 @@ class ExtenderVerb(StrEnum):
 class NodeVictims(Struct, frozen=True):
     """The victims on `node`, least important last.
 
-    `pdb_violations` of them violate a disruption budget.
+    `pdb_violations` is the number of victims whose removal violates a disruption budget.
     """
 
     node: str

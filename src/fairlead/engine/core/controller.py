@@ -13,10 +13,10 @@ from fairlead.engine.core.stimulus import Stimulus
 class Controller(Protocol):
     """Turns stimuli into commands. Never waits, never calls another controller.
 
-    `handle` receives every stimulus once, in order; if the class has an attribute `interest`, an
-    Interest, it receives only what that includes. `next_deadline` is the instant at which to call
-    `handle_deadline` (immediately, if it is in the past); None means that the controller has
-    nothing to do until the next stimulus.
+    `handle` receives every stimulus once, in order. If the class has an attribute `interest` (an
+    Interest), it receives only the stimuli that this includes. `next_deadline` is the instant at
+    which to call `handle_deadline` (immediately, if it is in the past); None means that the
+    controller has nothing to do until the next stimulus.
     """
 
     @property

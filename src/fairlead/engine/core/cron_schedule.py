@@ -55,7 +55,7 @@ class Schedule:
             while True:  # bounded by the caller
                 due += self.period
                 yield due
-        # Times are whole seconds; the second that `instant` is in has passed.
+        # Schedules fire on whole seconds, and the current second has begun already.
         start = datetime.fromtimestamp(instant // NANOSECONDS_PER_SECOND, self.zone)
         for found in CronSim(self.fields, start):
             yield int(found.timestamp()) * NANOSECONDS_PER_SECOND
@@ -127,5 +127,5 @@ def _period(text: str) -> DurationNs:
         period = parse_duration(text)
     except ValueError:
         raise ScheduleError(f"failed to parse duration @every {text}") from None
-    # upstream: robfig/cron constantdelay.go: whole seconds, one at least
+    # upstream: robfig/cron constantdelay.go: whole seconds, at least one
     return max(floor_second(period), seconds(1))

@@ -1,8 +1,8 @@
 """Interest: the stimuli that a controller needs.
 
-Most stimuli concern a few controllers: the outcome of an event concerns none, a changed Lease the
-kubelets and the node controllers. A controller states its interest as classes of objects and of
-commands:
+Most stimuli concern a few controllers: the result of a RecordEvent concerns none, a changed Lease
+only the kubelets and the node controllers. A controller states its interest as classes of objects
+and of commands:
 
     interest = Interest(changed=(Pod, Node), deleted=(Pod,), succeeded=(), failed=(PatchStatus,))
 
@@ -34,7 +34,7 @@ class Interest:
 
     All other stimuli, such as ObjectsLoaded, concern every controller. If `keeps_deadline` is set,
     the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so that the
-    engine need not ask in between.
+    engine does not call it in between.
     """
 
     changed: Classes | None = None

@@ -1,4 +1,4 @@
-"""Reporter: the port through which every decision leaves a record.
+"""Reporter: receives a record of every decision.
 
 Decision code reports facts as values; logging, metrics, explanation, reports and tests are
 reporters. A reporter only listens: nothing it does may change a decision.
@@ -167,7 +167,7 @@ class QueueStood(Struct, frozen=True):
     """The allocation of a queue when a session of the batch scheduler closes; reported on change.
 
     Amounts by resource: cpu in milli, memory in bytes, all else in units. `request` is what its
-    jobs hold and wait for, `share` the largest ratio allocated ÷ deserved.
+    jobs have allocated plus what they wait for, `share` the largest ratio allocated ÷ deserved.
     """
 
     queue: str

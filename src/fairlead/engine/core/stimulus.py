@@ -72,7 +72,7 @@ class ExtenderAnswered(Struct, frozen=True):
     body: bytes
 
 
-CallOutcome = ExtenderAnswered | CommandFailed  # what a CallExtender leads to
+CallOutcome = ExtenderAnswered | CommandFailed  # the possible outcomes of a CallExtender
 
 
 class Remaining(Struct, frozen=True):

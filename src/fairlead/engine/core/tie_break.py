@@ -20,7 +20,7 @@ def splitmix64(value: int) -> int:
 
 
 class TieBreak:
-    """Picks an index among `count` equals; `choices` counts the picks that were real choices."""
+    """Picks an index among `count` equals; `choices` counts the picks among more than one."""
 
     def __init__(self, seed: int) -> None:
         """Start a sequence of picks; equal values of `seed` (any integer) give equal sequences."""

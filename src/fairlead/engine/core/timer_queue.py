@@ -1,7 +1,7 @@
 """TimerQueue: items by due time, ties in insertion order.
 
 The sequence number in each heap entry makes the order total, so equal instants never fall back to
-comparing payloads , and a run never depends on the payloads.
+comparing payloads.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class Candidate:
     """A node on which the pod would fit without `victims`.
 
-    `victims` are in descending importance and never empty; `pdb_violations` of them violate a
-    disruption budget.
+    `victims` are in descending importance and never empty; `pdb_violations` is the number of
+    victims whose removal violates a disruption budget.
     """
 
     node: NodeInfo

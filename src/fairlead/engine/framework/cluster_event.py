@@ -143,7 +143,7 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 
 
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return True if `event` may make `pod` schedulable, as far as `plugin` can say."""
+    """Return True unless `plugin` can tell that `event` does not make `pod` schedulable."""
     if not is_registered_for(plugin, event.kind):
         return False
     events = _events_of(plugin)

@@ -104,7 +104,7 @@ class Plugin(Protocol):
 
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
-    """May keep a pod out of the queue."""
+    """Can keep a pod out of the queue."""
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Return None to let the pod into the queue, else the rejection."""
@@ -139,7 +139,7 @@ class ShapeRelevance(Plugin, Protocol):
     def concerns(self, shape: Shape) -> bool:
         """Return False if PreFilter and PreScore would return SKIP for `shape`.
 
-        Then neither is called.
+        If it returns False, neither is called.
         """
         ...
 
@@ -298,7 +298,7 @@ class ReservePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PermitPlugin(Plugin, Protocol):
-    """May delay or reject the binding of a placed pod."""
+    """Can delay or reject the binding of a placed pod."""
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
         """Return None to go on, `Wait` to hold the pod until `allow`, or a rejection.

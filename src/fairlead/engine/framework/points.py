@@ -49,7 +49,7 @@ class ShapeFilterPlugin(Plugin, Protocol):
     """A built-in Filter of Locality ROW that can also decide about one node for many shapes."""
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask:
-        """Return True for every shape that fits; the verdicts of `filter`."""
+        """Return, for every shape, whether it fits; the result agrees with `filter`."""
         ...
 
 

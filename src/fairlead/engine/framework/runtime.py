@@ -154,9 +154,8 @@ class Framework:
     ) -> Status | None:
         """Run one PreScore; records SKIP in `state`.
 
-        Any status except success and SKIP is an error.
-
-        Returns the error that fails the cycle (framework.go: RunPreScorePlugins).
+        Returns the error that fails the cycle, or None. Any status except success and SKIP is an
+        error (framework.go: RunPreScorePlugins).
         """
         plugin = self.pre_scorers.get(name)
         if plugin is None:
@@ -198,11 +197,8 @@ class Framework:
     ) -> Status | None:
         """Return the first rejection of `pod` on `node`, with the node's nominated pods counted.
 
-        The pod must fit with and without the nominated pods.
-
-        The second check is needed because nominated pods may never arrive, so the pod must not
-        depend on affinity to them.
-        upstream: RunFilterPluginsWithNominatedPods
+        The pod must fit both with and without the nominated pods: they may never arrive, so it must
+        not depend on affinity to them. upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:
@@ -225,7 +221,7 @@ class Framework:
             return self.run_filters(supposed, pod, node)
 
     def tracks_moved_pods(self, state: CycleState) -> bool:
-        """Return True if a plugin must know which pods are supposed to come and go."""
+        """Return True if a plugin must be informed of the pods that a dry run adds and removes."""
         return any(plugin.name not in state.skipped_filters for plugin in self._extensions)
 
     def run_add_pod(

@@ -31,24 +31,26 @@ class StopAfterShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletConfig:
-    """Settings of all simulated kubelets.
+    """Settings of all simulated kubelets; durations in ns.
 
-    `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
-    it is ready; `start_delays` knows the first one of certain pods (None: of no other).
-    `lease_period` is how often nodes renew their leases. If `promises_renewals` is set, the
-    lease states the period and is written once, for controllers that can read that
-    (`api/lease.py`); otherwise each renewal is written. Without `renews_leases`, nodes have no
-    leases and post their status with that period instead. `stop` determines when the containers
-    of a terminating pod end, at most after its grace period; `removal_delay` passes from then
-    until the object is deleted. `removal_delays` knows for certain pods the time from the request
-    to the deletion, whatever their grace period (None: of no other). Without `tends_pods`, another
-    program starts and stops pods.
-    With `accepts_pods`, the status shows when a node has accepted a pod or observed a change;
-    with `heeds_gates`, readiness gates count. `input_duration` is how long pods with
-    `stdinOnce` run, `job_duration` how long pods with restartPolicy Never or OnFailure run
-    (None: forever, like others); `run_durations` knows how long certain pods run (None: not this
-    pod). An annotation of the pod takes precedence. `nodes` are the nodes with a kubelet, None for
-    all. `eviction` configures node-pressure eviction.
+    `start_delay` is the time from the binding until the pod is Running, `ready_delay` from there
+    until it is ready. `stop` determines when the containers of a terminating pod end, at most after
+    its grace period; `removal_delay` is the time from then until the object is deleted. Four
+    functions override these durations for single pods, if they return a value: `start_delays` for
+    `start_delay`, `removal_delays` for the whole time from the deletion request to the removal, and
+    `run_durations` for how long the pod runs. By default, pods with `stdinOnce` run for
+    `input_duration`, pods with restartPolicy Never or OnFailure for `job_duration`, and others
+    forever (None: forever). Annotations of the pod take precedence over all of this. If
+    `tends_pods` is False, another program starts and stops pods.
+
+    `lease_period` is how often nodes renew their leases. If `promises_renewals` is set, the lease
+    states the period and is written once, for controllers that can read that (`api/lease.py`);
+    otherwise each renewal is written. If `renews_leases` is False, nodes have no leases and post
+    their status every `lease_period` instead.
+
+    With `accepts_pods`, the status shows when a node has accepted a pod or observed a change; with
+    `heeds_gates`, readiness gates count. `nodes` are the names of the nodes with a kubelet, None
+    for all. `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

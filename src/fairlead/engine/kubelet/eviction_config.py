@@ -94,7 +94,7 @@ class EvictionFlagError(ValueError):
     """A flag is unknown or has an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
-        """`flag` is a name without dashes."""
+        """Store the name of the flag (without dashes) and the problem."""
         super().__init__(f"--{flag}: {problem}")
         self.flag = flag
         self.problem = problem
@@ -172,7 +172,7 @@ def _durations(flags: Mapping[str, str], flag: str) -> Iterator[tuple[Signal, Du
 
 
 def _pairs(flags: Mapping[str, str], flag: str, sign: str) -> Iterator[tuple[Signal, str]]:
-    """Yield the parts of `signal<value,…`.
+    """Yield each signal and its value from the flag, whose parts have the form `signal<sign>value`.
 
     For signals that are not simulated, only the name is checked.
     """

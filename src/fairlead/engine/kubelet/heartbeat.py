@@ -55,7 +55,7 @@ class Resumption:
 
 @dataclass(slots=True)
 class Heartbeats:
-    """All nodes, which renew their leases every `period`.
+    """The heartbeats of all nodes, which renew their leases every `period`.
 
     `promises_renewals` and `renews_leases` are those of KubeletConfig. `resumed` lists kubelets
     that have resumed, until the caller clears it.
@@ -140,7 +140,7 @@ class Heartbeats:
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return when the next node flaps, posts or renews."""
+        """Return when the next node flaps, posts its conditions or renews its lease."""
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
@@ -309,7 +309,7 @@ def known_renewals(lease: Lease) -> Renewals | None:
 def write_lease(node: Node, lease: Lease | None, renewals: Renewals) -> CreateObject | PatchObject:
     """Return the command that writes `renewals` to `lease`.
 
-    If `lease` is None, one that creates it.
+    If `lease` is None, the command creates the lease.
     """
     every = format_duration(renewals.every) if renewals.every else None
     renew_time = format_micro_time(renewals.first)

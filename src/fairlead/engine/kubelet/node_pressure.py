@@ -73,7 +73,10 @@ class _Site:
 
 
 class NodePressure:
-    """The pressure of all nodes; `measure` reports it, `is_reporting` tells whose kubelet works."""
+    """Finds pressure on nodes and evicts pods from them.
+
+    `measure` reports the pressures of a node; `is_reporting` returns whether its kubelet works.
+    """
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
 
 
 def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
-    """Return whether the status of `pod` has these conditions already."""
+    """Return whether the status of `pod` already has the conditions that `readiness` returns."""
     ready = condition(pod, "Ready")
     wanted = readiness(pod, heeds_gates=heeds_gates)[0]
     if ready is None or ready.status != wanted.status:

@@ -147,7 +147,8 @@ class PodWorkers:
     ) -> None:
         """Retry a rejected write, unless the pod was deleted.
 
-        A pod that another one has replaced has no worker any more, so a conflict is a lost race.
+        A conflict is retried as well: it means that another client changed the pod at the same
+        time.
         """
         worker = self._workers.get(command.target.key)
         if worker is None or worker.ref != command.target:

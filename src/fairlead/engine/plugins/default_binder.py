@@ -7,7 +7,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class DefaultBinder:
-    """Implements Bind."""
+    """Binds a pod with POST pods/binding (extension point Bind)."""
 
     name = "DefaultBinder"
 

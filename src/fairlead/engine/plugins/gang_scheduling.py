@@ -28,7 +28,7 @@ _TOO_FEW: Final = unresolvable(
 
 
 class GangScheduling:
-    """Implements PreEnqueue and Permit."""
+    """Holds the pods of a gang until enough of them have a node (PreEnqueue, Permit)."""
 
     name = "GangScheduling"
     events = frozenset(

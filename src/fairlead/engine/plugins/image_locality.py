@@ -23,7 +23,7 @@ CONTAINER_MAX_BYTES: Final = 1000 * _MEBIBYTE
 
 
 class ImageLocality:
-    """Implements Score (never skipped, not normalised)."""
+    """Prefers nodes that have the pod's images (Score; never skipped, not normalised)."""
 
     name = "ImageLocality"
     locality = Locality.NODE

@@ -89,7 +89,7 @@ def _by_node(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
 
 
 class NodeAffinity:
-    """Implements PreFilter, Filter, PreScore and Score."""
+    """Applies nodeSelector and node affinity (PreFilter, Filter, PreScore, Score)."""
 
     name = "NodeAffinity"
     locality = Locality.NODE
@@ -249,7 +249,7 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     added_affinity: AddedAffinity | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the field."""
+        """Raise ValueError naming the first invalid field."""
         required, preferred = self.required, self.preferred
         problem = None if required is None else required_selector_error(required)
         if problem is not None:

@@ -30,7 +30,7 @@ NOT_DECLARED: Final = unresolvable("node(s) didn't match Pod's required features
 
 
 class NodeDeclaredFeatures:
-    """Implements PreFilter and Filter."""
+    """Rejects nodes that do not declare a needed feature (PreFilter, Filter)."""
 
     name = "NodeDeclaredFeatures"
     locality = Locality.NODE

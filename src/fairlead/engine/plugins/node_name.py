@@ -18,7 +18,7 @@ OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name")
 
 
 class NodeName:
-    """Implements Filter; all pods of a shape get the same result.
+    """Rejects all nodes but the one in spec.nodeName (Filter).
 
     A pending pod has no spec.nodeName, so only callers that evaluate bound pods get rejections.
     """

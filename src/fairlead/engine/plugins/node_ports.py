@@ -18,7 +18,7 @@ CONFLICT: Final = unschedulable("node(s) didn't have free ports for the requeste
 
 
 class NodePorts:
-    """Implements PreFilter and Filter."""
+    """Rejects nodes on which one of the pod's host ports is used (PreFilter, Filter)."""
 
     name = "NodePorts"
     locality = Locality.ROW

@@ -6,7 +6,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class PrioritySort:
-    """Implements QueueSort."""
+    """Orders the queue by priority, then by the time of queueing (QueueSort)."""
 
     name = "PrioritySort"
 

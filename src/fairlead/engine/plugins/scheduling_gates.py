@@ -8,7 +8,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class SchedulingGates:
-    """Implements PreEnqueue."""
+    """Keeps pods with scheduling gates out of the queue (PreEnqueue)."""
 
     name = "SchedulingGates"
     events = frozenset({EventKind.POD_GATES_GONE})

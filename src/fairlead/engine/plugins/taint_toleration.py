@@ -25,7 +25,7 @@ REJECTING: Final = ("NoSchedule", "NoExecute")
 
 
 class TaintToleration:
-    """Implements Filter and Score (never skipped)."""
+    """Rejects or avoids nodes with taints that the pod does not tolerate (Filter, Score)."""
 
     name = "TaintToleration"
     locality = Locality.NODE

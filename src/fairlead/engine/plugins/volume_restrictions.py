@@ -58,7 +58,7 @@ class _ExclusiveUse:
 
 
 class VolumeRestrictions:
-    """Implements PreFilter and Filter."""
+    """Rejects conflicting uses of ReadWriteOncePod claims and of some disks (PreFilter, Filter)."""
 
     name = NAME
     locality = Locality.CLUSTER

@@ -68,7 +68,7 @@ class _Topologies:
 
 
 class VolumeZone:
-    """Implements PreFilter and Filter."""
+    """Rejects nodes outside the zone or region of the pod's bound volumes (PreFilter, Filter)."""
 
     name = NAME
     locality = Locality.CLUSTER

@@ -96,7 +96,7 @@ class BindingCycles:
         return next(found, "")
 
     def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
-        """Assume the pod, run Reserve and Permit.
+        """Assume the pod on its node, and run Reserve and Permit.
 
         Return the binding commands, [] while Permit waits.
         """
@@ -114,10 +114,7 @@ class BindingCycles:
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | BindingRefused:
-        """Start the PreBind preparations, if there are any, after nominating the node.
-
-        Otherwise bind.
-        """
+        """Nominate the node and start the PreBind preparations; bind if there are none."""
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[PodPreparation] = []
         for plugin in binding.framework.pre_bind:
@@ -173,7 +170,10 @@ class BindingCycles:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
-        """Handle the outcome of a preparation's command; continue with its pod if that is all."""
+        """Handle the outcome of a preparation's command; bind the pod once all have succeeded.
+
+        Returns None if the outcome does not end a pod's preparation.
+        """
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
@@ -205,9 +205,9 @@ class BindingCycles:
         return binding
 
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
-        """Undo the binding that `bind` was for and return it.
+        """Undo the binding that the failed `bind` belongs to, and return the refusal.
 
-        None if this scheduler did not send it.
+        None if this scheduler did not send `bind`.
         """
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:
@@ -284,7 +284,7 @@ def _bind_refusal(plugin: str, status: Status) -> Status:
 def _expect(binding: PodBinding) -> list[Command]:
     """Return the patch that sets status.nominatedNodeName to the chosen node.
 
-    None if it is set already.
+    Returns [] if it is set already.
     """
     if binding.pod.pod.status.nominated_node_name == binding.node:
         return []

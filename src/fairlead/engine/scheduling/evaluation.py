@@ -32,7 +32,7 @@ LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 @dataclass(slots=True)
 class PreemptionEvaluation:
-    """What preemption would do. `nominated` are the best nodes, which the rules rate equal."""
+    """What preemption would do; `nominated` are the best nodes, which the rules rate as equal."""
 
     ineligible: str = ""
     potential_nodes: list[str] = field(default_factory=list)

@@ -39,7 +39,7 @@ class NodeRotation:
     """The position where the next search starts; all profiles of a scheduler share it."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Limit `found` to enough feasible nodes, and advance the start of the next search."""
+        """Start the first search at the first node of `table`."""
         self._table = table
         self._order = NodeOrder(table)
         self._start = 0

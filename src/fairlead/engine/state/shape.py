@@ -96,7 +96,7 @@ class Shape:
         self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
 
     def amounts_of(self, columns: tuple[int, ...]) -> tuple[int, ...]:
-        """Return what a placed pod occupies of the resources in `columns`; the last is kept."""
+        """Return what a placed pod occupies of the resources in `columns`; cached."""
         if self._amounts_of[0] != columns:
             load = dict(self.load)
             self._amounts_of = columns, tuple(load.get(column, 0) for column in columns)
@@ -104,7 +104,7 @@ class Shape:
 
 
 def _load_differs(pod: Pod) -> bool:
-    """Return True if the pod may occupy something else than it requests.
+    """Return True if a placed pod can occupy other amounts than it requests.
 
     Only resources in the status (a resize in place) and pod-level resources make a difference.
     """
@@ -165,12 +165,15 @@ def _resize_key(pod: Pod) -> object:
 
 
 def is_same_shape(before: Pod, after: Pod) -> bool:
-    """Return whether the versions of a pod certainly have one shape, because they share a spec."""
+    """Return True if both versions of a pod have the same shape because they share a spec.
+
+    If it returns False, the shapes may still be equal.
+    """
     return before.spec is after.spec and _resize_key(before) == _resize_key(after)
 
 
 def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
-    """Return whether specs with `volumes` and `others` certainly have one `_volumes_key`."""
+    """Return True if `_volumes_key` is certainly equal for specs with `volumes` and `others`."""
     if len(volumes) != len(others):
         return False
     for one, other in zip(volumes, others, strict=True):

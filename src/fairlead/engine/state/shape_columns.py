@@ -49,7 +49,10 @@ class ShapeColumns:
 
     @property
     def nonzero_requests(self) -> Ints:
-        """The same with upstream's defaults for containers without requests, [2, shape]."""
+        """The cpu and memory of each shape with upstream's defaults, [2, shape].
+
+        The defaults are for containers without requests.
+        """
         return self._nonzero[:, : len(self.shapes)]
 
     def add(self, shape: Shape) -> None:

@@ -74,10 +74,11 @@ class _Dependent:
 
 @dataclass(slots=True)
 class GarbageCollector:
-    """Indexes owner references; if `looks_up_owners` is set, its commands run after all other work.
+    """Indexes owner references, and deletes or detaches dependents.
 
-    So an owner's controller has reported the end of the owner before its dependents are deleted, as
-    with upstream's queues.
+    If `looks_up_owners` is set, its commands run after all other work, so that the controller of an
+    owner has reported the owner's end before the dependents are deleted. Upstream's queues have the
+    same effect.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
@@ -232,7 +233,7 @@ class GarbageCollector:
             self._unconfirmed[meta.uid] = known
         gone = [key for key in known.keys if key in self._gone or key in self._waiting]
         commands = self._abandon(known, gone[0]) if gone else []
-        # It may block the deletion of an owner no longer.
+        # It may no longer block the deletion of an owner.
         waiting = [self._waiting[key] for key in before if key in self._waiting]
         return commands + [
             command for owner in waiting for command in self._end_in_foreground(owner)
@@ -371,7 +372,7 @@ def _disowned(dependent: _Dependent, owner: str) -> Command:
 
 
 def _unblocked(dependent: _Dependent) -> Command:
-    """Let none of the owners wait for `dependent`."""
+    """Return the patch that sets blockOwnerDeletion to False in all owner references."""
     owners = [{**as_json(one), "blockOwnerDeletion": False} for one in dependent.owners]
     return PatchObject(dependent.ref, {"metadata": {"ownerReferences": owners}})
 

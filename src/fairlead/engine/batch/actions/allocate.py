@@ -59,9 +59,10 @@ class Allocate:
 
 
 def _waiting_jobs(session: Session) -> _WaitingJobs:
-    """Push every queue.
+    """Return the queues and jobs that could get resources.
 
-    Upstream pushes a queue once per job, and the copies preserve that order.
+    Under the defect QUEUE_DUP_HEAP, each queue is pushed once per job, as upstream does; the
+    duplicates affect the order.
     """
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
@@ -151,7 +152,7 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 
 
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """kube-batch: place `task` on the best node where it fits now or later, idle or not."""
+    """Place `task` on the best node that can hold it now or later (kube-batch)."""
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)

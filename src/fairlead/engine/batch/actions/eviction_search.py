@@ -51,7 +51,7 @@ class EvictionKind:
 
     `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
     candidates that the plugin allows to evict. Before that, a plugin of type `sparing` can exclude
-    whole jobs: `givers(plugin, taker, jobs)`.
+    whole jobs: `givers(plugin, taker, jobs)` returns the other jobs.
     """
 
     why: str
@@ -128,7 +128,7 @@ class EvictionSearch:
     # --- nodes -----------------------------------------------------------------------------
 
     def _hopeful_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
-        """Return the rows of the nodes where `task` would fit without all possible victims."""
+        """Return the rows of the nodes where `task` would fit if all possible victims were gone."""
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
             free = pool.potential[column]
@@ -184,7 +184,7 @@ class EvictionSearch:
         return True
 
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
-        """Return whether `task` fits on `node` without `victims`.
+        """Return whether `task` fits on `node` once `victims` are gone.
 
         In kube-batch the victims alone must free enough resources (evict-ignores-idle).
         """
@@ -201,7 +201,7 @@ class EvictionSearch:
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """Return the shortest prefix of `victims` without which `task` fits.
+        """Return the shortest prefix of `victims` whose removal lets `task` fit.
 
         At least one in kube-batch.
         """
@@ -234,7 +234,7 @@ class EvictionSearch:
     def _node_of_gang(
         self, task: TaskInfo, nodes: list[NodeInfo], members: Sequence[TaskInfo]
     ) -> NodeInfo | None:
-        """Return the best node on which `task` fits without `members`."""
+        """Return the best node on which `task` fits once `members` are gone."""
         by_node: dict[str, list[TaskInfo]] = {}
         for member in members:
             by_node.setdefault(member.node, []).append(member)
@@ -308,9 +308,10 @@ class VictimPools:
     def _not_spared(self, taker: JobInfo, voters: Voters) -> Sequence[JobInfo]:
         """Return the jobs that no plugin with a decisive vote excludes.
 
-        By default every plugin can veto. If only the first tier that names victims counts
-        (tier-first-wins), only a veto in the first tier is decisive, and only if later tiers start
-        with the result of earlier tiers (tier-carry): an empty result stays empty.
+        By default every plugin can veto, so every vote is decisive. If only the first tier that
+        names victims counts (tier-first-wins), a veto decides only in the first tier, and only if
+        later tiers start with the result of earlier tiers (tier-carry): an empty result stays
+        empty.
         """
         if voters not in self._decisive:
             self._decisive[voters] = self._decisive_among(voters)

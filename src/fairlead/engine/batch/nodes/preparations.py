@@ -154,7 +154,7 @@ class Preparations:
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:
-        """Check every preparation whose time has come."""
+        """Check every preparation that is due."""
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
     def _prepared(self, prepared: PreparationResult) -> PreparationCommands:

@@ -29,7 +29,7 @@ class Overcommit:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         """Read the factors.
 
-        A factor that is not a number or is below 1 becomes the default, as upstream.
+        A factor that is not a number or is below 1 becomes the default, as in upstream.
         """
         self._factor = _factor(arguments.get(_KEY))
         self._factors = {

@@ -31,11 +31,15 @@ class Priority:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return tasks of jobs with lower priority; within the job, tasks with lower priority."""
+        """Return the candidates of lower priority.
+
+        That means tasks of jobs with lower priority, and within the preemptor's job tasks with
+        lower priority.
+        """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs of lower priority, and `taker` itself if tasks of one job compare."""
+        """Return the jobs of lower priority, and `taker` if its tasks compare with each other."""
         priority = taker.priority
         return [
             job

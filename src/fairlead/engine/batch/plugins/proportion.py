@@ -129,7 +129,10 @@ class Proportion:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-        """Return what the jobs hold and wait for; resources with a request of 0 are included."""
+        """Return what the jobs have allocated and wait for, by resource column.
+
+        Resources that are requested with 0 are included.
+        """
         named = self._named(jobs)
         total: list[int] = []
         for job in jobs:
@@ -143,9 +146,9 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """Return the columns with entries in a request.
+        """Return the columns of resources that the jobs' tasks name, even with 0.
 
-        Entries of 0 matter only to kube-batch.
+        Only kube-batch considers entries of 0; otherwise the result is cpu and memory.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}

@@ -94,7 +94,7 @@ class NodeChoices:
     """A NodeChoice for each kind of resources.
 
     `now`: the task fits into idle resources. `later`: into releasing ones. `either`: one of the
-    two. `anyhow`: it may run there after enough evictions.
+    two. `anyhow`: it fits after enough evictions.
     """
 
     now: NodeChoice

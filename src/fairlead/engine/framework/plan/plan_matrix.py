@@ -1,9 +1,9 @@
-"""PlanMatrix: the plans of the shapes in use, so that all take a changed row in one pass.
+"""PlanMatrix: updates the plans of all shapes in use in one pass when the pods of a row change.
 
-With many shapes, a placement makes one row of every plan stale. Each plan would evaluate it when
-its shape comes next: some 5 µs for each shape and placement. Here the plans in use are the rows of
-matrices, and ROW plugins evaluate one node for all shapes at once (`filter_shapes`,
-`score_shapes`), in about 20 µs for up to a hundred shapes.
+With many shapes, a placement makes one row of every plan stale. Each plan would evaluate that row
+when the next pod of its shape is scheduled, in about 5 µs for each shape and placement. Here the
+plans in use are the rows of matrices, and ROW plugins evaluate one node for all shapes at once
+(`filter_shapes`, `score_shapes`), in about 20 µs for up to a hundred shapes.
 
     base[m, row]    static score of plan m; NOT_FEASIBLE where a NODE plugin rejects the node
     total[m, row]   the plan's `total`, of which the plan has a view
@@ -11,11 +11,11 @@ matrices, and ROW plugins evaluate one node for all shapes at once (`filter_shap
 
 Invariants: every member is as current as `position` in the table's pod log; `base` follows from the
 member's static arrays; entry m of `shapes` is the shape of `plans[m]`. Node changes are not handled
-here: a member takes them when it is refreshed, and until then its arrays are not read.
+here: each member applies them in its own `refresh`, before its arrays are read.
 
 Example: a pod is bound to row 7, with 64 members. `refresh` evaluates the node of row 7 for the 64
 shapes and writes total[:, 7]. Of the 64 shapes, three do not fit any more; their plans evaluate the
-row one by one, because only that tells the reasons.
+row one by one, because only that finds the reasons.
 """
 
 from __future__ import annotations
@@ -35,17 +35,20 @@ from fairlead.engine.state.shape_columns import ShapeColumns
 Codes = npt.NDArray[np.int32]
 NOT_FEASIBLE: Final = -1
 
-# Below this many members, evaluating them one by one is as fast.
+# With fewer members than this, evaluating them one by one is as fast.
 _MEMBERS_FEW: Final = 4
 _MEMBERS_MAX: Final = 512
 _ENTRIES_MAX: Final = 5_000_000  # members × nodes, 20 bytes each
-# A member whose shape had no pod for this many changes leaves.
+# A member leaves when this many changes have passed without a pod of its shape.
 _UNUSED_MAX: Final = 4_096
 _SWEEP_EVERY: Final = 1_024
 
 
 class MatrixMember(Protocol):
-    """A `ShapePlan`; `static_codes` and `static_score` are what NODE plugins answered."""
+    """What a PlanMatrix needs of a `ShapePlan`.
+
+    `static_codes` and `static_score` are the results of the NODE plugins.
+    """
 
     shape: Shape
     matrix: PlanMatrix | None
@@ -93,7 +96,7 @@ class PlanMatrix:
     # --- members ---------------------------------------------------------------------------
 
     def add(self, plan: MatrixMember) -> None:
-        """Add `plan`, which is current and evaluates all rows; do nothing if there is no room."""
+        """Add `plan`, which is current and evaluates all rows; do nothing if the matrix is full."""
         self.refresh()
         if not self.plans:
             self._start(self._table.size)
@@ -142,7 +145,7 @@ class PlanMatrix:
         self._shapes.remove(at)
 
     def rebase(self, plan: MatrixMember) -> None:
-        """Take over the static arrays of a member after they changed."""
+        """Copy the static arrays of the member `plan` after they have changed."""
         at = self._index[id(plan)]
         self._base[at] = np.where(plan.static_codes == 0, plan.static_score, NOT_FEASIBLE)
 
@@ -217,7 +220,7 @@ class PlanMatrix:
         if not np.logical_and.reduce(fits):
             unfit = ~fits if is_open is None else is_open & ~fits
             for at in unfit.nonzero()[0].tolist():
-                self.plans[at].redo_row(row)  # its code names the reasons
+                self.plans[at].redo_row(row)  # sets its code, which refers to the reasons
             totals = np.where(fits, totals, NOT_FEASIBLE)
         if np.minimum.reduce(column) < 0:
             self._codes[members, row][fits] = 0

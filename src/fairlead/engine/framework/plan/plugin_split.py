@@ -14,7 +14,7 @@ from fairlead.engine.framework.runtime import Framework
 
 
 class PluginSplit:
-    """The split of a framework's plugins, for shapes that the plugins `idle` skip.
+    """The split of a framework's plugins, for shapes that the plugins in `idle` skip.
 
     The cached Filters are all NODE and ROW plugins before the first CLUSTER plugin, so that the
     reported rejection is still that of the first plugin in configured order. `local_names` are the

@@ -247,7 +247,7 @@ class ShapePlan:
         return at if at < len(self.rows) and self.rows[at] == row else None
 
     def static_code(self, row: int) -> int:
-        """Return the code that NODE plugins gave the node at `row`, DEAD if they were not asked."""
+        """Return the code that NODE plugins gave the node at `row`, DEAD without a call."""
         at = self.position(row)
         return DEAD if at is None else int(self.static_codes[at])
 

@@ -2,8 +2,8 @@
 
 An exception, or a return value of the wrong type, becomes a `PluginFault`, which the runtime turns
 into an ERROR status that names the plugin. A method that returns no status (an order, a hint, a
-notification) gets a safe default, and the failure is reported: a pod is queued by its priority, a
-waiting pod is retried, a score is computed.
+notification) gets a safe default, and the failure is reported: pods are queued by priority, waiting
+pods are retried, scores are computed.
 
 Built-in plugins are not guarded: their types are checked statically, and each guarded call costs.
 """

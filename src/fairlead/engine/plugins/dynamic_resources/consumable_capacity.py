@@ -33,7 +33,8 @@ _NOTHING: Final[Mapping[str, int]] = {}
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
     """Return what a request consumes of the device; None if the device cannot provide it.
 
-    That is a capacity that the device does not have, or an amount that its policy refuses.
+    It cannot if the request names a capacity that the device does not have, or an amount that the
+    policy refuses.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """
@@ -71,7 +72,10 @@ def is_left(
 
 
 def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
-    """upstream: calculateConsumedCapacity, fillEmptyRequest."""
+    """Return how much of a capacity a request consumes; `wanted` None takes the default.
+
+    upstream: calculateConsumedCapacity, fillEmptyRequest.
+    """
     policy = capacity.request_policy
     if wanted is None:
         default = None if policy is None else policy.default
@@ -85,7 +89,7 @@ def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
 
 
 def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quantity:
-    """Round up to whole steps above `least`, in whole units (upstream: roundUpRange)."""
+    """Return `wanted`, rounded up to whole steps above `least` (upstream: roundUpRange)."""
     if wanted < least:
         return least
     if valid.step is None:
@@ -97,7 +101,10 @@ def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quant
 
 
 def _is_refused(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
-    """upstream: violatesPolicy, violateValidRange, violateValidValues."""
+    """Return whether the policy refuses to consume `amount`.
+
+    upstream: violatesPolicy, violateValidRange, violateValidValues.
+    """
     if policy is None:
         return False
     if policy.default is not None and amount == parse_quantity(policy.default):

@@ -132,10 +132,11 @@ class DeviceSearch:
         return self._results if self._claim(0) is _Outcome.DONE else None
 
     def _lacks_devices(self) -> bool:
-        """Return whether requests with a plain count need more devices than their candidates.
+        """Return whether the requests with a count need more devices than there are candidates.
 
-        A shortcut for full nodes, on which the search would try all combinations without success.
-        The search could not succeed where this returns True, so no solution is lost.
+        Requests with alternatives or adminAccess do not count. This is a shortcut for full nodes,
+        on which the search would try all combinations without success. Where it returns True, no
+        solution exists.
         """
         simple = [
             alternatives[0]

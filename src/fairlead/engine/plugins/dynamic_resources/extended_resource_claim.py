@@ -132,7 +132,7 @@ def extended_requests(
 
 
 def _is_extended(name: str) -> bool:
-    """Upstream: IsDRAExtendedResourceName."""
+    """Return whether a DeviceClass may back the resource (upstream: IsDRAExtendedResourceName)."""
     return is_extended_resource(name) or name.startswith(IMPLICIT_PREFIX)
 
 
@@ -140,7 +140,7 @@ def _is_extended(name: str) -> bool:
 
 
 def _special_claim(pod: Pod, names: Sequence[str], classes: ExtendedResources) -> SpecialClaim:
-    """Upstream: createRequestsAndMappings."""
+    """Return the special claim for the resources `names` (upstream: createRequestsAndMappings)."""
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
     for name in names:
@@ -290,7 +290,7 @@ def deletion_of(claim: ResourceClaim) -> Writes:
 
 
 def _manifest_of(special: SpecialClaim, pod: Pod) -> dict[str, Any]:
-    """Upstream: createExtendedResourceClaimInAPI."""
+    """Return the special claim as JSON (upstream: createExtendedResourceClaimInAPI)."""
     meta = pod.metadata
     return {
         "apiVersion": "resource.k8s.io/v1",

@@ -96,7 +96,7 @@ class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     binding_timeout: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the field."""
+        """Raise ValueError naming the first invalid field."""
         if _is_below("filterTimeout", self.filter_timeout, 0):
             problem = invalid(self.filter_timeout, "must be zero or positive")
             raise ValueError(f"filterTimeout: {problem}")
@@ -195,7 +195,10 @@ class _Claims:
 
 
 class DynamicResources:
-    """Implements PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve and PreBind."""
+    """Allocates devices to the ResourceClaims of pods.
+
+    Implements PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve and PreBind.
+    """
 
     name = "DynamicResources"
     events = EVENTS

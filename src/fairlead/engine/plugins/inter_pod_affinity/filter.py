@@ -117,7 +117,10 @@ class AffinityState:
         )
 
     def reach(self) -> frozenset[str] | None:
-        """Return the topology keys in whose domains a verdict's pods are; see the plugin."""
+        """Return the topology keys whose domains contain all pods that can affect a node's verdict.
+
+        None if pods on all nodes can; see `InterPodAffinity.reach`.
+        """
         if self.asker.own.attracted.by_key:
             return None
         return frozenset((*self.repelled.keys, *self.existing.keys))

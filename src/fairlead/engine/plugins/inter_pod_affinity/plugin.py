@@ -43,7 +43,7 @@ from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCoun
 
 
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The plugin arguments InterPodAffinityArgs.
+    """The plugin arguments of InterPodAffinity.
 
     `hard_pod_affinity_weight` (0..100) is the weight of required affinity terms of placed pods.
 
@@ -54,7 +54,7 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     ignore_preferred_terms_of_existing_pods: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the field."""
+        """Raise ValueError naming the first invalid field."""
         weight = self.hard_pod_affinity_weight
         if not 0 <= weight <= 100:
             problem = invalid(weight, "not in valid range [0, 100]")
@@ -77,7 +77,7 @@ Terms = Sequence[AffinityTerm]
 
 
 class InterPodAffinity:
-    """Implements PreFilter, Filter, PreScore and Score."""
+    """Applies affinity and anti-affinity between pods (PreFilter, Filter, PreScore, Score)."""
 
     name = NAME
     locality = Locality.CLUSTER
@@ -157,10 +157,10 @@ class InterPodAffinity:
         return Verdicts(self._cache.of(found, sources).take(rows, mode="wrap"), STATUSES)
 
     def reach(self, state: CycleState) -> frozenset[str] | None:
-        """Return topology keys: verdicts depend only on pods in the node's domains of these keys.
+        """Return the topology keys whose domains contain all pods that can affect a node's verdict.
 
-        None if they depend on the pods of all nodes: with required affinity, a pod may be the first
-        of its group, which every node accepts.
+        None if pods on all nodes can: with required affinity, a pod may be the first of its group,
+        which every node accepts.
         """
         return state.read(AffinityState).reach()
 

@@ -66,14 +66,14 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 
 class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The plugin arguments NodeResourcesFitArgs."""
+    """The plugin arguments of NodeResourcesFit (NodeResourcesFitArgs)."""
 
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the field."""
+        """Raise ValueError naming the first invalid field."""
         for problem in (*self._ignored_problems(), *_strategy_problems(self.scoring_strategy)):
             raise ValueError(problem)
 
@@ -107,7 +107,7 @@ class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=
     resources: tuple[ResourceSpec, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the field."""
+        """Raise ValueError naming the first invalid field."""
         names = [resource.name for resource in self.resources]
         for index, resource in enumerate(self.resources):
             if resource.name in names[:index]:

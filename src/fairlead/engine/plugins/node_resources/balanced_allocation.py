@@ -31,7 +31,7 @@ CPU_AND_MEMORY_ROWS = slice(CPU, MEMORY + 1)
 
 
 class NodeResourcesBalancedAllocation:
-    """Implements PreScore and Score for cpu and memory."""
+    """Prefers nodes where the pod balances the use of cpu and memory (PreScore, Score)."""
 
     name = NAME
     locality = Locality.ROW
@@ -89,7 +89,7 @@ class NodeResourcesBalancedAllocation:
 
 
 class BalancedAllocationOf:
-    """Implements PreScore and Score for resources other than cpu and memory."""
+    """Prefers nodes where the pod balances the use of the given resources (PreScore, Score)."""
 
     name = NAME
     locality = Locality.ROW
@@ -140,7 +140,7 @@ def _evenness(fractions: list[float]) -> int:
 
 
 def _total(parts: list[float]) -> float:
-    """Return the sum, adding one value at a time as upstream.
+    """Return the sum, adding one value at a time as upstream does.
 
     `sum` is more exact since Python 3.12.
     """

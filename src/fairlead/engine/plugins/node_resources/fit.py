@@ -41,7 +41,7 @@ _UNLIMITED: Final = 1 << 62
 
 
 class NodeResourcesFit:
-    """Implements PreFilter, Filter and Score (never skipped)."""
+    """Rejects nodes without room for the pod's requests; scores nodes by use (Filter, Score)."""
 
     name = NAME
     locality = Locality.ROW
@@ -141,10 +141,12 @@ class NodeResourcesFit:
     def spare_after(
         self, gone: Iterable[PodInfo], come: Iterable[PodInfo], pod: PodInfo, node: NodeInfo
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return what `pod` would leave free on `node` without the pods `gone`, with those `come`.
+        """Return what stays free on `node` with `pod`, with the pods `gone` and `come` moved.
 
-        First the columns of the resources that count for `pod`, then the amount of each; negative
-        if the pod would not fit.
+        The pods in `gone` have left the node, those in `come` have been added.
+
+        The first list has the columns of the resources that count for `pod`, the second the amount
+        that stays free of each; negative if the pod would not fit.
         """
         wanted = [
             entry

@@ -46,7 +46,7 @@ class _PodVolumes:
 
 
 class NodeVolumeLimits:
-    """Implements PreFilter and Filter."""
+    """Rejects nodes where the pod would exceed a CSI volume limit (PreFilter, Filter)."""
 
     name = NAME
     locality = Locality.CLUSTER

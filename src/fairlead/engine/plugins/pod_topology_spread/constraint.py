@@ -110,7 +110,9 @@ class DefaultConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fi
 class PodTopologySpreadArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """Constraints for pods that have none: the system's, or those in the arguments.
+    """The plugin arguments of PodTopologySpread: constraints for pods that have none.
+
+    They are the system's defaults, or those in the arguments.
 
     upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
     """
@@ -119,7 +121,7 @@ class PodTopologySpreadArgs(
     defaulting_type: str = SYSTEM
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the field."""
+        """Raise ValueError naming the first invalid field."""
         problem = next(self._problems(), None)
         if problem is not None:
             raise ValueError(problem)

@@ -66,7 +66,7 @@ EVENTS: Final = frozenset(
 
 
 class PodTopologySpread:
-    """Implements PreFilter, Filter, PreScore and Score."""
+    """Spreads pods over topology domains (PreFilter, Filter, PreScore, Score)."""
 
     name = NAME
     locality = Locality.CLUSTER

@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class InterPodAffinityPriority:
-    """Implements Score."""
+    """Scores nodes by preferred pod affinity as 1.16 does (Score)."""
 
     name = "InterPodAffinityPriority"
     locality = Locality.CLUSTER

@@ -15,7 +15,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class NodeAffinityPriority:
-    """Implements PreScore and Score."""
+    """Scores nodes by preferred node affinity, 0..10 (PreScore, Score)."""
 
     name = "NodeAffinityPriority"
     locality = Locality.NODE

@@ -26,7 +26,7 @@ _PRESSURE_REASONS: Final = {
 
 
 class CheckNodeCondition:
-    """Implements Filter: the node must be ready, have a network and not be cordoned.
+    """Rejects nodes that are not ready, have no network or are cordoned (Filter).
 
     Tolerations have no effect.
     """
@@ -48,7 +48,7 @@ def _is_not(node: Node, kind: str, status: str) -> bool:
 
 
 class CheckNodePressure:
-    """Implements Filter: rejects nodes under one kind of pressure."""
+    """Rejects nodes with one pressure condition (Filter)."""
 
     locality = Locality.NODE
 

@@ -129,7 +129,7 @@ balanced: Final[Rating] = _Balanced()
 
 
 class Requested:
-    """Implements Score: rates nodes by the `sums` of requests."""
+    """Scores nodes by the `sums` of requests (Score)."""
 
     locality = Locality.ROW
 

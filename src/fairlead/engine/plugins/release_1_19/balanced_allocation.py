@@ -18,7 +18,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 
 
 class BalancedFractions:
-    """Implements Score."""
+    """Prefers nodes with equal used fractions of cpu and memory (Score)."""
 
     name = "NodeResourcesBalancedAllocation"
     locality = Locality.ROW

@@ -22,7 +22,7 @@ _KINDS: Final = ("ReplicationController", "ReplicaSet")
 
 
 class NodePreferAvoidPods:
-    """Implements Score: 0 on nodes whose annotation names the pod's controller, otherwise 100."""
+    """Scores 0 on nodes whose annotation names the pod's controller, otherwise 100 (Score)."""
 
     name = "NodePreferAvoidPods"
     locality = Locality.CLUSTER

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class SelectorSpread:
-    """Implements Score."""
+    """Prefers nodes and zones with fewer pods of the same Service or controller (Score)."""
 
     name = "SelectorSpread"
     locality = Locality.CLUSTER

@@ -49,7 +49,7 @@ from fairlead.engine.state.shape import Shape
 
 
 class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The plugin arguments VolumeBindingArgs.
+    """The plugin arguments of VolumeBinding.
 
     `bind_timeout_seconds` is how long a pod waits for its volumes before it is retried. `shape` is
     for scoring by capacity, whose feature gate is off by default.
@@ -114,7 +114,10 @@ class _Volumes:
 
 
 class VolumeBinding:
-    """Implements PreFilter, Filter, Score (always skipped), Reserve and PreBind."""
+    """Requires that the pod's volumes are or can be made available on the node.
+
+    Implements PreFilter, Filter, Score (always skipped), Reserve and PreBind.
+    """
 
     name = NAME
     locality = Locality.CLUSTER

@@ -19,7 +19,7 @@ _BOTH_ZERO: Final = "cannot be zero at the same time as minCandidateNodesAbsolut
 class DefaultPreemptionArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """The plugin arguments DefaultPreemptionArgs.
+    """The plugin arguments of DefaultPreemption: how many candidates end the search.
 
     If neither field is set, every node is evaluated and the best candidate of all is used.
 

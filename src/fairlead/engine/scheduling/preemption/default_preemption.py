@@ -47,7 +47,10 @@ class PreemptionSearch:
 
 
 class DefaultPreemption:
-    """Implements PostFilter. Needs the cycle's `Feasibility` in its CycleState."""
+    """Evicts pods of lower priority so that a pod fits (PostFilter).
+
+    The CycleState must contain the cycle's `Feasibility`.
+    """
 
     name = NAME
     events = frozenset({EventKind.ASSIGNED_POD_DELETE})

@@ -77,7 +77,9 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class CandidateSample:
-    """Start at node `offset`; stop at `wanted` candidates if at least one violates no PDB.
+    """Where a limited search starts and when it stops.
+
+    It starts at node `offset` and stops at `wanted` candidates if at least one violates no PDB.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """
@@ -177,7 +179,7 @@ class DryRuns:
         *,
         is_local: bool,
     ) -> None:
-        """Mark the rows in the logs as unknown, and the other rows that they concern.
+        """Mark rows as unknown: those in the logs, and those whose results these changes affect.
 
         A term of a placed pod may have had another topology key when the results were cached, so
         the reach of that time counts too.
@@ -262,9 +264,9 @@ class DryRuns:
 
 
 def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None:
-    """Return the topology keys in whose domains the pods are that a result depends on.
+    """Return the topology keys whose domains contain the pods that affect a result.
 
-    No keys if it depends on the node's own pods, None if on those of all nodes. `beyond` are the
+    Empty if only the node's own pods affect it, None if the pods of all nodes do. `beyond` are the
     plugins that look beyond the node.
     """
     match beyond:

@@ -22,12 +22,12 @@ _FLUSH_PERIOD: Final = NANOSECONDS_PER_SECOND
 
 @dataclass(frozen=True, slots=True)
 class BackoffConfig:
-    """The settings of backoff and of the unschedulable pool, as durations (ns).
+    """The settings of backoff and of the unschedulable pool; durations in ns.
 
-    They are podInitialBackoffSeconds, podMaxBackoffSeconds, and the longest time in the pool.
-
-    `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
-    that are backing off. `ends_at_expiry`: a backoff ends at its expiry instead of just after it.
+    `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds;
+    `max_in_unschedulable` is the longest time in the unschedulable pool. `pop_from_backoff` is the
+    feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods that are backing off.
+    `ends_at_expiry`: a backoff ends at its expiry instead of just after it.
     """
 
     initial: DurationNs = INITIAL_DEFAULT

@@ -267,8 +267,9 @@ class SchedulingQueue:
     def activate(self, key: str, now: Instant) -> None:
         """Move a waiting pod, whose preemption failed, to the active queue, even from a backoff.
 
-        Upstream sets no bound, because an API server needs time to answer. In virtual time it
-        needs none, so a pod that is activated too often at one instant backs off as after an error.
+        Upstream does not limit activations, because every API call takes time. In virtual time a
+        call takes none, so a pod that is activated too often at one instant backs off as after an
+        error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):

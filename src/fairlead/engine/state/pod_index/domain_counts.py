@@ -107,9 +107,8 @@ class DomainCounts:
     def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
         """Return the domains whose sum became positive, or stopped being so, since `seen`.
 
-        May repeat.
-
-        Returns None if everything was recomputed since then or the position is too old.
+        A domain can occur more than once. Returns None if everything was recomputed since then or
+        the position is too old.
         """
         additions, position = seen
         return self._turned.since(position) if additions == self._additions else None
@@ -171,7 +170,7 @@ class DomainCounts:
 
 
 class _Copied:
-    """A copy of the counts that does not change, and the lowest counts once computed."""
+    """A copy of the counts that never changes; caches the lowest counts."""
 
     __slots__ = ("lowest", "pods", "sums")
 

@@ -140,11 +140,11 @@ class CronJobs:
     ) -> list[Command]:
         for cron in self._creators_of(target):
             if target.name not in cron.creating:
-                return []  # the Job was created, although the answer says otherwise
+                return []  # the Job exists although its creation was reported as failed
             del cron.creating[target.name]
             cron.last = cron.before
             if reason is FailureReason.ALREADY_EXISTS:
-                return []  # it is listed once it is seen, if it belongs to the CronJob
+                return []  # the Job becomes active when it is observed, if this CronJob controls it
             self._timers.add(now + RETRY_AFTER, cron.view.metadata.uid)
             note = f"Error creating job: {message}"
             return [owner_event(cron.ref, "FailedCreate", note, is_warning=True)]

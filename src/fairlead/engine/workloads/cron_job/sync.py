@@ -122,7 +122,7 @@ class CronJobState:
         known = {entry.get("uid"): entry for entry in self.view.status.get("active", ())}
         active = [known.get(job.metadata.uid) or _reference(job) for job in running]
         status: Json = {"active": active} if active else {}
-        # The time counts once the Job exists: a new process takes it for done.
+        # Not before the Job exists: a restarted controller regards lastScheduleTime as done.
         last = self.before if self.creating else self.last
         if last is not None:
             status["lastScheduleTime"] = format_timestamp(last)

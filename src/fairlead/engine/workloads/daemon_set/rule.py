@@ -246,12 +246,12 @@ class DaemonSetRule:
         return Plan(tuple(create[: max(0, surge)]), tuple(delete), WHY_UPDATED)
 
     def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
-        """upstream: daemon_controller.go:podsShouldBeOnNode."""
+        """Reconcile the daemon pods of the node `name` (upstream: podsShouldBeOnNode)."""
         there = [pod for pod in pods.in_slot(name) if not _is_going(pods, pod)]
         node = self.nodes.get(name)
         if node is None:
             self.wanted.pop(name, None)
-            # upstream: daemon_controller.go:getUnscheduledPodsWithoutNode; bound ones are not ours
+            # upstream: daemon_controller.go:getUnscheduledPodsWithoutNode (pod GC deletes the others)
             return _delete([pod for pod in there if not pod.spec.node_name], WHY_NOT_WANTED)
         wanted = node_eligibility(self.daemon, node)
         self.wanted[name] = wanted.should_run

@@ -2,7 +2,7 @@
 
     something changed ──▶ `changed` ──▶ sync: a ReplicaSet to create, sizes to change
             ▲                                   │
-            └──────── its effect is seen ◀──────┘      until old and new have changed places
+            └──────── its effect is seen ◀──────┘      until the new ReplicaSet has replaced the old
 
 A sync runs once all changes of an instant are handled, so a burst of changes costs one sync. Only
 the Deployments of a snapshot are synced immediately, because ReplicaSets that the snapshot lacks

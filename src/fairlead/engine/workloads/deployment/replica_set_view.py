@@ -60,7 +60,7 @@ class ReportedReplicaSets:
         return rollout.reported_states()
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Return whether the old ReplicaSets report pods, or pods of theirs exist."""
+        """Return whether the old ReplicaSets report pods, or whether pods of them exist."""
         return not (
             rollout.has_reported_no_old_pods and rollout.has_no_old_pods(self.pod_sets.sets)
         )

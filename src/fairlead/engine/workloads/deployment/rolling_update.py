@@ -97,7 +97,7 @@ def rolled(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds)
 def grown(replicas: int, total: int, bounds: Bounds) -> int:
     """Return the new size of the new ReplicaSet.
 
-    `replicas` is its size now, `total` that of all.
+    `replicas` is its size now, `total` the number of pods of all ReplicaSets.
     """
     # upstream: deployment_util.go:NewRSNewReplicas, rolling.go:reconcileNewReplicaSet
     if replicas >= bounds.replicas:
@@ -133,7 +133,7 @@ def proportional(
     is_rolling: bool,
     reported: int,
 ) -> Sizes:
-    """Return the sizes after a change of `replicas`; `reported` is the status' number of replicas.
+    """Return the sizes after a change of `replicas`; `reported` is status.replicas.
 
     The result includes all scaled ReplicaSets, even if their size stays, because their annotations
     must get the new number of desired replicas.

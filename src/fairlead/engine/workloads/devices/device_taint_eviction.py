@@ -4,7 +4,7 @@
         ──▶ claims that are allocated it ──▶ the pods they are reserved for
 
 A pod is evicted when the taint was added. Tolerations of the request count from that time: one
-without tolerationSeconds means for ever, of several the shortest counts. A pod with several tainted
+without tolerationSeconds means forever; of several, the shortest counts. A pod with several tainted
 devices is evicted at the earliest of their times. Only the newest generation of a pool counts. A
 DeviceTaintRule also taints allocated devices that no slice lists any more.
 
@@ -164,7 +164,7 @@ class DeviceTaintEviction:
         return _consumers(claim)
 
     def _see_rule(self, rule: DeviceTaintRule, now: Instant) -> Iterable[str]:
-        """Upstream: handleRuleChange."""
+        """Store `rule`; return the uids of the pods to evaluate (upstream: handleRuleChange)."""
         before = self._taints.rules.get(rule.key)
         if before is not None and before.metadata.uid != rule.metadata.uid:
             return [*self._forget_rule(before), *self._see_rule(rule, now)]
@@ -283,7 +283,10 @@ class DeviceTaintEviction:
                     yield _Eviction(one.since + seconds(limit), (one.rule,) if one.rule else ())
 
     def _evict(self, pod: Pod, found: _Eviction, now: Instant) -> Iterator[Command]:
-        """Upstream: addConditionAndDeletePod, which counts a terminating pod as evicted."""
+        """Yield the commands that evict `pod` (upstream: addConditionAndDeletePod).
+
+        A terminating pod counts as evicted, as in upstream.
+        """
         self._due_at.pop(pod.metadata.uid, None)
         if is_terminating(pod):
             self._evicted[pod.metadata.uid] = None

@@ -1,8 +1,8 @@
 """The condition EvictionInProgress of a DeviceTaintRule: what the rule does, or would do.
 
 The condition is written when the rule's spec changes, and STATUS_PERIOD after the latest eviction
-was planned or done, but not more often than that. With the effect None it says once how many pods
-NoExecute would evict.
+was planned or done, but not more often than that. For a rule with the effect None, it is written
+once and states how many pods NoExecute would evict.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpdateRuleStatus
 """
@@ -40,7 +40,7 @@ class RuleEffect:
 
 
 def status_due(rule: DeviceTaintRule, now: Instant) -> Instant | None:
-    """Return when the status may be written; None for now."""
+    """Return when the status may be written; None if it may be written now."""
     known = _known(rule)
     if known is None or known.observed_generation != rule.metadata.generation:
         return None

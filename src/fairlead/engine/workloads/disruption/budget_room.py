@@ -33,8 +33,9 @@ _ALWAYS: Final = "AlwaysAllow"
 class BudgetLimit:
     """One budget: disruptions allowed `now`, and `at_best`, when all wanted pods are ready.
 
-    `healthy` pods are ready, `desired` have to be, and `wanted` would be ready at best. `rule` is
-    its limit in words; `problem` is why its status cannot be computed, "" if it can.
+    Numbers of pods: `healthy` are ready, `desired` must be ready, and `wanted` would be ready at
+    best. `rule` is its limit in words; `problem` is why its status cannot be computed, "" if it
+    can.
     """
 
     key: str

@@ -137,9 +137,9 @@ def _recycled(
 
 
 def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
-    """Return the newest entries of the endpoints that `known` already holds.
+    """Return the newest entries of those endpoints in `rest` that the slice `known` already holds.
 
-    They are removed from `rest`.
+    They are removed from `rest`, which is keyed by the uids of the pods.
     """
     uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
     return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
@@ -178,7 +178,7 @@ def owned_slice(
 
 
 def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
-    """Yield the commands after which the Endpoints object of `state` has the same content."""
+    """Yield the commands that make `endpoints` the content of the Endpoints object of `state`."""
     subsets, meta, known = subsets_of(endpoints), state.service.metadata, state.written
     labels = _labels(state, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})
     if known is not None:

@@ -1,21 +1,21 @@
-"""Autoscaler: one HorizontalPodAutoscaler, what it knows of its pods, and its syncs.
+"""Autoscaler: one HorizontalPodAutoscaler with its pods, metrics and syncs.
 
     1. find the scale of the target
     2. outside minReplicas and maxReplicas: scale to the limit
     3. otherwise the highest proposal of the metrics, stabilized and limited, is the new number
     4. write the scale, then the status
 
-A sync whose result follows from the previous one is skipped, unless clients read the status. After
-a sync without a change the target is in one of three states in which no later sync changes it:
+Unless clients read the status, syncs that cannot change the target are skipped. If a sync changed
+nothing, the target is in one of three states, and no sync changes the target while its state lasts:
 
     the metrics propose the present number
     they propose less, and the number is minReplicas
     they propose more, and the number is maxReplicas
 
-The state lasts while the pods stay as they are and the load gives proposals on the same side. So
-the proposals for the coming syncs are computed, and the next sync is the first one with another
-state. Where the load only rises or only falls, bisection finds it. The skipped recommendations are
-added before it, because stabilization reads them.
+The state is computed for each of the coming syncs, as long as no pod changes; the next sync that
+happens is the first one in another state. Where the load only rises or only falls, bisection finds
+it. Before that sync, the recommendations of the skipped syncs are added to the history, because
+stabilization reads them.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector
@@ -108,7 +108,10 @@ class Autoscaler:
     selector: LabelSelector | None = None
     pods: dict[str, Pod] = field(default_factory=dict)
     is_stale: bool = True  # the metrics must be computed anew
-    rivals: tuple[int, list[str]] = (-1, [])  # as the controller found them, and when
+    rivals: tuple[int, list[str]] = (
+        -1,
+        [],
+    )  # the autoscalers that select the same pods, and the generation of selectors they are from
     pending: _Pending | None = None
     history: ScaleHistory = field(init=False)
     _metrics: tuple[Metric, ...] = ()
@@ -287,7 +290,7 @@ class Autoscaler:
     # --- skipped syncs -------------------------------------------------------------------------
 
     def _refresh_metrics(self, scale: Scale, now: Instant) -> None:
-        """Group the pods anew if they, the target or time have changed the groups."""
+        """Group the pods again if the pods, the target or time may have changed the groups."""
         expired = any(at <= now for one in self._metrics for at in one.until())
         if self.is_stale or expired:
             load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}
@@ -324,10 +327,11 @@ class Autoscaler:
     def _syncs_in_state(
         self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
     ) -> int:
-        """Return how many syncs from `at` on are in `state`, as that at `at` is; at most `limit`.
+        """Return how many consecutive syncs, from the one at `at`, are in `state`; at most `limit`.
 
-        If proposals rise and fall with the load, those in one state follow each other within a part
-        of the load curve, so bisection finds the last of them.
+        The sync at `at` must be in `state`. If a higher load never lowers the proposal, the syncs
+        in one state follow each other within a part of the load curve, so bisection finds the last
+        of them.
         """
         if len(self._metrics) != 1:
             return 1
@@ -361,7 +365,7 @@ class Autoscaler:
         return found
 
     def _state(self, replicas: int, at: Instant) -> str | None:
-        """Return the state at `at` in which no sync changes the target, None if it is in none."""
+        """Return the state of the target at `at`, None if a sync would change the target."""
         proposed = _proposed(self._metrics, replicas, at)
         if proposed == FAILED:
             return "failed"
@@ -427,5 +431,5 @@ def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
 
 
 def _agreed(highest: int, failures: int, total: int, current: int) -> int:
-    """Return the highest proposal; after a failed metric, none that scales down."""
+    """Return the highest proposal; FAILED if all metrics failed, or one did and it scales down."""
     return FAILED if failures >= total or (failures and highest < current) else highest

@@ -51,10 +51,10 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 
 @dataclass(slots=True)
 class _Namespace:
-    """The autoscalers and pods of a namespace, by name; `selecting` caches by labels.
+    """The autoscalers and pods of a namespace, by name.
 
-    `by_labels` are the pods by labels, None if they changed since it was asked for. `generation`
-    counts the changes of selectors.
+    `selecting` caches, for a set of labels, the autoscalers that select it. `by_labels` caches the
+    pods by labels, None if pods have changed since. `generation` counts the changes of selectors.
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)
@@ -64,12 +64,12 @@ class _Namespace:
     generation: int = 0
 
     def forget_selectors(self) -> None:
-        """Forget which autoscalers select which labels, after one was deleted or changed."""
+        """Drop the cached results after an autoscaler was deleted or its selector changed."""
         self.selecting.clear()
         self.generation += 1
 
     def add_selector(self, name: str, selector: LabelSelector) -> None:
-        """Add the first selector of the autoscaler `name` to what is known."""
+        """Add the autoscaler `name`, which had no selector before, to the cached results."""
         self.generation += 1
         for key, names in self.selecting.items():
             if selector_matches(selector, dict(key)):
@@ -261,7 +261,7 @@ class HorizontalPodAutoscalers:
             self._wake(one, now)
 
     def _wake(self, one: Autoscaler, now: Instant) -> None:
-        """Let the next scheduled sync happen, with new metrics."""
+        """Do not skip the next scheduled sync of `one`, and compute its metrics again."""
         one.is_stale = True
         due = one.scheduled_at_or_after(now)
         if one.due is None or due < one.due:
@@ -271,7 +271,7 @@ class HorizontalPodAutoscalers:
     # --- syncs ---------------------------------------------------------------------------------
 
     def _register(self, one: Autoscaler, now: Instant, selector: LabelSelector) -> Rivals:
-        """Store the selector of an autoscaler; return the question for others of its pods."""
+        """Store the selector of an autoscaler; return a function that calls `_rivals` for it."""
         namespace = self._namespace(one.view.metadata.namespace)
         if one.selector != selector:
             if one.selector is None:

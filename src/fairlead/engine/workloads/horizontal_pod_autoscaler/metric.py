@@ -63,7 +63,7 @@ class FailedMetricError(Exception):
     """A metric has no proposal: `reason` and `problem` of the condition, and the `whole` error."""
 
     def __init__(self, metric: Metric, why: str) -> None:
-        """Store the evidence."""
+        """Store why `metric` failed."""
         super().__init__(why)
         self.reason = f"FailedGet{metric.spec.type}Metric"
         self.problem = why
@@ -72,7 +72,7 @@ class FailedMetricError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric and the pods as it sees them; `curve` is the load, None if it is not stated.
+    """A metric with the pods that it evaluates; `curve` is their load, None if it is not stated.
 
     `problem` is why it cannot be computed, "" if it can.
     """
@@ -247,7 +247,7 @@ def _attempt(source: MetricSource) -> str:
 
 
 def _absent_metric(spec: MetricSpec, namespace: str) -> str:
-    """Return why a metric of another API than that of resources cannot be computed."""
+    """Return why a metric cannot be computed that is not from the resource metrics API."""
     source = _source(spec)
     name = _metric_name(source)
     match spec.type:

@@ -1,4 +1,4 @@
-"""Groups the pods of a scale target by what their metrics say, and adds up their requests.
+"""Groups the pods of a scale target by whether their usage counts, and adds up their requests.
 
     ignored   terminating or failed: not in the calculation
     unready   pending; for cpu also not ready, or ready for less than one metric window

@@ -55,7 +55,7 @@ class JobSyncSchedule:
         self.end(key)
 
     def waits_until(self, key: str, now: Instant) -> Instant | None:
-        """Return when a changed Job is to be synced, None for now."""
+        """Return when a changed Job is to be synced, None if that is now."""
         if key in self._busy:
             return None
         due = self._due.setdefault(key, now + BATCH_PERIOD)

@@ -147,9 +147,9 @@ class PodSet:
     # --- changes of pods -----------------------------------------------------------------------
 
     def refresh(self, pod: Pod) -> bool:
-        """Store a version of an active pod in which only the status differs; False if it is none.
+        """Store a version of an active pod in which only the status differs; False for other pods.
 
-        The same as `put`, for the most frequent change: that of a condition.
+        It does the same as `put`, but faster, for the most frequent change: that of a condition.
         """
         name = pod.metadata.name
         known = self.active.get(name)

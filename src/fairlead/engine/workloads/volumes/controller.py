@@ -118,7 +118,7 @@ class Volumes:
                 if isinstance(one, PersistentVolumeClaim):
                     commands += self._release(one)
                 elif isinstance(one, PersistentVolume):
-                    commands += self._bereave(one, now)
+                    commands += self._sync_claim_of(one, now)
                 return commands
             case ObjectsLoaded(objects):
                 return self._load(objects, now)
@@ -226,7 +226,7 @@ class Volumes:
         is_ours = self._config.provisions or PROVISIONED_BY not in volume.metadata.annotations
         return reclaim(volume, deletes=is_ours)
 
-    def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
+    def _sync_claim_of(self, gone: PersistentVolume, now: Instant) -> list[Command]:
         """Sync the claim of a deleted volume."""
         claim = self._index.claims.get(claim_key(gone) or "")
         return [] if claim is None else self._sync(claim, now)
