@@ -49,14 +49,14 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.tie_break import TieBreak
 
-# ages that rules compare with: of new pods, stable nodes, deletion taints, instances
+# ages that rules compare: of new pods, stable nodes, deletion taints and instances
 _POD_AGES: Final = (seconds(2), seconds(30))
 _NODE_AGES: Final = (seconds(60), seconds(300))
 _RECHECK: Final[DurationNs] = seconds(3600)
 
 
 class ClusterAutoscaler:
-    """See the module's docstring; `history` records its actions."""
+    """Cluster Autoscaler with a simulated provider; `history` records its actions."""
 
     issuer: ClassVar[Issuer] = CLUSTER_AUTOSCALER
 
@@ -115,7 +115,7 @@ class ClusterAutoscaler:
         reason: FailureReason,
         now: Instant,
     ) -> None:
-        """Repeat what did not happen to the Node of a machine."""
+        """Let the provider repeat a refused creation or deletion of a machine's Node."""
         is_over = reason in (FailureReason.NOT_FOUND, FailureReason.ALREADY_EXISTS)
         if command.target.kind == "Node" and not isinstance(command, PatchObject) and not is_over:
             self._provider.refused(command, now)
@@ -145,14 +145,14 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedule the next loop, because something changed; each time of the grid has one."""
+        """Schedule a loop at the next scan time because something changed, unless there is one."""
         if not self._has_changed:
             self._has_changed = True
             self._next_loop = max(self._on_grid(now), self._earliest)
         self._changed_at = now
 
     def _on_grid(self, at: Instant) -> Instant:
-        """Return the time of the first loop at or after `at`."""
+        """Return the first scan time at or after `at`."""
         interval = self._options.scan_interval
         return self._start + max(-(-(at - self._start) // interval), 1) * interval
 

@@ -1,4 +1,4 @@
-"""FleetRepair: instances that never became nodes, and wrong target sizes.
+"""FleetRepair: deletes instances that never became nodes, and corrects wrong target sizes.
 
 upstream: core/static_autoscaler.go: removeOldUnregisteredNodes, deleteCreatedNodesWithErrors,
 fixNodeGroupSize
@@ -19,7 +19,7 @@ class RepairError(Exception):
 
 
 class FleetRepair:
-    """The repairs of a loop, before it scales."""
+    """Deletes failed instances and corrects target sizes, before a loop scales."""
 
     def __init__(self, context: AutoscalingContext) -> None:
         """Repair through the context's provider."""

@@ -1,4 +1,4 @@
-"""What the autoscaler reads of objects: other changes cannot alter the outcome of a loop.
+"""The parts of objects that the autoscaler reads; no other change can alter a loop's result.
 
 Heartbeats, readiness, the scheduler's messages and most of the status of workloads change often;
 Cluster Autoscaler looks at none of them.

@@ -24,7 +24,7 @@ def controller(pod: Pod) -> OwnerReference | None:
 
 
 def is_daemon_set_pod(pod: Pod) -> bool:
-    """Return True if a DaemonSet, or what an annotation makes equal to one, manages the pod."""
+    """Return True if a DaemonSet manages the pod, or an annotation says so."""
     owner = controller(pod)
     if owner is not None and owner.kind == "DaemonSet":
         return True
@@ -32,18 +32,18 @@ def is_daemon_set_pod(pod: Pod) -> bool:
 
 
 def is_mirror_pod(pod: Pod) -> bool:
-    """Return True if a DaemonSet manages the pod, or an annotation says so."""
+    """Return True if the pod is the mirror of a static pod."""
     return MIRROR_ANNOTATION in pod.metadata.annotations
 
 
 def is_recreatable(pod: Pod) -> bool:
-    """Return True if the pod is the mirror of a static pod."""
+    """Return True if the pod would be recreated elsewhere; not for static and DaemonSet pods."""
     source = pod.metadata.annotations.get(SOURCE_ANNOTATION, SOURCE_API)
     return source == SOURCE_API and not is_mirror_pod(pod) and not is_daemon_set_pod(pod)
 
 
 def is_long_terminating(pod: Pod, now: Instant) -> bool:
-    """Return True if the pod would be recreated elsewhere; not for static and DaemonSet pods.
+    """Return True if the pod should have terminated by now, 30 s beyond its grace period.
 
     upstream: utils/drain/drain.go: IsPodLongTerminating
     """
@@ -61,6 +61,6 @@ def is_expendable(pod: Pod, cutoff: int) -> bool:
 
 
 def created_at(pod: Pod) -> Instant:
-    """Return when the pod was created; 0 if it does not say."""
+    """Return when the pod was created; 0 if it has no creationTimestamp."""
     text = pod.metadata.creation_timestamp
     return parse_timestamp(text) if text else 0

@@ -48,7 +48,7 @@ _PROVISIONED: Final = "Provisioned"
 
 
 class Karpenter:
-    """See the module's docstring; `history` records its actions."""
+    """Karpenter as one controller of the engine; `history` records its actions."""
 
     issuer: ClassVar[Issuer] = KARPENTER
 
@@ -77,7 +77,7 @@ class Karpenter:
 
     @property
     def history(self) -> KarpenterHistory:
-        """What it has done."""
+        """The actions of Karpenter so far."""
         return self._context.history
 
     def price_of(self, claim: NodeClaim) -> float:

@@ -1,8 +1,8 @@
 """NodeOverlays: corrections of prices and capacity of what a provider sells.
 
-Overlays are applied by weight, heaviest first. An overlay changes those offerings and resources
-that it selects and no heavier overlay has changed. Two overlays of the same weight that change the
-same value conflict; the later one, by name, is ignored for all pools.
+Overlays are applied by weight, heaviest first. An overlay changes the offerings and resources that
+it selects, except those that a heavier overlay has already changed. Two overlays of the same weight
+that change the same value conflict; the later one, by name, is ignored for all pools.
 
 upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
 """

@@ -71,7 +71,7 @@ def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
 
 
 def is_disruptable(pod: Pod, now: Instant) -> bool:
-    """Return whether the annotation do-not-disrupt does not block the disruption of its node."""
+    """Return False if the annotation do-not-disrupt blocks the disruption of the pod's node."""
     return not (is_active(pod) and has_do_not_disrupt(pod, now))
 
 
@@ -86,12 +86,12 @@ def is_evictable(pod: Pod, now: Instant) -> bool:
 
 
 def tolerates_disruption(pod: Pod) -> bool:
-    """Return whether the pod stays on a node that is being removed."""
+    """Return whether the pod tolerates the disruption taint, so that a drain does not evict it."""
     return any(tolerates(one, _DISRUPTED) for one in pod.spec.tolerations)
 
 
 def must_leave(pod: Pod) -> bool:
-    """Return whether a node is not removed before the pod has gone."""
+    """Return whether the removal of a node waits until the pod has gone."""
     # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction
     return not (
         is_terminal(pod) or is_mirror(pod) or is_daemon_pod(pod) or tolerates_disruption(pod)
@@ -104,7 +104,7 @@ def is_mirror(pod: Pod) -> bool:
 
 
 def has_required_anti_affinity(pod: Pod) -> bool:
-    """Return whether the pod must not share a domain with some others."""
+    """Return whether the pod has required anti-affinity to other pods."""
     affinity = pod.spec.affinity
     return (
         affinity is not None

@@ -93,10 +93,14 @@ def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | N
 
 
 class ServedResources:
-    """Writes what differs from the last write; `commands` collects the writes since then."""
+    """Keeps NodePools and NodeClaims in the API server equal to Karpenter's state.
+
+    It writes only what differs from the last write; `commands` yields the writes since the last
+    call.
+    """
 
     def __init__(self, cluster: KarpenterCluster) -> None:
-        """Start without knowing any stored object."""
+        """Start without stored objects."""
         self._cluster = cluster
         self._claims: dict[str, NodeClaim] = {}
         self._deleting: set[str] = set()
@@ -104,15 +108,15 @@ class ServedResources:
         self._pools: dict[str, tuple[Json, tuple[Condition, ...]]] = {}
 
     def is_removed(self, name: str) -> bool:
-        """Return whether the NodeClaim was removed, and the API server is about to delete it."""
+        """Return whether the NodeClaim was removed here, but not yet by the API server."""
         return name in self._removed_names
 
     def gone(self, name: str) -> None:
-        """Register that the API server has deleted a NodeClaim."""
+        """Record that the API server has deleted a NodeClaim."""
         self._removed_names.discard(name)
 
     def stored(self, claim: NodeClaim) -> None:
-        """Register a NodeClaim that the API server has."""
+        """Record a NodeClaim that the API server has."""
         self._claims.setdefault(claim.name, claim)
         if claim.metadata.deletion_timestamp:
             self._deleting.add(claim.name)

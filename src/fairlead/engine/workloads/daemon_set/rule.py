@@ -251,7 +251,7 @@ class DaemonSetRule:
         node = self.nodes.get(name)
         if node is None:
             self.wanted.pop(name, None)
-            # upstream: daemon_controller.go:getUnscheduledPodsWithoutNode (pod GC deletes the others)
+            # upstream: getUnscheduledPodsWithoutNode (pod GC deletes the others)
             return _delete([pod for pod in there if not pod.spec.node_name], WHY_NOT_WANTED)
         wanted = node_eligibility(self.daemon, node)
         self.wanted[name] = wanted.should_run

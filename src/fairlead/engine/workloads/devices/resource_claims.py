@@ -343,7 +343,7 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
 
 
 def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
-    """Return the patch that reserves `claim` only for `left`, or deallocates it if that is empty."""
+    """Return the patch that reserves `claim` only for `left`; without any, it deallocates it."""
     fields: dict[str, Any] = {"reservedFor": [as_json(one) for one in left] or None}
     if not left:
         fields |= {"allocation": None, "devices": None}

@@ -87,7 +87,10 @@ class IncorrectSize:
 
 
 class ClusterStateRegistry:
-    """See the module's docstring; call `update_nodes` once per loop."""
+    """Tracks the nodes, scale-up requests and health of node groups.
+
+    Call `update_nodes` once per loop; the module's docstring explains the numbers of a group.
+    """
 
     def __init__(
         self, provider: CloudProvider, options: AutoscalingOptions, events: EventLog
@@ -136,7 +139,10 @@ class ClusterStateRegistry:
     def register_failed_scale_up(
         self, group: str, now: Instant, code: str = "", message: str = ""
     ) -> None:
-        """Record a failure: back off the group. A group without a known template is ignored."""
+        """Record a failed scale-up, which backs off the group.
+
+        A group without a known template is ignored.
+        """
         if group in self._known_groups:
             self.backoff.back_off(group, now, code, message)
 

@@ -1,7 +1,7 @@
 """AddedNodes: equal new nodes as rows of free resources, for pods that need nothing else.
 
-A verdict on such a pod and a new node depends only on what is free there, so placing it is
-arithmetic: no simulation, and the result is that of the simulation.
+Whether such a pod fits a new node depends only on what is free there, so arithmetic gives the same
+result as a simulation.
 
 Example: nodes with 4 cores, pods of 1 core. `take_new(10)` opens a node with room for four pods,
 then a second and a third one; on the third remain 2 cores. A later group of 2-core pods finds room
@@ -25,7 +25,7 @@ class AddedNodes:
     """Free resources of new nodes, and the pods on each in order."""
 
     def __init__(self, empty: NodeInfo) -> None:
-        """Each new node starts with the free resources of `empty`."""
+        """Start without nodes; each new node has the free resources of `empty`."""
         offered, used = empty.allocatable, empty.requested
         width = max(len(offered), len(used))
         self._empty = [_at(offered, column) - _at(used, column) for column in range(width)]

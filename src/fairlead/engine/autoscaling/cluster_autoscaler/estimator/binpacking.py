@@ -99,7 +99,7 @@ class _Packing:
         return len(found)
 
     def simulate(self, nodes: AddedNodes) -> None:
-        """Make `nodes` nodes of the snapshot."""
+        """Add `nodes` and their pods to the snapshot."""
         for number, pods in enumerate(nodes.pods):
             name = self._name(number)
             self.snapshot.add_node(self.template.fresh(name), self.template.pods)
@@ -167,7 +167,11 @@ class _Packing:
         return name is not None
 
     def _on_new_node(self, pod: PodInfo) -> bool:
-        """Return False if the group ends; an empty node that did not help is kept."""
+        """Add a node and place the pod on it; return False if the equivalence group ends here.
+
+        No second node is added while the last one is empty. An empty node that did not help is
+        kept.
+        """
         if self.last and self.last not in self.helped:
             return False
         if not self._add_node() or self.snapshot.rejection(pod, self.last) is not None:
@@ -236,7 +240,7 @@ def estimate(
 def _leading_by_resources(
     snapshot: ClusterSnapshot, groups: Sequence[Sequence[PodInfo]], template: Template
 ) -> tuple[AddedNodes, int]:
-    """No nodes yet, and how many of the first `groups` need only free resources on them."""
+    """Return an empty AddedNodes, and how many of the first `groups` need only free resources."""
     with snapshot.fork():
         snapshot.add_node(template.node, template.pods)
         empty = snapshot.node(template.node.metadata.name)

@@ -1,4 +1,4 @@
-"""best_option: applies a chain of filters, then chooses at random among the rest.
+"""choose: applies a chain of expander filters, then picks at random among the remaining options.
 
 upstream: expander/factory/chain.go
 """
@@ -25,10 +25,7 @@ _BY_SIZE: Mapping[str, Filter] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice of the expander among `options`.
-
-    `equals` are the options that passed the filters; `best` was picked from them.
-    """
+    """The choice: `equals` are the options that passed the filters, `best` is one of them."""
 
     options: tuple[Option, ...]
     equals: tuple[Option, ...]

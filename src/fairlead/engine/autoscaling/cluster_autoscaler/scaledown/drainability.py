@@ -86,7 +86,7 @@ class PodsToMove:
 
 
 class DrainRules:
-    """The rules with the options that parametrize them."""
+    """Classifies the pods of a node, by the rules and the options that they use."""
 
     def __init__(self, options: AutoscalingOptions) -> None:
         """Use the flags in `options`."""
@@ -113,10 +113,11 @@ class DrainRules:
         return found
 
     def emptiness(self, pods: Iterable[Pod], now: Instant) -> tuple[tuple[bool, bool], bool]:
-        """Return whether no pod has to move and none blocks, and whether pods wait for completion.
+        """Return the emptiness of a node with `pods`, and whether it stays the same over time.
 
-        Controllers and budgets are not looked up. The second value tells whether the answer holds
-        until `pods` change: one pod that has to move decides alone, all others decide together.
+        The emptiness is a pair: whether no pod has to move and none blocks; and, if so, whether
+        some pods must complete first. It stays the same over time until `pods` change, if no rule
+        that decided it compares times. Controllers and budgets are not looked up.
         """
         asked = _Question(self._options, now, None, RemainingBudgets())
         waits, is_empty, is_lasting = False, True, True

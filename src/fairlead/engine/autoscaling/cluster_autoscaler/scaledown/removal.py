@@ -68,7 +68,7 @@ class RemovalSimulator:
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
         """Return whether no pod of the node has to move, and whether pods are still to complete.
 
-        Both are decided by the drain rules that read neither controllers nor disruption budgets.
+        Only the drain rules that read neither controllers nor disruption budgets are applied.
         """
         revision = self._context.snapshot.revision(name)
         known = self._emptiness.get(name)

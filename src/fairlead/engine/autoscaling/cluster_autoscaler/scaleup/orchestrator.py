@@ -1,8 +1,9 @@
 """ScaleUpOrchestrator: one scale-up decision.
 
-1. group the pods; leave out node groups that must not grow 2. for each node group: which pods fit a
-new node, and how many nodes would all of them need 3. choose an option; cap it; balance it over
-similar groups 4. grow the groups
+    1. group the pods; leave out node groups that must not grow
+    2. for each node group: which pods fit a new node, and how many nodes all of them need
+    3. choose an option; cap it; balance it over similar groups
+    4. grow the groups
 
 upstream: core/scaleup/orchestrator/orchestrator.go
 """
@@ -337,7 +338,7 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """Return the skipped groups that could not take the pods anyway, with reasons."""
+        """Return the skipped groups whose new nodes would not fit the pods, with the reasons."""
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:
             template = self._templates.get(name)

@@ -59,7 +59,7 @@ class SnapshotFork:
 
 
 class ClusterSnapshot:
-    """See the module's docstring. `last_index` is where the last first-fit search ended."""
+    """The cluster as one loop sees it; `last_index` is where the last first-fit search ended."""
 
     def __init__(self, listers: Listers) -> None:
         """Start empty; `listers` determine which pods are visible."""

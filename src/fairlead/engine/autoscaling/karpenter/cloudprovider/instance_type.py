@@ -139,10 +139,11 @@ def merged(*amounts: Amounts) -> dict[str, int]:
 def unmet_min_values(
     types: Sequence[InstanceType], requirements: Requirements
 ) -> tuple[int, dict[str, int]]:
-    """Return how many of the first `types` meet all minValues; else the labels that fail.
+    """Return how many of `types`, from the first on, are needed to meet all minValues.
 
-    Returns (number of types needed, {}) or (all types, {label: values offered}). All values in the
-    types count, even if no offering has them.
+    The result is (number of types needed, {}). If even all types do not suffice, it is (number of
+    types, {label: number of values offered} for the labels that fail). All values in the types
+    count, even if no offering has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     asked = requirements.with_min_values()

@@ -89,7 +89,10 @@ def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandida
 
 @lru_cache(maxsize=8)
 def _order_by_cost(costs: tuple[float, ...]) -> tuple[int, ...]:
-    """Return the order of `costs`, which most loops have in common."""
+    """Return the indexes of `costs` in the order of Go's sort.
+
+    Cached, because most loops have equal costs.
+    """
     return tuple(go_sorted(list(range(len(costs))), list(costs)))
 
 
@@ -116,10 +119,10 @@ class Consolidation:
     def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
         """Yield the command that `search` finds, if it is still valid after a wait.
 
-        `reject` receives a command that is not, and why.
-
-        `search` also returns whether a budget excluded a candidate. If none did and nothing was
-        found, the next search waits for a change of the cluster.
+        `search` returns the command, None if it found nothing, and whether a budget excluded a
+        candidate. If it found nothing although no candidate was excluded, the next search waits for
+        a change of the cluster. `reject` is called with a command that has become invalid, and the
+        reason.
         """
         if self._memory.is_consolidated(self._method, now):
             return []

@@ -9,8 +9,8 @@ pass consists of two independent parts:
 
 Part 2 depends only on the sequence of specs that are left, so its result is kept for all candidates
 that leave the same sequence. A running pod on a node that has not initialized rejects the removal.
-What might be accepted, or leaves a pod without any node, is simulated: a rejection is always that
-of the simulation, and everything else is left to it.
+A removal that might be accepted, or that leaves a pod without any node, is simulated. So every
+rejection here is one that the simulation would return.
 
     nodes of 4 cores, pods of 1 core; free: one core on node-7
     candidate with 3 pods  -> node-7 takes one, two are left  -> [web, web] needs one new node
@@ -126,7 +126,7 @@ Compare = Callable[[Sequence[DisruptionCandidate], NodeClaimRequest], NodeClaimR
 
 
 class QuickRejection:
-    """The removals of one search, at one instant: nothing changes between its answers."""
+    """Rejects removals of one search, during which the cluster does not change."""
 
     def __init__(
         self,

@@ -46,9 +46,9 @@ class SingleNodeConsolidation:
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
-        """Return candidates by cost, alternating between NodePools (sorted.
+        """Return the candidates by cost, alternating between NodePools.
 
-        Upstream in any order).
+        The pools are sorted by name; in upstream their order is random.
         """
         by_pool: dict[str, list[DisruptionCandidate]] = {}
         for one in by_cost(candidates):

@@ -53,7 +53,10 @@ _NO_CAPACITY: Final = (
 
 
 class NodeClaimLifecycle:
-    """See the module's docstring; `reasons` says why a NodeClaim is being removed, by name."""
+    """Manages NodeClaims from launch to removal.
+
+    `reasons` maps the names of NodeClaims that are being removed to the reason.
+    """
 
     def __init__(
         self, context: KarpenterContext, config: KarpenterConfig, *, seed: int, start: Instant
@@ -94,7 +97,7 @@ class NodeClaimLifecycle:
     # --- launch --------------------------------------------------------------------------------
 
     def continue_launches(self, now: Instant) -> None:
-        """Launch the configured NodeClaims that have not been, and start the others' machines."""
+        """Launch configured NodeClaims not launched yet; start the machines of the others."""
         configured, self._configured = self._configured, ()
         for claim in configured:
             known = self._context.cluster.node_claims.get(claim.name)
@@ -262,7 +265,7 @@ class NodeClaimLifecycle:
         self._conditions_at = self._next_check()
 
     def _next_check(self) -> Instant | None:
-        """Return the first time in `_checks`, after dropping what the heap has too much."""
+        """Return the earliest time in `_checks`, after dropping outdated entries of the heap."""
         times = self._check_times
         while times and self._checks.get(times[0][1]) != times[0][0]:
             heappop(times)
@@ -285,7 +288,7 @@ class NodeClaimLifecycle:
             if ripens is not None:
                 self._ripening.add(claim.name)
                 due.append(now + ripens)
-            # All else that makes a node drift comes with a change.
+            # All other causes of drift are changes, after which the NodeClaim is checked anyway.
             due.append(self._conditions.type_check_at(updated))
         due = [one for one in due if one > now]
         if due:

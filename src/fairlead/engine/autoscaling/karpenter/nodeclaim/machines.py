@@ -79,7 +79,7 @@ class Machines:
     def launch(
         self, request: NodeClaimRequest, taken: Container[str], now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | str:
-        """Return the launched NodeClaim; the name of one that failed for lack of capacity.
+        """Return the launched NodeClaim; only its name if it failed for lack of capacity.
 
         Names in `taken` are not used.
         """

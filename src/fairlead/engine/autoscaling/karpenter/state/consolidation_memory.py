@@ -1,4 +1,4 @@
-"""ConsolidationMemory: the methods that found nothing since the last change of the cluster.
+"""ConsolidationMemory: which consolidation methods have found nothing since the last change.
 
 upstream: pkg/controllers/state/cluster.go:ConsolidationState, MarkUnconsolidated
 """
@@ -28,7 +28,7 @@ class ConsolidationMemory:
         self._changes += 1
 
     def _state(self, now: Instant) -> tuple[int, Instant]:
-        """Return the identity of the state; it changes after five minutes at the latest."""
+        """Return the current state's identity, which changes at least every five minutes."""
         if now - self._changed_at >= _FORGET_AFTER_NS:
             self.change(now)
         return self._changes, self._changed_at

@@ -4,7 +4,7 @@ Most changes replace one NodeClaim or Node by a newer version, so only its entry
 
     an object was added or removed, or its provider id changed   -> the list is built again
     an object was replaced; a node was nominated or marked       -> its entries are joined again
-    a nomination has ended                                       -> so is its entry
+    a nomination has ended                                       -> its entry is joined again
 
 Invariant: after `current(now)` the list equals one that is built from scratch at `now`; an entry is
 the same object as before unless something about it has changed.

@@ -206,7 +206,7 @@ def daemon_set_eviction_of(
 
 
 def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[Pod]:
-    """Return the DaemonSet pods, unless an annotation of the pod excludes it.
+    """Return the DaemonSet pods to evict: an annotation of the pod decides, else `by_default`.
 
     upstream: utils/daemonset/daemonset.go: PodsToEvict
     """

@@ -38,8 +38,8 @@ Relaxed = tuple[Pod, str]
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
     """Return the pod after the next relaxation, None if nothing is left to relax.
 
-    The last step adds a toleration; it needs `tolerates_prefer_no_schedule` (some NodePool has such
-    a taint).
+    The last step adds a toleration of PreferNoSchedule taints, if `tolerates_prefer_no_schedule` is
+    set (some NodePool has such a taint).
     """
     steps: tuple[Callable[[Pod], Relaxed | None], ...] = (
         without_required_node_affinity_term,

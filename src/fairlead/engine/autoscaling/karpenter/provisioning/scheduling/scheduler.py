@@ -54,7 +54,7 @@ _DRA_ERROR = (
 )
 _NO_TYPES = "nodepool requirements filtered out all available instance types"
 
-_PODS_MAX = 1 << 17  # the specs that are kept; more are encoded again
+_PODS_MAX = 1 << 17  # the number of specs that are kept; others are encoded again
 _encode_spec = msgspec.json.Encoder().encode
 
 

@@ -94,7 +94,7 @@ class TopologyGroup:
     def next_domains(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the domains in which the pod may go; DoesNotExist if there are none.
+        """Return the domains in which a pod may be placed; DoesNotExist if there are none.
 
         `selects` is whether the term selects the pod itself.
         """
@@ -115,7 +115,7 @@ class TopologyGroup:
     def _on_host(
         self, pod_domains: LabelRequirement, host: str, *, selects: bool
     ) -> LabelRequirement:
-        """Return the domains for hosts: the next NodeClaim is always one more, empty domain."""
+        """Return `host` as the domain of a term over hosts, none if the pod may not go there."""
         count = self.counts.get(host, 0)
         if self.kind == SPREAD:
             return self._domains((host,) if count + selects <= self.max_skew else ())

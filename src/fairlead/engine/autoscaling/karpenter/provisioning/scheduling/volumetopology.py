@@ -34,10 +34,10 @@ Alternatives = tuple[Requirements, ...]
 
 
 def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | None:
-    """Return alternative requirements, one of which a node must meet; None without any.
+    """Return alternative requirements from the pod's volumes; None if they require nothing.
 
-    The alternatives of several volumes are combined pair by pair; contradictory pairs are left out,
-    unless all are.
+    A node must meet one of them. The alternatives of several volumes are combined pair by pair;
+    contradictory pairs are left out, unless all are.
     """
     alternatives: Alternatives | None = None
     for volume in pod.spec.volumes:
