@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fairlead.api.codec import DecodeError, decode_stored
+from fairlead.api.objects import ApiObject
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
@@ -35,10 +36,17 @@ def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
     return list(last.values())
 
 
-def stimulus_if_decodable(change: StoredChange) -> Stimulus | None:
-    """Return the stimulus of a client's change; None if the object cannot be decoded."""
+def decoded(change: StoredChange) -> ApiObject:
+    """Return the view of the object in `change`. Raises DecodeError."""
+    return decode_stored(change.object)
+
+
+def stimulus_if_decodable(
+    change: StoredChange, view_of: Callable[[StoredChange], ApiObject] = decoded
+) -> Stimulus | None:
+    """Return the stimulus of a client's change; None if `view_of` cannot decode the object."""
     try:
-        view = decode_stored(change.object)
+        view = view_of(change)
     except DecodeError:
         return None
     return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)

@@ -12,7 +12,7 @@ import pytest
 
 from fairlead.api.codec import decode
 from fairlead.cli.main import run
-from fairlead.worlds.simulation.pod_views import PodViews
+from fairlead.worlds.pod_views import PodViews
 
 STORE = Path(__file__).parents[3] / "examples" / "store" / "store.yaml"
 QUESTIONS = {

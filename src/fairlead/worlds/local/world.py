@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from fairlead.api.codec import decode_stored
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.admission.write import Write
@@ -34,6 +35,7 @@ from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.local.kubelet.container_events import ContainerEvents
 from fairlead.worlds.local.kubelet.pod_status import PodDetails, with_generate_name
 from fairlead.worlds.perform import Outcome, refused
+from fairlead.worlds.pod_views import PodViews
 
 
 class StoreListener(Protocol):
@@ -68,6 +70,7 @@ class LocalWorld:
         self._events = EventWriter(store, field_managers, host)
         kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
         self._listeners: tuple[StoreListener, ...] = (self._pod_status, *kubelets, *listeners)
+        self._pod_views = PodViews(decode_stored)
         self._changes: list[StoredChange] = []
         self._pending_stimuli: list[Stimulus] = []
         store.subscribe(self._changes.append)
@@ -168,7 +171,7 @@ class LocalWorld:
                 for change in changes:
                     listener.see(change, self.store, now)
             for change in net_changes([one for one in changes if is_watched(one.kind)]):
-                stimulus = stimulus_if_decodable(change)
+                stimulus = stimulus_if_decodable(change, self._pod_views.view_of)
                 if stimulus is not None:
                     self._pending_stimuli.append(stimulus)
 

@@ -58,9 +58,9 @@ from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.informer import net_changes
 from fairlead.worlds.perform import perform
+from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.event_list import EventList
-from fairlead.worlds.simulation.pod_views import PodViews
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")

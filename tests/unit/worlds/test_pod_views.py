@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.codec import decode
+from fairlead.api.codec import decode, decode_stored
+from fairlead.apiserver.admission.write import PLAIN
 from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.registry.store import Store
+from fairlead.worlds.local.field_manager import controllers_write
+from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
-from fairlead.worlds.simulation.pod_views import PodViews
 
 NOW = 1_000_000_000
 AT = (POD, "default", "a")
@@ -21,16 +25,22 @@ AT = (POD, "default", "a")
 def ready(status):
     """The write of a condition."""
     conditions = [{"type": "Ready", "status": status, "reason": "R", "message": ""}]
-    return lambda store: store.patch_status(*AT, {}, NOW, conditions=conditions)
+    return lambda store: write_status(store, {}, conditions)
+
+
+def write_status(store, fields, conditions=()):
+    """A status write by a controller; a served store records it in managedFields."""
+    write = controllers_write(POD, "status", NOW) if store.registry is API_SERVER else PLAIN
+    store.patch_status(*AT, fields, NOW, conditions=conditions, write=write)
 
 
 WRITES = {
     "a condition": ready("False"),
     "a condition again": ready("True"),
-    "no condition": lambda store: store.patch_status(*AT, {"conditions": None}, NOW),
-    "a phase": lambda store: store.patch_status(*AT, {"phase": "Running"}, NOW),
-    "containers": lambda store: store.patch_status(
-        *AT, {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}, NOW
+    "no condition": lambda store: write_status(store, {"conditions": None}),
+    "a phase": lambda store: write_status(store, {"phase": "Running"}),
+    "containers": lambda store: write_status(
+        store, {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
     ),
     "labels": lambda store: store.patch(*AT, {"metadata": {"labels": {"x": "y"}}}, NOW),
     "a node": lambda store: bind(store, "default", "a", "n1", NOW) if unbound(store) else None,
@@ -58,8 +68,8 @@ def store():
     return new_store()
 
 
-def new_store():
-    store = Store(SeededIds(0))
+def new_store(registry=SIMULATION):
+    store = Store(SeededIds(0), registry=registry)
     store.create(manifest("v1", "Node", "n1", {}), NOW)
     store.create(pod("1"), NOW)
     return store
@@ -67,24 +77,28 @@ def new_store():
 
 def observed(store):
     """The list to which each later change adds its view, and the value to compare it with."""
-    views, seen = PodViews(), []
-    views.load([decode(store.get(*AT))])
-    store.subscribe(lambda change: seen.append((views.view_of(change), decode(change.object))))
+    decoded = decode_stored if store.registry is API_SERVER else decode
+    views, seen = PodViews(decoded), []
+    views.load([decoded(store.get(*AT))])
+    store.subscribe(lambda change: seen.append((views.view_of(change), decoded(change.object))))
     return seen
 
 
-@given(st.lists(st.sampled_from(sorted(WRITES)), max_size=8))
-def test_views_are_those_that_decoding_yields(writes):
+@pytest.mark.parametrize("registry", [SIMULATION, API_SERVER], ids=["simulated", "served"])
+@given(writes=st.lists(st.sampled_from(sorted(WRITES)), max_size=8))
+def test_views_are_those_that_decoding_yields(registry, writes):
     """Whatever is written, and in which order."""
-    store = new_store()
+    store = new_store(registry)
     seen = observed(store)
     for write in writes:
         WRITES[write](store)
     assert [view for view, _ in seen] == [decoded for _, decoded in seen]
 
 
-def test_a_condition_leaves_spec_labels_and_containers_the_same_objects(store):
+@pytest.mark.parametrize("registry", [SIMULATION, API_SERVER], ids=["simulated", "served"])
+def test_a_condition_leaves_spec_labels_and_containers_the_same_objects(registry):
     """Controllers recognize by that that nothing else has changed."""
+    store = new_store(registry)
     WRITES["containers"](store)
     seen = observed(store)
     WRITES["a condition"](store)
