@@ -252,6 +252,19 @@ def test_a_budget_that_a_drain_respects_is_listed_as_held(snapshot, nodes):
     assert budgets["deploy/store/web"] == "held"
 
 
+@pytest.mark.parametrize(
+    ("needed", "state", "breaches"), [(5, "held", 0), (6, "breached", 1), (8, "breached", 3)]
+)
+def test_a_budget_counts_the_pods_of_deleted_nodes(snapshot, nodes, needed, state, breaches):
+    """Pod garbage collection deletes three of eight in one pass, whatever the budget allows."""
+    objects = [*nodes, *rollout.at_rest(), budget("web", "web", needed)]
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("node/n0", "node/n5")))
+    result = whatif_result(answer)
+    assert [(one["state"], one["breaches"]) for one in result["budgets"]] == [(state, breaches)]
+    assert [one["by"] for one in result["pdb_breaches"]] == ["node deleted"] * breaches
+    assert text_of(answer, has_details=True).count("node deleted") >= 3
+
+
 def test_workloads_that_lose_most_come_first(drained):
     rows = {row["workload"]: row for row in whatif_result(drained)["workloads"]}
     assert list(rows) == ["deploy/store/api", "pod/store/bare", "deploy/store/web"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -40,7 +40,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.rest import Rest
-from fairlead.whatif.outcome.run_outcome import Undrained
+from fairlead.whatif.outcome.run_outcome import NODE_DELETED, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect, short_cause
 from fairlead.whatif.question import WhatIfAnswer
@@ -103,7 +103,7 @@ def _sections(
     yield _pending(answer.difference)
     if answer.start_times is not None:
         yield start_time_section(answer.start_times)
-    yield _displaced(answer.difference, start)
+    yield _displaced(answer.difference, answer.changed.node_names, start)
     yield from _other_pods(answer.difference)
     yield from _problems(answer)
     yield _notes(answer)
@@ -408,8 +408,11 @@ def _pending(found: Difference) -> Section:
     return table_section(what, columns, cells, Rank.CAUSES)
 
 
-def _displaced(found: Difference, start: Instant) -> Section:
-    """Return one row per displacement, and one per pod that moved without being displaced."""
+def _displaced(found: Difference, nodes: Collection[str], start: Instant) -> Section:
+    """Return one row per displacement, and one per pod that moved without being displaced.
+
+    `nodes` are the names of the nodes at the end.
+    """
     targets = {pod.key: pod.node for pod in found.returned}
     targets |= {move.pod.key: move.target for move in found.moved}
     rows = [
@@ -424,10 +427,11 @@ def _displaced(found: Difference, start: Instant) -> Section:
     ]  # fmt: skip
     listed = {row[0] for row in rows}
     rows += [
-        (one.pod.key, one.origin, one.target, "", "placed elsewhere")
+        (one.pod.key, one.origin, one.target, "",
+         "placed elsewhere" if one.origin in nodes else NODE_DELETED)
         for one in found.moved
         if one.pod.key not in listed
-    ]
+    ]  # fmt: skip
     counts = {
         "preempted": len(found.preempted),
         "evicted": len(found.evicted),

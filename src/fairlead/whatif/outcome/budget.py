@@ -22,10 +22,10 @@ class BudgetResult(StrEnum):
 class BudgetOutcome:
     """The effect of a change on one budget.
 
-    The counts are of covered pods: `displaced` were preempted or evicted, `delayed` were evicted
-    after a refusal, `blocked` could not be evicted at all, `breaches` were displaced in violation
-    of the budget. `allowed_at_end` disruptions are allowed at the end, `allowed_without` without
-    the change; None if the budget does not exist then.
+    The counts are of covered pods: `displaced` were preempted, evicted or deleted with their
+    nodes, `delayed` were evicted after a refusal, `blocked` could not be evicted at all, `breaches`
+    were displaced in violation of the budget. `allowed_at_end` disruptions are allowed at the end,
+    `allowed_without` without the change; None if the budget does not exist then.
     """
 
     pdb: str

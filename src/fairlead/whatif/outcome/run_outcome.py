@@ -109,9 +109,15 @@ class Evicted(Displaced):
         return f"{self.why} ({self.tolerated_s} s)"
 
 
+NODE_DELETED: Final = "node deleted"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdbBreach:
-    """A displacement of a pod whose PodDisruptionBudget allowed no disruption."""
+    """A displacement of a pod whose PodDisruptionBudget allowed no disruption.
+
+    `by` is the preemptor, the taint that evicted the pod, or NODE_DELETED.
+    """
 
     pdb: str
     pod: str
@@ -125,8 +131,8 @@ class BudgetHistory:
 
     `allowed` is the number of disruptions allowed at the start, `allowed_at_end` that at the end,
     None if the budget was deleted. `needed` is the required number of healthy pods,
-    `lowest_healthy` the lowest number of healthy pods. `displaced` pods were preempted or evicted;
-    evictions of `refused` pods were refused at least once.
+    `lowest_healthy` the lowest number of healthy pods. `displaced` pods were preempted,
+    evicted or deleted with their nodes; evictions of `refused` pods were refused at least once.
     """
 
     pdb: str

@@ -56,7 +56,7 @@ class BudgetRecorder:
                 yield pdb
 
     def displaced(self, pod: Pod, key: str, now: Instant) -> None:
-        """Record that `pod`, known as `key`, was preempted or evicted.
+        """Record that `pod`, known as `key`, was preempted, evicted or deleted with its node.
 
         A budget that let the pod go already counts it as disrupted.
         """

@@ -31,6 +31,7 @@ from fairlead.engine.core.reporter import (
     DisplacementCycle,
     NominationsWasted,
     PluginFailed,
+    PodCollected,
     PodEvicted,
     PodPlaced,
     PodPreempting,
@@ -50,6 +51,7 @@ from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import (
+    NODE_DELETED,
     ClusterHistory,
     Evicted,
     PdbBreach,
@@ -125,6 +127,8 @@ class Recorder:
     _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     _counts: dict[int, Counts] = field(default_factory=dict)
+    _collected_at: Instant = -1  # by pod garbage collection; what budgets allowed then, less pods
+    _allowed: dict[str, int] = field(default_factory=dict)
     # While a snapshot is loaded: the priorities to be sampled afterwards.
     _unsampled: dict[int, None] | None = None
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
@@ -147,17 +151,22 @@ class Recorder:
             case PodEvicted():
                 tolerated_s = None if timer is None else timer.tolerated_s
                 self._on_evicted(record, tolerated_s, asks_budgets=record.why == DRAINED)
-            case DisplacementCycle(at=at):
-                self.recurrences.append(Recurrence("cycle", cycle_text(record), at))
-            case WorkloadStarving():
-                self.recurrences.append(self._starving(record))
-            case NominationsWasted(pod=ref, times=times, at=at):
-                message = f"room was made for {ref.key} {times} times in a row but never used"
-                self.recurrences.append(Recurrence("wasted", message, at))
+            case PodCollected():
+                self._on_collected(record)
+            case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
+                self.recurrences.append(self._recurrence(record))
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.complaints.setdefault(f"plugin {plugin} ({point})", message)
 
-    def _starving(self, record: WorkloadStarving) -> Recurrence:
+    def _recurrence(
+        self, record: DisplacementCycle | WorkloadStarving | NominationsWasted
+    ) -> Recurrence:
+        match record:
+            case DisplacementCycle(at=at):
+                return Recurrence("cycle", cycle_text(record), at)
+            case NominationsWasted(pod=ref, times=times, at=at):
+                message = f"room was made for {ref.key} {times} times in a row but never used"
+                return Recurrence("wasted", message, at)
         message = f"pods of {record.workload} have been displaced {record.times} times"
         track = self._tracks.get(record.pod.key)
         workload = None if track is None else workload_of(track.pod)
@@ -249,6 +258,27 @@ class Recorder:
             if pdb.status.disruptions_allowed <= 0:
                 pod = self._end(record.pod).key
                 self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=record.why, at=record.at))
+
+    def _on_collected(self, record: PodCollected) -> None:
+        """Record the budgets that lose a pod because its node was deleted.
+
+        Pod garbage collection deletes the pods of deleted nodes in one pass, before the status of a
+        budget can follow; so pods of one instant are subtracted from what the budget allowed.
+        Pods of DaemonSets go with their node and do not count.
+        """
+        track = self._known.get(record.pod.uid)
+        if track is None or _state_of(track.pod) == _OVER or is_daemon_pod(track.pod):
+            return
+        if self._collected_at != record.at:
+            self._collected_at = record.at
+            self._allowed.clear()
+        for pdb in self.budgets.covering(track.pod):
+            self._allowed.setdefault(pdb.key, pdb.status.disruptions_allowed)
+            self._allowed[pdb.key] -= 1
+            if self._allowed[pdb.key] < 0:
+                pod = self._end_of(track).key
+                self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=NODE_DELETED, at=record.at))
+        self._leave_budgets(record.pod)
 
     def observe_commands(self, commands: Iterable[Command]) -> None:
         """Record the failures that controllers report as events."""
