@@ -75,7 +75,10 @@ class Composition:
 def compose(
     config: BatchConfig, cluster: Cluster, extensions: Extensions | None = None
 ) -> Composition:
-    """Build what `config` names. Raises ConfigurationError for unknown names."""
+    """Return the plugins and actions that `config` names, for `cluster`.
+
+    Raises ConfigurationError for unknown names.
+    """
     extensions = extensions or config.extensions
     actions = _actions(config, {**ACTIONS, **extensions.actions})
     plugins = _plugins(config, {**PLUGINS, **extensions.plugins})

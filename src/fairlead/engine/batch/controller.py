@@ -52,7 +52,9 @@ class Batch:
         tie_break: TieBreak,
         extensions: Extensions | None = None,
     ) -> None:
-        """`cluster` must have applied a stimulus before `handle` gets it.
+        """Set up the job table and the composition of plugins and actions.
+
+        `cluster` must have applied a stimulus before `handle` gets it.
 
         Raises ConfigurationError for unknown actions and plugins.
         """

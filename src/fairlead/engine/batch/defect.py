@@ -68,7 +68,7 @@ class Defect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BatchDefects:
-    """The defects that are switched on."""
+    """The set of kube-batch's defects that are switched on."""
 
     present: frozenset[Defect]
 

@@ -29,7 +29,7 @@ PRESSURE_CHECKS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRules:
-    """The conventions.
+    """The conventions that a session follows where kube-batch and Kubernetes differ.
 
     `filters` are the scheduler plugins that filter nodes. `scorers` are those that score nodes:
     (plugin, argument of nodeorder that sets its weight, default weight); each scores 0 to

@@ -251,7 +251,7 @@ class Reporter(Protocol):
 
 
 class SilentReporter:
-    """A reporter that ignores all records."""
+    """A reporter that drops all records."""
 
     def report(self, record: Record) -> None:
         """Ignore `record`."""

@@ -32,7 +32,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class EventKind(Enum):
-    """The kind of a change.
+    """The kind of a ClusterEvent.
 
     ASSIGNED events concern pods on nodes, POD events the waiting pod itself. UNSCHEDULED_POD_ADD
     and POD_GROUP_ADD occur with the feature gate GenericWorkload only.

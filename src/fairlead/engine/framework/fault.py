@@ -12,7 +12,7 @@ class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an erro
     """An error in a user's plugin; `str()` names plugin, method, cause and source line."""
 
     def __init__(self, plugin: str, text: str) -> None:
-        """`text` describes the error of `plugin` completely."""
+        """Store the plugin's name and `text`, the complete description of the error."""
         super().__init__(text)
         self.plugin = plugin
 

@@ -48,7 +48,7 @@ class TrialFilters(Protocol):
 
 
 class Trial:
-    """Created by `handle.trial`; see the module's docstring.
+    """Moves pods hypothetically and runs the Filters; created by `handle.trial`.
 
     Raises PluginFault if a plugin cannot update its PreFilter data, because every later verdict
     would be wrong. A plugin need not catch it.

@@ -91,7 +91,7 @@ class EvictionConfig:
 
 
 class EvictionFlagError(ValueError):
-    """A flag is unknown or has an invalid value."""
+    """A kubelet eviction flag is unknown or has an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
         """Store the name of the flag (without dashes) and the problem."""

@@ -56,7 +56,7 @@ SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 
 @dataclass(eq=False, slots=True)
 class _Site:
-    """A node and the pods that use its resources.
+    """A node with the pods that use its resources, and the state of its eviction manager.
 
     `since` is when each threshold was first crossed, `seen` when each pressure was last observed,
     `leaving` when evicted pods will have ended, and their messages.

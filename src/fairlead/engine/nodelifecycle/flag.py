@@ -23,10 +23,10 @@ FLOAT32_MAX: Final = float.fromhex("0x1.fffffep+127")
 
 
 class FlagError(ValueError):
-    """An unknown flag or an invalid value."""
+    """A flag of kube-controller-manager is unknown or has an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
-        """`flag` is a name without dashes."""
+        """Store the name of the flag, without dashes, and the problem."""
         super().__init__(f"--{flag}: {problem}")
         self.flag = flag
         self.problem = problem

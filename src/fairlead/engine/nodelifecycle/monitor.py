@@ -66,7 +66,7 @@ class SharedState:
 
 
 class Monitor:
-    """Runs monitor passes."""
+    """Runs monitor passes over the nodes that need examination."""
 
     def __init__(
         self, config: NodeLifecycleConfig, shared: SharedState, reporter: Reporter
@@ -84,7 +84,7 @@ class Monitor:
         return self._zones
 
     def run(self, now: Instant) -> list[Command]:
-        """Run the pass at `now`; see the module's docstring."""
+        """Run the pass at `now`: register nodes, examine them, assess the zones."""
         names = self._shared.examinations.begin_pass(now)
         for zone in self._zones.untracked():
             self._open(zone, now)

@@ -52,7 +52,7 @@ NODE_GONE: Final = Condition(
 
 
 class PodGarbageCollector:
-    """The pod garbage collection controller."""
+    """Deletes finished pods over the threshold, and pods without a working node."""
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
     interest: ClassVar[Interest] = Interest(changed=(Node, Pod), succeeded=(), failed=())

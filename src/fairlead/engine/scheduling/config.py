@@ -16,7 +16,7 @@ from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """The configuration of a scheduler.
+    """The configuration of a pod scheduler: profiles, extenders and queue settings.
 
     `profiles` have distinct scheduler names; pods with any other schedulerName are ignored.
     `cycle_time` is the duration of a scheduling cycle (ns): its decision takes effect, and the next

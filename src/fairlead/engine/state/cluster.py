@@ -77,7 +77,7 @@ Change = PodChange | NodeChange | StorageChange | PodGroupChange
 
 
 class Cluster:
-    """The view of the cluster; see the module's docstring for who may write it.
+    """The engine's view of the whole cluster, written by `apply`, `assume` and `forget` only.
 
     `now` is the time of the stimulus or deadline that the engine handles.
     """

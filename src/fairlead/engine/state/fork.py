@@ -69,7 +69,7 @@ class Fork:
 
 @contextmanager
 def fork(table: NodeTable) -> Iterator[Fork]:
-    """Yield a hypothesis that ends with the `with` block; see the module's docstring."""
+    """Yield a hypothesis that is reverted at the end of the `with` block unless it is committed."""
     hypothesis = Fork(table)
     try:
         yield hypothesis

@@ -12,7 +12,7 @@ from fairlead.engine.core.command import Command, RecordEvent
 
 
 class EventSink(Protocol):
-    """Turns events into commands."""
+    """Decides which events controllers record."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
         """Return the commands that record `events`."""
@@ -20,7 +20,7 @@ class EventSink(Protocol):
 
 
 class Events:
-    """Records every event."""
+    """A sink that records every event."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
         """Return the events themselves, which are commands."""
@@ -28,7 +28,7 @@ class Events:
 
 
 class NoEvents:
-    """Drops events; used if no client reads them."""
+    """A sink that drops all events, used if no client reads them."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
         """Return no commands."""

@@ -55,7 +55,7 @@ class OwnerOutput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoOwnerStatus:
-    """Writes nothing."""
+    """Writes nothing, because no client reads it."""
 
     pod_sets: PodSets
     histories: Histories

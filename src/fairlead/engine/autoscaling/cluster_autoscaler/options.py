@@ -54,7 +54,7 @@ class NodeGroupOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoscalingOptions:
-    """All settings on which decisions depend; see the module's docstring."""
+    """Settings of Cluster Autoscaler; each field is named after its flag."""
 
     expander: tuple[str, ...] = ("least-waste",)
     scan_interval: DurationNs = 10 * _SECOND

@@ -65,7 +65,7 @@ _CALLED: Final = frozenset(
 
 @dataclass(slots=True)
 class LoopRecord:
-    """The input and the decisions of one loop."""
+    """The input and the decisions of one autoscaler loop."""
 
     at: Instant
     templates: Mapping[str, Template] | None = None

@@ -81,7 +81,7 @@ class NodeClaimSpec(_KarpenterView, frozen=True):
 
 
 class NodeClaimStatus(_KarpenterView, frozen=True):
-    """status of a NodeClaim."""
+    """The field status of a NodeClaim."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
@@ -120,7 +120,7 @@ class NodePoolTemplateMeta(_KarpenterView, frozen=True):
 
 
 class NodePoolTemplate(_KarpenterView, frozen=True):
-    """spec.template of a NodePool."""
+    """The field spec.template of a NodePool."""
 
     metadata: NodePoolTemplateMeta = NodePoolTemplateMeta()
     spec: NodeClaimSpec = NodeClaimSpec()
@@ -144,7 +144,7 @@ class NodePoolDisruption(_KarpenterView, frozen=True):
 
 
 class NodePoolSpec(_KarpenterView, frozen=True):
-    """spec of a NodePool."""
+    """The field spec of a NodePool."""
 
     template: NodePoolTemplate = NodePoolTemplate()
     disruption: NodePoolDisruption = NodePoolDisruption()
@@ -154,7 +154,7 @@ class NodePoolSpec(_KarpenterView, frozen=True):
 
 
 class NodePoolStatus(_KarpenterView, frozen=True):
-    """status of a NodePool."""
+    """The field status of a NodePool."""
 
     conditions: tuple[PodCondition, ...] = ()
 
@@ -178,7 +178,7 @@ class NodePool(_KarpenterKind, frozen=True):
 
 
 class NodeOverlaySpec(_KarpenterView, frozen=True):
-    """spec of a NodeOverlay."""
+    """The field spec of a NodeOverlay."""
 
     requirements: tuple[FlexibleRequirement, ...] = ()
     price: str | None = None

@@ -36,7 +36,7 @@ class _WaitingJobs:
 
 
 class Allocate:
-    """The action `allocate`; see the module's docstring."""
+    """The action `allocate`: gives idle and releasing resources to pending tasks."""
 
     name = "allocate"
 

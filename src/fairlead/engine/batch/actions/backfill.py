@@ -18,7 +18,7 @@ from fairlead.engine.batch.session.statement import Outright, Statement, TaskOpe
 
 
 class Backfill:
-    """The action `backfill`; see the module's docstring."""
+    """The action `backfill`: places best-effort tasks, and short tasks on reserved resources."""
 
     name = "backfill"
 

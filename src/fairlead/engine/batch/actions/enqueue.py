@@ -15,7 +15,7 @@ from fairlead.engine.batch.session.session import Session
 
 
 class Enqueue:
-    """The action `enqueue`; see the module's docstring."""
+    """The action `enqueue`: admits Pending groups."""
 
     name = "enqueue"
 

@@ -27,7 +27,7 @@ Tasks = deque[TaskInfo]
 
 
 class Preempt:
-    """The action `preempt`; see the module's docstring."""
+    """The action `preempt`: evicts tasks in favour of more important ones of the same queue."""
 
     name = "preempt"
 

@@ -36,7 +36,7 @@ class _WaitingJobs:
 
 
 class Reclaim:
-    """The action `reclaim`; see the module's docstring."""
+    """The action `reclaim`: evicts tasks of queues above their share for queues below theirs."""
 
     name = "reclaim"
 

@@ -32,7 +32,7 @@ _NODES_SHOWN = 10
 
 
 class Obstacle(StrEnum):
-    """Why a group does not run."""
+    """Why a group does not run: the first thing that stops it."""
 
     NOTHING = "nothing: it runs, or starts with the next session"
     NO_GROUP = "no such group"

@@ -48,7 +48,7 @@ class Ownership:
 
 
 class JobTable:
-    """All jobs, queues and groups; see the module's docstring.
+    """All jobs, queues and groups, updated with each stimulus.
 
     `leaving` are the placed pods that are being deleted; `odd` are the placed pods whose usage the
     nodes' sums count differently from the rule of `requests`. Both include pods of other

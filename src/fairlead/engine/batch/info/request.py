@@ -163,7 +163,7 @@ class RequestTable:
     """The requests of pod shapes by one rule, computed once per shape."""
 
     def __init__(self, rule: RequestRule, slack: Slack, columns: ResourceColumns) -> None:
-        """`columns` is the cluster's table of resources."""
+        """Start without requests; `columns` is the cluster's table of resources."""
         self._rule = rule
         self._slack = slack
         self._columns = columns

@@ -96,7 +96,10 @@ class AffinityOfJobs:
     def _is_attracted(
         self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        """Return whether a task in the domain matches all terms, or no task but the pod itself."""
+        """Return whether a task in the node's domain matches all terms.
+
+        If no task matches them anywhere, return whether the pod itself does.
+        """
         if not terms or self._is_met(terms, node, placed):
             return True
         matching = (task for task in placed if _all_match(terms, _pod_class(task.info)))

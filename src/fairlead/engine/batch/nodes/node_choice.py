@@ -29,7 +29,7 @@ class NodeChoice:
     """Filters and ranks the nodes for one task at a time."""
 
     def __init__(self, framework: Framework) -> None:
-        """`framework` has the filters and scorers."""
+        """Choose nodes by the filters and scorers of `framework`."""
         self.framework = framework
         self._plans = PlanCache(framework)
         self._table = framework.cluster.table

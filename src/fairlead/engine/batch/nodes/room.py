@@ -193,7 +193,7 @@ class RuleSums:
     """The usage of nodes for the scorers of 1.16: the nodes' own sums without the excess."""
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
-        """`requests` counts requests by the rule of 1.16."""
+        """Subtract the excess in `room`; `requests` counts requests by the rule of 1.16."""
         self._room = room
         self._requests = requests
 

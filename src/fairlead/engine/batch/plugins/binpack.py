@@ -32,7 +32,7 @@ class Binpack:
     name = "binpack"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """`arguments` set weights: binpack.weight, .cpu, .memory, .resources, .resources.NAME."""
+        """Read the weights: binpack.weight, .cpu, .memory, .resources and .resources.NAME."""
         self._best = rules.best_score
         self._weight = _number(arguments.get("binpack.weight"))
         self._weights = {name: _number(arguments.get(f"binpack.{name}")) for name in _ALWAYS}
@@ -63,7 +63,7 @@ class PackedScore:
     locality = Locality.ROW
 
     def __init__(self, table: NodeTable, weights: Mapping[str, int], best: int) -> None:
-        """`weights` are keyed by the names of the resources."""
+        """Score up to `best`, by `weights` keyed by the names of the resources."""
         self._names = table.resources.names
         self._weights = weights
         self._best = best

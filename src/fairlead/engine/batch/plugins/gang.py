@@ -24,7 +24,7 @@ class Gang:
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
-        """`defects` decide whether victims are counted one by one."""
+        """Read from `defects` whether victims are counted one by one."""
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 

@@ -25,7 +25,7 @@ class Predicates:
     name = "predicates"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """`arguments` may switch on the node pressure checks."""
+        """Read from `arguments` which node pressure checks are switched on."""
         self._names = [*rules.filters]
         wanted = [check for key, check in PRESSURE_CHECKS.items() if arguments.get(key) in _TRUE]
         if wanted:

@@ -17,7 +17,7 @@ class Priority:
     name = "priority"
 
     def __init__(self, defects: BatchDefects) -> None:
-        """`defects` determine whether tasks of one job are compared."""
+        """Read from `defects` whether tasks of one job are compared."""
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 
     def task_key(self, task: TaskInfo) -> int:

@@ -27,7 +27,7 @@ class Unschedulable:
 
 
 class BatchPlugin(Protocol):
-    """The part that every plugin has."""
+    """The attribute that every batch plugin has."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class BatchPlugin(Protocol):
 
 @runtime_checkable
 class Listens(BatchPlugin, Protocol):
-    """A plugin that tracks what tasks hold."""
+    """A plugin that tracks which resources tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
         """Count the resources of `task`, which now has a node."""
@@ -113,7 +113,7 @@ class Overused(BatchPlugin, Protocol):
 
 @runtime_checkable
 class Allocatable(BatchPlugin, Protocol):
-    """A plugin that limits what a queue can take."""
+    """A plugin that limits how much a queue can hold."""
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue stays within its limits with `task`."""

@@ -15,7 +15,7 @@ Key = Callable[[Any], Any]
 
 
 class ItemQueue(Protocol[Item]):
-    """The interface of both queues."""
+    """The interface of PriorityQueue and FreshQueue."""
 
     def __len__(self) -> int:
         """Return the number of waiting items."""

@@ -107,7 +107,7 @@ def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
 
 
 def occupants(session: Session) -> list[Occupant]:
-    """Return what occupies the nodes and is not releasing already, ordered by end."""
+    """Return the tasks and other pods on nodes, ordered by their end, without releasing ones."""
     requests, leaving = session.job_table.requests, session.job_table.leaving
     tasks = session.job_table.tasks
     found = [

@@ -74,7 +74,7 @@ class Observer(Protocol):
 
 
 class NoObserver:
-    """Ignores all steps."""
+    """An observer that ignores all steps."""
 
     def opened(self, session: Session) -> None:
         """Do nothing."""
@@ -144,7 +144,7 @@ class Policy:
 
 
 class Session:
-    """One scheduling pass; see the module's docstring."""
+    """One scheduling pass over all jobs, on one snapshot of the cluster."""
 
     def __init__(
         self, cluster: Cluster, jobs: JobTable, policy: Policy, tie_break: TieBreak, now: Instant

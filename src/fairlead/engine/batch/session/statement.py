@@ -18,7 +18,7 @@ from fairlead.engine.state.node_info import NodeInfo
 
 
 class StatementOperation(Protocol):
-    """An operation and its inverse."""
+    """An operation of a statement, with its inverse."""
 
     def do(self, session: Session) -> None:
         """Carry out the operation in the session."""

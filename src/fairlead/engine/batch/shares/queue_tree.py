@@ -54,7 +54,7 @@ class QueueTree:
     """The claims of all queues as a tree; a missing or cyclic parent counts as the root."""
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
-        """`claims` are keyed by the names of the queues."""
+        """Build the tree of `claims`, keyed by the names of the queues."""
         self._claims = claims
         self._parents = {name: self._found_parent(name) for name in claims}
         self._children: dict[str, list[str]] = {}

@@ -73,7 +73,7 @@ _NO_MAPPING: Final[_Mapping] = (None, None, False)
 
 
 class ShapePlan:
-    """The plan of one shape; see the module's docstring.
+    """The cached verdicts and scores of one shape for every node.
 
     `state` holds the PreFilter data of the cached plugins. `rejected` maps plugins to their
     PreFilter rejections. `node_names` limits the nodes (None: all nodes), as the `restricting`

@@ -42,7 +42,7 @@ class PodEvictionMode:
         timeout: DurationNs,
         reporter: Reporter,
     ) -> None:
-        """`timeout` is --pod-eviction-timeout."""
+        """Start without nodes; `timeout` is --pod-eviction-timeout."""
         self._queues = queues
         self._pods = pods
         self._find = find

@@ -74,7 +74,7 @@ class _Timer:
 
 @dataclass(slots=True)
 class _Try:
-    """A deletion in flight."""
+    """A deletion whose outcome has not arrived."""
 
     command: DeleteObject
     node: str
@@ -83,7 +83,7 @@ class _Try:
 
 
 class TaintEviction:
-    """The taint eviction controller."""
+    """The taint eviction controller: evicts pods that do not tolerate NoExecute taints."""
 
     issuer: ClassVar[Issuer] = controller_account("taint-eviction-controller")
     interest: ClassVar[Interest] = Interest(

@@ -16,7 +16,7 @@ class ExaminationQueue:
     """Nodes to examine by name; `last_pass` is the time of the last pass that ran."""
 
     def __init__(self, passes: Period) -> None:
-        """`passes` are the instants of all monitor passes."""
+        """Start without nodes; `passes` are the instants of all monitor passes."""
         self._passes = passes
         self.last_pass = passes.first - passes.period
         self._noted: dict[str, None] = {}

@@ -32,7 +32,7 @@ class NodeRecord:
 
 
 class NodeHealthMap:
-    """Node records by name."""
+    """The record of every node that was ever observed, keyed by name."""
 
     def __init__(self, passes: Period) -> None:
         """Start empty."""

@@ -99,7 +99,7 @@ class NeverLimiter:
     """
 
     def __init__(self, rate: float) -> None:
-        """`rate` is the reported rate."""
+        """Report `rate`, but never accept."""
         self._rate = rate
 
     @property

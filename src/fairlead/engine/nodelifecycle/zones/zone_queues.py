@@ -55,7 +55,7 @@ class ZoneQueues:
     """Queues by zone; entries are node names."""
 
     def __init__(self, config: NodeLifecycleConfig, ticks: Period) -> None:
-        """`ticks` are the instants at which the queues are processed."""
+        """Start without zones; `ticks` are the instants at which the queues are processed."""
         self._rate = config.node_eviction_rate
         self._begins_stopped = self._rate <= 0 and config.defects is DefectPolicy.FIXED
         self._never_rate = NEVER_RATE[config.defects]

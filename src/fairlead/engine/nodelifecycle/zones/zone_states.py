@@ -180,7 +180,7 @@ _MASTER: Final = re.compile(r".*(master|master-...)", re.DOTALL)
 def is_excluded(node: Node, profile: VersionProfile) -> bool:
     """Return whether `node` is excluded from its zone's counts.
 
-    It is still marked and tainted like other nodes.
+    An excluded node is still marked Unknown and tainted like other nodes.
     """
     if profile.excludes_masters and _MASTER.fullmatch(node.metadata.name):
         return True

@@ -78,7 +78,7 @@ class SearchTooLongError(Exception):
 
 
 class _Outcome(Enum):
-    """The result of a step.
+    """How a step of the search ended.
 
     TOO_MANY: no combination can help, because a claim would exceed DEVICES_MAX.
     """

@@ -104,7 +104,7 @@ class ByNode:
         *,
         skip_zero: bool,
     ) -> None:
-        """`rate(used, offered)` scores one resource; `skip_zero` omits resources that score 0."""
+        """Score resources by `rate(used, offered)`; `skip_zero` omits resources that score 0."""
         columns = handle.cluster.table.resources
         self._resources = [
             (columns.column(spec.name), spec.effective_weight)

@@ -52,7 +52,10 @@ class ConstraintCounts:
 
 
 class SpreadCounts:
-    """The counts for constraints with one whenUnsatisfiable that pods of a namespace share."""
+    """The counts for a set of constraints, all with the same whenUnsatisfiable.
+
+    Pods of one namespace with equal constraints share it.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """decide_group: a PodGroup's scheduling cycle, from the trial placement to its condition.
 
     1 place     try to place all waiting pods of the group (`placement`)
-    2 preempt   if they do not fit, find the victims without which they do (`preemption`)
+    2 preempt   if they do not fit, find victims whose removal makes them fit (`preemption`)
     3 report    set the condition PodGroupScheduled
 
 upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupCycle
@@ -47,8 +47,8 @@ def decide_group(
 ) -> Consultation[PodGroupResult]:
     """Decide about all `members` of one group.
 
-    If they do not fit and the group preempts as a whole, the result has the victims without which
-    they do, or the reason why there are none.
+    If they do not fit and the group preempts as a whole, the result has the victims to remove, or
+    the reason why preemption does not help.
     """
     result = yield from schedule_pod_group(served, members, tie_break, started)
     group = served.framework.cluster.pod_groups.group_of(members[0].pod)

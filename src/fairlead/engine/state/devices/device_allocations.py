@@ -175,7 +175,7 @@ class DeviceLedger:
             self.pools.note(pool)
 
     def _hold_devices(self, key: str, devices: tuple[DeviceId, ...]) -> Iterable[DeviceId]:
-        """Set the whole devices that the claim holds; return those it held and holds."""
+        """Set the whole devices that the claim holds; return those that it gained or lost."""
         before = self._held.pop(key, ())
         if devices:
             self._held[key] = devices

@@ -48,7 +48,7 @@ class _Watch:
 
 
 class PodIndex:
-    """The index of placed pods; see the module's docstring.
+    """The rows of placed pods, by pod class and by affinity term.
 
     `repelling` is the number of required anti-affinity terms of placed pods, `attracting` the
     number of terms that score. `term_version` grows when a distinct term is added or removed.

@@ -29,7 +29,7 @@ RETRY_AFTER = seconds(10)
 
 
 class CronJobs:
-    """The controller of all CronJobs."""
+    """The CronJob controller: creates Jobs at their scheduled times."""
 
     issuer: ClassVar[Issuer] = controller_account("cronjob-controller")
     interest: ClassVar[Interest] = Interest(

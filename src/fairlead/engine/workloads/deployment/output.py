@@ -83,7 +83,7 @@ class RolloutOutput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RolloutWriter:
-    """Writes everything, as upstream does."""
+    """Writes status, revisions and history of Deployments, as upstream does."""
 
     pod_sets: PodSets
     writer: StatusWriter
@@ -180,7 +180,7 @@ class RolloutWriter:
 
 
 class NoRolloutOutput:
-    """Writes nothing."""
+    """Writes nothing, because no client reads it."""
 
     def is_pending(self, rollout: Rollout) -> bool:
         """Return False: nothing is written."""

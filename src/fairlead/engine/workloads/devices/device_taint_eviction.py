@@ -80,7 +80,7 @@ class _Eviction:
 
 
 class DeviceTaintEviction:
-    """The device taint eviction controller."""
+    """The device taint eviction controller: evicts pods whose devices have NoExecute taints."""
 
     issuer: ClassVar[Issuer] = controller_account(NAME)
     interest: ClassVar[Interest] = Interest(succeeded=(DeleteObject,), failed=(DeleteObject,))

@@ -49,7 +49,7 @@ from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION
 
 
 class ResourceClaims:
-    """The controller of ResourceClaims."""
+    """The ResourceClaim controller: creates claims from templates, deallocates unused devices."""
 
     issuer: ClassVar[Issuer] = controller_account("resource-claim-controller")
     interest: ClassVar[Interest] = Interest(

@@ -1,7 +1,7 @@
 """BudgetRoom: what disruption budgets allow now, and what they could allow at best.
 
     blocked now        the budget allows no eviction, because some of its pods are not ready
-    blocked for good   even with all wanted pods ready it allows nothing (minAvailable equal to the
+    blocked for good   even with all replicas ready it allows nothing (minAvailable equal to the
                        replicas, maxUnavailable 0, a percentage that rounds up to everything)
     blocked twice      several budgets select the pod, which the eviction API refuses
 
@@ -31,10 +31,10 @@ _ALWAYS: Final = "AlwaysAllow"
 
 @dataclass(frozen=True, slots=True)
 class BudgetLimit:
-    """One budget: disruptions allowed `now`, and `at_best`, when all wanted pods are ready.
+    """One budget: the disruptions allowed `now`, and `at_best`, with all replicas ready.
 
-    Numbers of pods: `healthy` are ready, `desired` must be ready, and `wanted` would be ready at
-    best. `rule` is its limit in words; `problem` is why its status cannot be computed, "" if it
+    Numbers of pods: `healthy` are ready, `desired` must be ready, and `wanted` is the number of
+    replicas. `rule` is its limit in words; `problem` is why its status cannot be computed, "" if it
     can.
     """
 

@@ -64,7 +64,7 @@ STALE_AFTER: Final[DurationNs] = seconds(120)
 
 
 class Disruption:
-    """The PodDisruptionBudget controller."""
+    """The disruption controller: keeps the status of PodDisruptionBudgets current."""
 
     issuer: ClassVar[Issuer] = controller_account("disruption-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(PatchStatus,), failed=(PatchStatus,))

@@ -75,7 +75,7 @@ class _Group:
 
 
 class RollingDrains:
-    """The rolling drain controller."""
+    """Drains the nodes of each rolling drain in turn."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(
@@ -105,7 +105,7 @@ class RollingDrains:
         return self._back.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return nodes to service; the next nodes start when this is observed."""
+        """Return to service the nodes whose time is over; then the next drains start."""
         return [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)

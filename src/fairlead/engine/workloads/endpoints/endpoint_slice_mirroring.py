@@ -44,7 +44,7 @@ _WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
 @dataclass(slots=True)
 class MirrorState:
-    """The objects with one name."""
+    """The Service, Endpoints and mirrored slices with one name."""
 
     service: Service | None = None
     endpoints: Endpoints | None = None
@@ -63,7 +63,7 @@ class MirrorState:
 
 
 class EndpointMirroring:
-    """The controller of mirrored EndpointSlices."""
+    """Mirrors Endpoints that users write by hand to EndpointSlices."""
 
     issuer: ClassVar[Issuer] = controller_account("endpointslicemirroring-controller")
     interest: ClassVar[Interest] = Interest(

@@ -59,7 +59,7 @@ class Scale:
 
 @dataclass(slots=True)
 class ScaleTargets:
-    """The scales of all scalable workloads."""
+    """The scale of every workload that an autoscaler can scale."""
 
     _scales: dict[ScaleTargetKey, Scale] = field(default_factory=dict)
 

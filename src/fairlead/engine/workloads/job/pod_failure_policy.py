@@ -20,7 +20,7 @@ from fairlead.api.objects import ContainerStatus, OnExitCodes, OnPodCondition, P
 
 
 class Consequence(StrEnum):
-    """The action of a rule."""
+    """The action of a pod failure policy rule."""
 
     IGNORE = "Ignore"
     COUNT = "Count"

@@ -43,7 +43,7 @@ BACKOFF_MAX: Final[DurationNs] = seconds(600)
 
 @dataclass(frozen=True, slots=True)
 class FinishedCondition:
-    """The reason why a Job is finished."""
+    """Why a Job is finished: reason and message of its condition, and whether it succeeded."""
 
     reason: str
     message: str

@@ -221,7 +221,7 @@ def _essence(value: Json) -> Json:
 
 
 class PodFactory(Protocol):
-    """Builds manifests of pods."""
+    """Builds the manifests of the pods that controllers create."""
 
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None

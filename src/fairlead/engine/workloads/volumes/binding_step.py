@@ -34,7 +34,7 @@ from fairlead.engine.workloads.volumes.volume_index import VolumeIndex, holds, i
 
 
 class StepKind(Enum):
-    """The kind of a step."""
+    """What the next step for a claim does."""
 
     GIVE_CLASS = "give_class"
     BIND = "bind"

@@ -42,7 +42,10 @@ class ClaimCreator:
     """Creates the claims that pods need, each once."""
 
     def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
-        """`index` must be updated before this object; `output` records the created claims."""
+        """Start without claims.
+
+        `index` must be updated before this object; `output` records the created claims.
+        """
         self._index = index
         self._output = output
         self._sets: dict[str, StatefulSet] = {}

@@ -80,7 +80,7 @@ class ClaimOutput(Protocol):
 
 
 class ClaimEvents:
-    """Writes everything; the same facts about a claim are written once."""
+    """Writes events, annotations and the phase Lost; repeats nothing until the facts change."""
 
     def __init__(self) -> None:
         """Start without written events."""
@@ -123,7 +123,7 @@ class ClaimEvents:
 
 
 class NoClaimEvents:
-    """Writes nothing. A dump may lack volumes, so a claim without its volume is not Lost."""
+    """Writes nothing: a dump may lack volumes, so a claim without its volume is not Lost."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
         """Do nothing."""

@@ -69,7 +69,7 @@ _WRITES: Final = (CreateObject, PatchObject, PatchStatus, DeleteObject)
 
 
 class Volumes:
-    """The persistent volume controller."""
+    """The persistent volume controller: binds claims to volumes, and provisions volumes."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
     interest: ClassVar[Interest] = Interest(succeeded=_WRITES, failed=_WRITES)

@@ -147,7 +147,7 @@ class _Packing:
         return ()
 
     def _on_last_node(self, pod: PodInfo) -> bool:
-        """Return True if the pod got a place on the last added node.
+        """Place the pod on the last added node if it fits; return whether it was placed.
 
         A pod with a spread constraint over hosts may not fit there; it may then use any node, even
         an existing one.

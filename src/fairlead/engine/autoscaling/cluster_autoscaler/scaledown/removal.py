@@ -127,7 +127,7 @@ def _unbound(pod: Pod) -> Pod:
 
 
 class _Others(Collection[str]):
-    """All of `names` except one."""
+    """The collection `names` without one name."""
 
     def __init__(self, names: Collection[str], left_out: str) -> None:
         self._names = names

@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class UnremovableReason(StrEnum):
-    """The reason why a node is not removed."""
+    """The reason why scale-down keeps a node, named as in upstream."""
 
     SCALE_DOWN_DISABLED_ANNOTATION = "ScaleDownDisabledAnnotation"
     SCALE_DOWN_UNREADY_DISABLED = "ScaleDownUnreadyDisabled"

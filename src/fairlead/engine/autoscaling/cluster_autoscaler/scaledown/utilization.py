@@ -25,7 +25,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class UtilizationError(Exception):
-    """A resource has no allocatable amount."""
+    """The utilization cannot be computed: a resource has no allocatable amount."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
     simulate without the nodes
     all pods fit existing nodes                       -> delete
     one new node would be needed                     -> replace, if it is surely cheaper
-    more                                             -> nothing
+    more than one new node would be needed           -> nothing
 
 "Surely cheaper" compares the most expensive offering that the launch may choose. Spot nodes are
 replaced by spot nodes only behind a feature gate, and single spot nodes only if there are enough

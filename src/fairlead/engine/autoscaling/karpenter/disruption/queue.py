@@ -23,7 +23,7 @@ _TIMEOUT_MAX_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND
 
 
 class CommandProgress(StrEnum):
-    """The progress of a command."""
+    """Whether the replacements of a command are ready, still awaited, or failed."""
 
     WAITING = "waiting"
     COMPLETED = "completed"

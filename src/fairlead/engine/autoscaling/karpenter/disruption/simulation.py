@@ -26,7 +26,7 @@ _SHOWN_ERRORS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The result of a simulated pass.
+    """The result of a provisioning pass that was simulated without some nodes.
 
     `errors` maps running pods without a new node to the reason.
     """

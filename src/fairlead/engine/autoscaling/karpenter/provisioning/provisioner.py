@@ -80,7 +80,7 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 
 @dataclass(slots=True)
 class Provisioned:
-    """The outcome of a pass.
+    """The outcome of a provisioning pass.
 
     `requests` are NodeClaims to create, `existing` the nodes with the pods placed on them. `errors`
     and `ignored` map pods to upstream's texts; ignored pods with the text "" are not reported.

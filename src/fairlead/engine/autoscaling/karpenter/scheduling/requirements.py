@@ -30,7 +30,7 @@ class Requirements:
     __slots__ = ("_by_key", "_hash")
 
     def __init__(self, by_key: Mapping[str, LabelRequirement] | None = None) -> None:
-        """`by_key` is not copied and must not change."""
+        """Use `by_key` without copying it; it must not change afterwards."""
         self._by_key: Mapping[str, LabelRequirement] = by_key or {}
         self._hash: int | None = None
 

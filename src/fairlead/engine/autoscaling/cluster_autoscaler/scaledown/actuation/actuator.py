@@ -51,7 +51,7 @@ Task = Callable[[Instant], None]
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """A node being removed.
+    """A node whose deletion has started, with the state of its deletion.
 
     `batch_size` nodes of an atomic group are deleted together (0: alone).
     """

@@ -29,7 +29,7 @@ Remaining = tuple[Mask, dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class FilterFailure:
-    """No instance type remains.
+    """The failure to find an instance type for a NodeClaim.
 
     `reason` is the first part of upstream's text; `is_huge`: the amount of cpu looks like a typo.
     """

@@ -74,7 +74,7 @@ def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlacement:
-    """The state of a NodeClaim with another pod."""
+    """The state that a NodeClaim would have with one more pod (result of `can_add`)."""
 
     requirements: Requirements
     options: Mask
@@ -94,7 +94,7 @@ class PassContext:
 
 
 class InFlightNodeClaim:
-    """A NodeClaim to which pods are added.
+    """A NodeClaim that a pass has opened and adds pods to.
 
     `host` is the placeholder of its node's name; `number` is its position among the NodeClaims of
     the pass.

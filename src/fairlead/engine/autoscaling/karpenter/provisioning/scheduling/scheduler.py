@@ -117,7 +117,7 @@ class PodFactsCache:
 
 
 class ProvisioningScheduler:
-    """The state of one pass."""
+    """Places pods in one pass; holds the state of that pass."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a pass depends on
         self,

@@ -32,7 +32,7 @@ _SHOWN_DOMAINS: Final = 25
 
 
 class TopologyGroup:
-    """A term over the domains of the label `key`."""
+    """One spread, affinity or anti-affinity term, with its pods per domain of the label `key`."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
         self,
