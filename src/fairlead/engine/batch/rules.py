@@ -36,8 +36,8 @@ class BatchRules:
     `best_score`. `leaves_out_overused` excludes nodes whose pods use more than they offer.
     `has_default_queue` makes the default queue exist without an object. `takes_whole_gangs` evicts
     a whole gang if evicting single members would break it. `tries_every_task` continues a job's
-    turn after a task that fits nowhere; preemption within a job then also tries the tasks for which
-    preemption between jobs failed.
+    turn after a task that fits nowhere; then a task for which preemption between jobs failed is
+    tried again within its job.
     """
 
     name: str

@@ -80,7 +80,7 @@ class Feasibility:
         self.codes[gone] = DEAD
 
     def keep(self, positions: Rows) -> None:
-        """Rule out the node at every position for which `verdicts` has a rejection."""
+        """Limit the feasible nodes to those at `positions`."""
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:

@@ -86,7 +86,7 @@ def with_reports(said: Conditions, reports: Iterable[Report]) -> Conditions:
 def is_news(node: Node, said: Conditions) -> bool:
     """Return whether the conditions of `node` differ from what its kubelet posts.
 
-    A missing condition for a pressure that does not exist is no difference.
+    A missing pressure condition is no difference while there is no such pressure.
     """
     for kind, wanted in said.items():
         found = condition(node, kind)

@@ -49,7 +49,7 @@ class _Sums:
 class Shape:
     """One distinct scheduling-relevant pod spec.
 
-    `requests` is what a pending pod of this shape requests, `load` what a placed pod occupies
+    `requests` are the requests of a pending pod of this shape, `load` those of a placed pod
     (in-place resize status included). Both are (column, amount) pairs in base units, cpu in
     millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory bytes) with upstream's
     defaults for containers without requests (least_allocated.go). `has_volumes` is True if a volume
@@ -96,7 +96,7 @@ class Shape:
         self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
 
     def amounts_of(self, columns: tuple[int, ...]) -> tuple[int, ...]:
-        """Return what a placed pod occupies of the resources in `columns`; cached."""
+        """Return how much of each resource in `columns` a placed pod occupies; cached."""
         if self._amounts_of[0] != columns:
             load = dict(self.load)
             self._amounts_of = columns, tuple(load.get(column, 0) for column in columns)
@@ -125,7 +125,7 @@ def _sums_key(pod: Pod) -> bytes:
 
 
 def _other_key(pod: Pod) -> bytes:
-    """Return what identifies the shape of `pod` besides `_sums_key`."""
+    """Return the part of the shape's key that `_sums_key` does not contain."""
     spec = pod.spec
     return _ENCODER.encode(
         (
@@ -149,7 +149,7 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
-    """Return what the status says about the size of containers; None for nothing."""
+    """Return the container resources in the status of `pod`, None if there are none."""
     status = pod.status
     statuses = status.container_statuses
     if status.init_container_statuses:

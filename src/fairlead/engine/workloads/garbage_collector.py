@@ -157,7 +157,7 @@ class GarbageCollector:
         self._retries.add(now + self.config.retry_after(failures), uid)
 
     def _examine_again(self, uid: str) -> list[Command]:
-        """Return what is left to do for an object of which a write was refused."""
+        """Return the remaining commands for an object after one of its writes was refused."""
         commands: list[Command] = []
         dependent = self._by_uid.get(uid)
         if dependent is not None:

@@ -122,7 +122,7 @@ class InUseProtection:
             self._sent.pop(key, None)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
-        """Set the objects that `user` uses from now on; release those it used before."""
+        """Record the objects that `user` uses now; release the objects that it used before."""
         before = self._uses.get(user, ())
         if before == used:
             return

@@ -101,7 +101,7 @@ class OwnerStatus:
         self._schedule.forget(key)
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """Write what has changed about the pods of `key`."""
+        """Write the status and revisions of the owner `key` if they have changed."""
         owner = self._owners.get(key)
         if owner is None:
             return []
@@ -128,7 +128,7 @@ class OwnerStatus:
                 return []
 
     def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
-        """Return the pods to count; for a new generation, those that existed at its start.
+        """Return the pods to count; for a new generation, the pods that existed at its start.
 
         Upstream's controllers count the pods, create or delete some, and then write the earlier
         counts.

@@ -60,6 +60,6 @@ class AutoscalingContext:
         return self.options.defaults if group is None else self.registry.group_options(group)
 
     def nodes_with_group(self) -> list[tuple[Node, str | None]]:
-        """Return all nodes of the snapshot, and the groups of those that do not exist yet."""
+        """Return each node of the snapshot, with its group if the node does not exist yet."""
         nodes = self.snapshot.nodes()
         return [(info.node, self.placeholders.get(info.name)) for info in nodes]

@@ -223,7 +223,7 @@ class ClusterAutoscaler:
     # --- when a loop could come to something else ------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
-        """Return the instants at which a comparison with the time changes."""
+        """Yield the instants at which a rule that compares times can change its result."""
         yield from self._times_of_scale_down()
         registry, context = self.autoscaler.context.registry, self.autoscaler.context
         for request in registry.requests.values():

@@ -84,7 +84,7 @@ class AutoscalerHistory:
             self.departures.append(NodeDeparture(now, name, group.id, name in self._started))
 
     def loop_done(self, record: LoopRecord, autoscaler: StaticAutoscaler) -> None:
-        """Add what a loop did."""
+        """Record the actions of a loop."""
         remaining: dict[str, str] = {}
         for status in record.scale_ups:
             pods = tuple(pod.key for pod in status.triggered)

@@ -86,7 +86,7 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 
 
 def _load(pod: Pod) -> Mapping[str, int]:
-    """Return what the pod uses of its node; its status counts while it is resized."""
+    """Return the resources that the pod uses; during a resize, its status counts, too."""
     return pod_requests(pod, existing=True)
 
 

@@ -88,7 +88,7 @@ class QuotaTracker:
         return wanted
 
     def exceeded(self, group: str, template: Node, wanted: int) -> list[str]:
-        """Return the resources of which `wanted` nodes would exceed the limit, sorted."""
+        """Return the resources whose limit `wanted` new nodes would exceed, sorted."""
         amounts = self._resources.of(template, group)
         return sorted(
             name
@@ -97,7 +97,7 @@ class QuotaTracker:
         )
 
     def take(self, group: str, template: Node, count: int) -> None:
-        """Subtract the resources of `count` new nodes of `group` from what is left."""
+        """Subtract the resources of `count` new nodes of `group` from the available resources."""
         for name, amount in self._resources.of(template, group).items():
             if name in self._left:
                 self._left[name] -= amount * count

@@ -218,9 +218,7 @@ class StaticAutoscaler:
     ) -> list[Node]:
         """Add a placeholder for each upcoming node.
 
-        Registered nodes that are starting are left out.
-
-        Returns the nodes without those that have not started.
+        Return `nodes` without the registered nodes that are still starting.
         """
         context, starting = self.context, set()
         for group, count in sorted(context.registry.upcoming_nodes(now).items()):

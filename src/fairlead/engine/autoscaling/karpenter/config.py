@@ -24,7 +24,7 @@ class KarpenterConfig:
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
     `provision_time` is the usual time from a NodeClaim to its Ready node. The time of each node is
-    between 3/4 and 5/4 of it, depending on the seed. `provision_times` are those of single
+    between 3/4 and 5/4 of it, depending on the seed. `provision_times` overrides it for single
     NodePools. With `serves_resources`, NodePools and NodeClaims are custom resources of the API
     server.
     """

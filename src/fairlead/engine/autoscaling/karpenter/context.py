@@ -47,7 +47,7 @@ class KarpenterContext:
         )
 
     def take_commands(self) -> list[Command]:
-        """Return what was decided, and the writes that show it in the API server."""
+        """Return the commands decided so far, and the writes that show them in the API server."""
         found = [*self.commands]
         self.commands.clear()
         if self.served is not None:

@@ -1,4 +1,4 @@
-"""NodeOverlays: corrections of prices and capacity of what a provider sells.
+"""NodeOverlays: corrections of the prices and capacity of a provider's instance types.
 
 Overlays are applied by weight, heaviest first. An overlay changes the offerings and resources that
 it selects, except those that a heavier overlay has already changed. Two overlays of the same weight

@@ -245,7 +245,7 @@ def _status(claim: NodeClaim) -> Json:
 
 
 def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
-    """Yield the NodeClaim's conditions, those that are not known yet, and Ready."""
+    """Yield the NodeClaim's conditions, Unknown for missing ones, and Ready."""
     # upstream: operatorpkg status/condition_set.go: Ready depends on the conditions of a launch
     known = {one.type: one for one in claim.status.conditions}
     waiting = [kind for kind in _OF_READINESS if kind not in known]

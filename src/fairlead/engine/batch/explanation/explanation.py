@@ -61,11 +61,11 @@ class GroupExplanation:
     """The state of a group and what prevents it from starting.
 
     `ready` is the number of members with a node, `promised` the number of pipelined members, and
-    `placeable` the number of others that nodes have room for now. `member` is the first member that
-    could not start; `summary` has the reasons, `nodes` the reasons per node, smallest gap first.
-    `starts_at` is when the group could start if no other pod were started; None if unknown.
-    `remedies` are changes that would let it start. `title` is the group's name, or for pods without
-    a group the name of their controller.
+    `placeable` how many of the others would fit now. `member` is the first member that could not
+    start; `summary` has the reasons, `nodes` the reasons per node, smallest gap first. `starts_at`
+    is when the group could start if no other pod were started; None if unknown. `remedies` are
+    changes that would let it start. `title` is the group's name, or for pods without a group the
+    name of their controller.
     """
 
     group: str

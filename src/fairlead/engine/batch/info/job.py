@@ -74,13 +74,12 @@ class TaskInfo:
 class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
-    `ready_count` is the number of members that have a node or have succeeded.
-    `held` is the sum of what tasks with a node occupy, `pending` the sum of what pending tasks
-    request, by resource column; both lists may be shorter than the table of resources.
-    `waiting_since` is when a session first found that the job cannot start, `broken_since` when a
-    session first found it running with too few members. `reserved_nodes` are the nodes with
-    resources reserved for it. Only `JobTable` and `Session.move` write its tasks; sessions write
-    the rest.
+    `ready_count` is the number of members that have a node or have succeeded. `held` is the sum of
+    the requests of tasks with a node, `pending` that of pending tasks, by resource column; both
+    lists may be shorter than the table of resources. `waiting_since` is when a session first found
+    that the job cannot start, `broken_since` when a session first found it running with too few
+    members. `reserved_nodes` are the nodes with resources reserved for it. Only `JobTable` and
+    `Session.move` write its tasks; sessions write the rest.
     """
 
     __slots__ = (

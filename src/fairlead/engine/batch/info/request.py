@@ -1,4 +1,4 @@
-"""TaskRequest: what a task occupies while it runs, and what a node needs free to start it.
+"""TaskRequest: the resources that a task uses, and those that must be free to start it.
 
 There are two rules. Kubernetes' own counts effective requests, as the kubelet does. kube-batch's
 adds up containers, ignores overhead, and counts init containers only for starting.

@@ -86,7 +86,7 @@ class Preparations:
         return self._choice.find(task.info).state
 
     def reserve(self, task: TaskInfo, node: str, state: CycleState) -> None:
-        """Reserve what `task` needs on `node`. Undone by `release`."""
+        """Reserve the volumes and devices that `task` needs on `node`. Undone by `release`."""
         held = self._held[task.id] = _Held(task, node, state)
         for plugin in self._framework.reserve:
             status = attempt(plugin, partial(plugin.reserve, state, task.info, node))
@@ -95,7 +95,7 @@ class Preparations:
                 return
 
     def release(self, pod_id: str) -> None:
-        """Release what was reserved for a task, if anything was."""
+        """Release the volumes and devices reserved for a task, if there are any."""
         held = self._held.pop(pod_id, None)
         self._groups.pop(pod_id, None)
         if held is not None:
@@ -192,7 +192,7 @@ class Preparations:
         return self._continue_group(group)
 
     def bound(self, pod_id: str) -> None:
-        """Remove the reservation: the bound pod owns what was reserved."""
+        """End the reservation: the volumes and devices now belong to the bound pod."""
         self._held.pop(pod_id, None)
 
 

@@ -198,18 +198,18 @@ class RuleSums:
         self._requests = requests
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return what the incoming pod requests."""
+        """Return the requests of the incoming pod (milli cpu, memory bytes)."""
         return self._requests.of(pod).nonzero
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return what is used on one node."""
+        """Return the requests of the pods on one node."""
         surplus = self._room.nonzero_surplus.get(node.row)
         if surplus is None:
             return node.nonzero_cpu, node.nonzero_memory
         return node.nonzero_cpu - surplus[0], node.nonzero_memory - surplus[1]
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return what is used on the nodes at `rows`."""
+        """Return the requests of the pods on the nodes at `rows`."""
         cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
         odd = self._room.nonzero_surplus
         if odd:

@@ -41,7 +41,7 @@ class Overcommit:
         self._left: dict[int, float] = {}
 
     def open(self, session: Session) -> None:
-        """Compute what can still be admitted in addition to running pods and admitted groups."""
+        """Compute the resources that running pods and admitted groups leave for other groups."""
         table = session.table
         self._columns = table.resources
         counted = table.alive & ~session.room.is_left_out
@@ -63,7 +63,7 @@ class Overcommit:
         return all(amount <= self._left.get(column, 0) for column, amount in needs)
 
     def enqueued(self, job: JobInfo) -> None:
-        """Subtract the group's needs from what can be admitted."""
+        """Subtract the group's minResources from the available resources."""
         self._take(needs_of(job, self._columns))
 
 

@@ -1,15 +1,14 @@
 """proportion: divides the cluster between queues by weight, up to the request of each queue.
 
-    deserved      what a queue may use while others need the rest: water filling by weight
-    allocated     what its tasks hold, and those of the queues below it
+    deserved      how much a queue may use while others need the rest: water filling by weight
+    allocated     the requests of its tasks, and of the tasks of queues below it
     share         the largest allocated ÷ deserved of any resource; smaller is served first
     overused      allocated covers deserved: the queue gets nothing more
 
 Queues may form a tree, with guarantees, explicit spec.deserved and capabilities
-(`engine.batch.shares.queue_tree`). Other queues may use what a queue does not request. When the
-queue requests it again, the others are above their deserved amounts, and reclaim evicts their
-tasks.
-upstream: pkg/scheduler/plugins/proportion/proportion.go
+(`engine.batch.shares.queue_tree`). Resources that a queue does not request are available to others.
+When the queue requests them again, the others are above their deserved amounts, and reclaim evicts
+their tasks. upstream: pkg/scheduler/plugins/proportion/proportion.go
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 class QueueShare:
     """One queue in this session; `request` is fixed when the session opens.
 
-    `expected` is what admitted jobs will need in addition to the allocated amounts.
+    `expected` is how much more admitted jobs will need than they have allocated.
     """
 
     queue: QueueInfo
@@ -201,7 +200,7 @@ class Proportion:
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates whose queue still has what it deserves without them."""
+        """Return the candidates that can go without their queue losing deserved resources."""
         left: dict[str, list[int]] = {}
         victims = []
         for task in candidates:

@@ -147,7 +147,7 @@ class SparesFromPreemption(BatchPlugin, Protocol):
     """A `Preemptable` that can exclude whole jobs, which saves calls for each member."""
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return `jobs` without those that `preemptable` spares for every task of `taker`."""
+        """Return the jobs from which `preemptable` may allow an eviction for a task of `taker`."""
         ...
 
 
@@ -156,7 +156,7 @@ class SparesFromReclaim(BatchPlugin, Protocol):
     """A `Reclaimable` that can exclude whole jobs."""
 
     def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return `jobs` without those that `reclaimable` spares for every task of `taker`."""
+        """Return the jobs from which `reclaimable` may allow an eviction for a task of `taker`."""
         ...
 
 

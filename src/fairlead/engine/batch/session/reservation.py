@@ -5,7 +5,7 @@ free. The gang that has waited longest beyond the bound gets the reservation, wh
 again in each session:
 
     1  Find the earliest time at which the gang could start if nothing else were started. Running
-       tasks end when they declared; those that declared nothing count as ending last.
+       tasks end when they declared; tasks without a declared end are assumed to end last.
     2  Choose nodes for that time. Nodes that were reserved before come first, so that what has
        become free there is not given away.
     3  Hide these resources from all other jobs.
@@ -35,7 +35,7 @@ _REMEMBERED = 1 << 40  # more than any node has free, in any unit
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """What a task occupies, on which row, and when it ends (None if unknown).
+    """The resources that a pod occupies, its row, and when it ends (None if unknown).
 
     `queue` is "" for a pod outside all queues.
     """

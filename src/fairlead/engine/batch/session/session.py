@@ -217,7 +217,7 @@ class Session:
         )
 
     def take_back(self) -> None:
-        """Revert what was not dispatched: no job keeps resources from one session to the next."""
+        """Revert what was not dispatched: no job keeps resources between sessions."""
         for task in list(self._placed.values()):
             if task.status in _ON_NODE:
                 self.move(task, TaskStatus.PENDING, None)

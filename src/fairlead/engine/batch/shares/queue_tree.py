@@ -1,10 +1,10 @@
 """QueueTree: water filling in a tree of queues, one resource at a time.
 
-    a queue wants        what its own jobs and its children want, up to its capability
+    a queue wants        the sum of its own jobs' requests and its children's, up to its capability
     its parent gives     1  its guarantee, wanted or not, because no other queue may have it
                          2  up to its spec.deserved
                          3  of the rest, a fraction by weight, up to what it wants
-    a leaf deserves      the smaller of what it is given and what it wants
+    a leaf deserves      the amount given to it or the amount it wants, if that is smaller
 
 In each stage no queue gets more than the stage's level, and what a queue does not take goes to the
 others by weight. Without guarantees, queues get what they want as long as something remains.

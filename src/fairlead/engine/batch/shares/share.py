@@ -58,7 +58,7 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 
 
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return what the job may still use: minResources, less what it holds if it runs."""
+    """Return the minResources that the job does not use yet; all of them if it is not running."""
     needs = needs_of(job, columns)
     if job.is_inqueue:
         return needs

@@ -122,7 +122,7 @@ class NodeVolumeLimits:
         return Verdicts(codes, (SUCCESS, TOO_MANY))
 
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
-        """Return the rows on which the volumes `names` exceed the limit.
+        """Return the rows on which the volumes called `names` would exceed the limit.
 
         `limits` has the limit of each row.
         """

@@ -166,9 +166,9 @@ class VolumeBinding:
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
 
     def volumes_on(self, state: CycleState, node: NodeInfo) -> PodVolumes:
-        """Return what would be bound and provisioned on a feasible node.
+        """Return the bindings and provisions for the pod on a feasible node.
 
-        Nothing if PreFilter returned SKIP.
+        The result is empty if PreFilter returned SKIP.
         """
         found = state.find(_Volumes)
         return PodVolumes() if found is None else found.found.at(node.row)

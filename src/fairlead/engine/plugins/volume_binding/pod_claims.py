@@ -1,4 +1,4 @@
-"""PodClaims: a pod's claims, split by what remains to be decided about them.
+"""PodClaims: a pod's claims: bound ones, and those that still need a volume.
 
 An unbound claim rejects the pod, unless its class has volumeBindingMode WaitForFirstConsumer.
 upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims

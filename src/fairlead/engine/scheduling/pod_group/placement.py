@@ -62,7 +62,7 @@ class PodGroupResult:
     """The result of a group's cycle.
 
     `attempts` are in the order of the members; there are fewer if one ended in an error. If
-    `awaits_preemption`, the group fits once its victims are gone. `victims` are those that
+    `awaits_preemption`, the group fits once its victims are gone. `victims` are the pods that
     preemption removes for the group as a whole, least important last.
     """
 
@@ -72,7 +72,7 @@ class PodGroupResult:
     victims: tuple[PodInfo, ...] = ()
 
     def decisions(self, members: Sequence[PodGroupMember]) -> Iterator[Decision]:
-        """Yield what is to be done with each of `members`: place it, or requeue it.
+        """Yield the decision about each of `members`: place it, or requeue it.
 
         upstream: submitPodGroupAlgorithmResult
         """
@@ -154,7 +154,7 @@ def schedule_pod_group(
 class _Assumption:
     """A pod that is assumed on a node while the rest of its group is tried.
 
-    `nominated` is the node to which it was nominated before, which counts no more meanwhile.
+    `nominated` is its earlier nomination, which does not count meanwhile.
     """
 
     served: Served

@@ -1,10 +1,10 @@
-"""preempt_for_group: finds the victims without which a whole PodGroup fits.
+"""preempt_for_group: finds victims whose removal makes a whole PodGroup fit.
 
     1 remove every pod and group of lower priority, and schedule the group; if it does not fit
       then, preemption cannot help
     2 reprieve them one by one while the group still fits: first those whose removal would violate
       a disruption budget, then the others, each from the most to the least important
-    3 those that could not be reprieved are the victims
+    3 the pods and groups that could not be reprieved are the victims
 
 Unlike preemption for one pod, the search covers all nodes at once, so that a group that runs on
 many nodes leaves all of them or none. Extenders are not consulted in these trials.

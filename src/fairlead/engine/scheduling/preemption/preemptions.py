@@ -143,5 +143,5 @@ class Preemptions:
 
 
 def _group_id(pod: PodInfo) -> str:
-    """Return what identifies the group of `pod` among preemptors."""
+    """Return a key for the group of `pod` among the preemptors."""
     return f"group {group_key(pod)}"

@@ -84,15 +84,16 @@ def select_victims_by_resources(
     budgets: Sequence[PodDisruptionBudget],
     policy: PreemptionPolicy = UPSTREAM,
 ) -> Candidate | Status:
-    """Return what `select_victims_on_node` returns, by arithmetic instead of a trial.
+    """Compute the result of `select_victims_on_node` by arithmetic instead of a trial.
 
-    Only for a node on which the verdict depends on nothing but `fit`, because all other Filters
-    accept it or are skipped. Then removing a pod frees what it occupies, and a reprieve takes it
-    back. `rivals` are the competing pods nominated to the node: with them there is less room than
+    Call it only for a node on which `fit` alone decides, because all other Filters accept the node
+    or are skipped. Then removing a pod frees its resources, and a reprieve takes them back.
+    `rivals` are the competing pods nominated to the node: with them there is less room than
     without, so that the pod fits with and without them if it fits with them.
 
-    Invariant: `spare[i]` is what would be left of the i-th requested resource with the preemptor,
-    the rivals and all reprieved pods on the node, `places` how many more pods it would take.
+    Invariant: `spare[i]` is how much of the i-th requested resource would stay free with the
+    preemptor, the rivals and all reprieved pods on the node; `places` is how many more pods it
+    would take.
     """
     lower = policy.victims_among(node.pods.values(), pod)
     if not lower:
@@ -106,7 +107,7 @@ def select_victims_by_resources(
     violating, others = split_by_budget(lower, budgets)
     lost: list[PodInfo] = []
     breached = 0
-    too_large: set[int] = set()  # what does not fit now does not fit later: `spare` only shrinks
+    too_large: set[int] = set()  # it cannot fit later: `spare` only shrinks
     for number, other in enumerate((*violating, *others)):
         shape = other.shape
         if places and shape.id not in too_large:

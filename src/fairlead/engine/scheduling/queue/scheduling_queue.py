@@ -352,7 +352,7 @@ class SchedulingQueue:
         return None
 
     def _next_leftover_flush(self) -> Instant | None:
-        """Return the first tick at which the pod that waited longest has waited too long."""
+        """Return the first tick after the longest wait exceeds the time limit of the pool."""
         oldest = self._oldest()
         if oldest is None:
             return None

@@ -23,7 +23,7 @@ replace = msgspec.structs.replace
 def propose_for_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield requests lowered to what is free, then deletions of other pods.
+    """Yield requests lowered to the free amounts, then deletions of other pods.
 
     The least important pods are deleted first.
     """
@@ -46,7 +46,7 @@ def propose_for_resources(
 
 
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Yield the requests lowered to what the node offers when it is empty."""
+    """Yield the requests lowered to the allocatable amounts of the node."""
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
     for column, amount in pod.shape.wanted:

@@ -47,7 +47,7 @@ class CronJobs:
         self._changed: dict[str, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store what changed; decisions follow once everything of the instant has settled."""
+        """Store the change; CronJobs are synced once all changes of the instant are handled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -74,7 +74,7 @@ class CronJobs:
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Run the CronJobs that are due or have changed."""
+        """Sync the CronJobs that are due or have changed."""
         keys = dict.fromkeys((*self._changed, *self._timers.pop_due(now)))
         self._changed = {}
         commands: list[Command] = []

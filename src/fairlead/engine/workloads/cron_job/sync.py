@@ -46,8 +46,8 @@ class CronJobState:
 
     `before` is the previous value of `last`, to restore if the Job cannot be created. `creating`
     are names of Jobs being created, `running` names of its unfinished Jobs, `deleting` names of
-    Jobs whose deletion was requested, `undeleted` those of the requests that failed. `reported` is
-    the last event note, so that it is not repeated. `due` is when to sync again.
+    Jobs whose deletion was requested, `undeleted` names of Jobs whose deletion failed. `reported`
+    is the last event note, so that it is not repeated. `due` is when to sync again.
     """
 
     view: CronJob

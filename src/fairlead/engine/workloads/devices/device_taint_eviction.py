@@ -341,7 +341,7 @@ class DeviceTaintEviction:
         return commands
 
     def _effect_of(self, rule: DeviceTaintRule) -> RuleEffect:
-        """Return what `rule` does; with the effect None, what NoExecute would do."""
+        """Return the effect of `rule`; for a rule with the effect None, that of NoExecute."""
         tested, uid = [rule], rule.metadata.uid
         if rule.spec.taint.effect == "None":
             taint = replace(rule.spec.taint, effect=NO_EXECUTE)

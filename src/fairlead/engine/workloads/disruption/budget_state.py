@@ -100,7 +100,7 @@ class NamespaceBudgets:
     def _select(
         self, name: str, labels: Labels, known: _SelectedPod | None
     ) -> tuple[list[BudgetState], tuple[str, ...]]:
-        """Return the budgets that the pod has left, and the names of those that select it now."""
+        """Return the budgets that no longer select the pod, and the names of those that do."""
         budgets = self._budgets_of(labels)
         before = () if known is None else known.budgets
         left = [

@@ -96,7 +96,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class Autoscaler:
-    """An autoscaler; `pods` are those that `selector` matches, which the first sync registers.
+    """A HorizontalPodAutoscaler with the pods that its target's selector matches.
 
     `due` is the next sync, None if only a change can lead to one.
     """
@@ -216,7 +216,7 @@ class Autoscaler:
     def _refused_selector(
         self, scale: Scale, register: Callable[[LabelSelector], Rivals], draft: StatusDraft
     ) -> RecordEvent | None:
-        """Return the event about a selector with which no metric can be computed."""
+        """Return the event if the selector makes all metrics fail, else None."""
         selector = format_selector(scale.selector)
         if not selector:
             why = "the HPA target's scale is missing a selector"
@@ -351,7 +351,7 @@ class Autoscaler:
         return known
 
     def _next_with_other_load(self, at: Instant) -> Instant | None:
-        """Return the first sync after `at` at which a load may differ, None if it never does."""
+        """Return the first sync after `at` that may see another load, None if there is none."""
         following = at + self.config.sync_period
         found: Instant | None = None
         for metric in self._metrics:
@@ -420,7 +420,7 @@ def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evalua
 
 
 def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
-    """Return what `_evaluate` returns as replicas."""
+    """Return the number of replicas that `_evaluate` would return."""
     highest, failures = 0, 0
     for metric in metrics:
         try:

@@ -106,7 +106,7 @@ def _labels_key(labels: Labels) -> LabelsKey:
 
 
 class HorizontalPodAutoscalers:
-    """The controller of all HorizontalPodAutoscalers; `history` has what it scaled, in order."""
+    """The HorizontalPodAutoscaler controller; `history` lists its changes of replicas, in order."""
 
     issuer: ClassVar[Issuer] = controller_account(CONTROLLER)
     interest: ClassVar[Interest] = Interest(succeeded=(PatchObject,), failed=(PatchObject,))

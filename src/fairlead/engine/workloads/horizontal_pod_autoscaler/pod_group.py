@@ -197,7 +197,7 @@ def _containers(pod: Pod) -> Iterator[Container]:
 
 
 def _known_requests(pod: Pod, metered: MeteredResource, groups: PodGroups) -> int:
-    """Return what `pod` requests; note the first problem in `groups`."""
+    """Return the requests of `pod`; note the first problem in `groups`."""
     try:
         return _requests(pod, metered)
     except MetricError as problem:

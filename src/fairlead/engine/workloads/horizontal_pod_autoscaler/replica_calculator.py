@@ -118,7 +118,7 @@ def _replicas(
     tolerances: Tolerances,
     current: int,
 ) -> int:
-    """Return the replicas; `missing_usage` is what missing pods count as on a scale-down."""
+    """Return the replicas; on a scale-down, missing pods count with `missing_usage`."""
     ratio = ratio_of(sample)
     counts_unready = groups.unready.pods > 0 and ratio > 1.0
     if not counts_unready and not groups.missing_requests:

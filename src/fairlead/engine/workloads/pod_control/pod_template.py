@@ -110,7 +110,7 @@ def controller_reference(owner: OwnerReference) -> Json:
 
 
 def template_of(pod: Pod) -> Json:
-    """Return a template from which `pod` could have been created, without fields that others added.
+    """Return a template that would give `pod`, without fields that other components set.
 
     Only fields that Fairlead reads are kept; commands, probes and environments are dropped.
     """

@@ -62,7 +62,7 @@ class OwnerRule(Protocol):
         ...
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return what to create and delete for `slot`, or for all `pods` if it is None."""
+        """Return the pods to create and delete for `slot`, or for all slots if it is None."""
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:

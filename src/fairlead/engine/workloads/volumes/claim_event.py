@@ -67,7 +67,7 @@ class ClaimOutput(Protocol):
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """Return the writes about a claim for which `step` comes next."""
+        """Return the writes about a claim whose next step is `step`."""
         ...
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:

@@ -165,7 +165,8 @@ def _source(driver: str, name: str) -> Json:
 def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> list[str]:
     """Return the node labels by which volumes of the driver are accessible.
 
-    From the CSINode if there is one, else from the class's allowedTopologies, else the zone.
+    They come from the CSINode if there is one, else from the class's allowedTopologies, else the
+    result is the zone label.
     """
     if csi_node is not None:
         for one in csi_node.spec.drivers:

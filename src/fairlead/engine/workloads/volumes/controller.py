@@ -83,8 +83,8 @@ class Volumes:
     ) -> None:
         """Start empty.
 
-        `output` writes what only clients read; by default nothing. `is_complete`: a snapshot
-        contains all claims and volumes; otherwise those that its pods need are created.
+        `output` makes the writes that only clients read; by default none. `is_complete`: a snapshot
+        contains all claims and volumes; otherwise missing ones that its pods need are created.
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete

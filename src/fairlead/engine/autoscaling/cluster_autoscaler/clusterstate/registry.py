@@ -170,7 +170,7 @@ class ClusterStateRegistry:
         self._update_incorrect_sizes(now)
 
     def recalculate(self) -> None:
-        """Update what depends on the groups' targets and open requests."""
+        """Recompute the numbers that depend on the groups' targets and open requests."""
         self._update_ranges(self._targets())
 
     def _targets(self) -> dict[str, int]:

@@ -166,7 +166,7 @@ class ScaleDownPlanner:
         )
 
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return `nodes` without those that have pods that must complete."""
+        """Return the nodes on which no pod has to complete first."""
         for one in nodes:
             if one.has_on_completion_pods:
                 reason = UnremovableReason.BLOCKED_BY_ON_COMPLETION_POD

@@ -218,7 +218,7 @@ class DisruptionController:
         self._queue_at = now
 
     def process_queue(self, now: Instant) -> None:
-        """Look at the commands if that is due; delete the candidates of those that are ready."""
+        """If due, check the commands in progress; delete the candidates of ready ones."""
         if self._queue_at is None or self._queue_at > now:
             return
         self._queue_at = None

@@ -8,7 +8,7 @@ placed by count:
     for each size, largest first:
         for each node in order: it takes as many as fit, until none is left
 
-This equals placing them one by one, because what is free only shrinks: a node without room for a
+This equals placing them one by one, because free resources only shrink: a node without room for a
 pod has none for later pods with the same requests. If pods of one size have different facts, their
 order (age, then uid) mixes them, so they are placed one by one.
 
@@ -16,7 +16,7 @@ order (age, then uid) mixes them, so they are placed one by one.
     by count     -> node-3 takes 1, node-7 takes 2, two are left
     one by one   -> node-3, node-7, node-7, left, left
 
-A result depends on the counts, and on which of the leaving nodes had room. It is kept until the
+A result depends on the counts, and on which of the nodes to remove had room. It is kept until the
 cluster changes, so hundreds of candidates with equal pods share one.
 """
 
@@ -98,7 +98,7 @@ class NodeRoom:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The result of a placement: what is left, and which pods are on nodes still starting.
+    """The result of a placement: pods without a node, and pods on nodes that are starting.
 
     `left` are runs of equal facts in the order of the queue. `starting` are runs of pods on nodes
     that have not initialized: their size (None: of all pods), first and last place, and node.
@@ -242,7 +242,7 @@ class PlainPlacement:
 
 
 def _fitting(free: Amounts, facts: PodFacts, most: int) -> int:
-    """Return how many equal pods fit into what is free, at most `most`."""
+    """Return how many equal pods fit into the `free` resources, at most `most`."""
     for name, amount in facts.requests.items():
         if amount > 0:
             most = min(most, free.get(name, 0) // amount)

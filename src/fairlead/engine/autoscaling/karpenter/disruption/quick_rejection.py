@@ -104,7 +104,7 @@ class RejectionMemory:
     def renew(
         self, pools: list[NodePool], tables: list[InstanceTypeTable], daemons: list[PodSpec]
     ) -> None:
-        """Forget what depends on pools, types or DaemonSets if those differ."""
+        """Drop the results that depend on pools, types or DaemonSets if these have changed."""
         is_same = _are_same(self.pools, pools) and _are_same(self.tables, tables)
         if not is_same or self.daemons != daemons or len(self.requests) > _SEQUENCES_MAX:
             self.requests.clear()
@@ -135,7 +135,7 @@ class QuickRejection:
         memory: RejectionMemory,
         now: Instant,
     ) -> None:
-        """Read the nodes, the pending pods and those of nodes that are being removed."""
+        """Read the nodes, the pending pods, and the pods of nodes that are being removed."""
         self._cluster = cluster
         self._provisioner = provisioner
         self._memory = memory
@@ -158,7 +158,7 @@ class QuickRejection:
         self._last: tuple[Sequence[DisruptionCandidate], _Outcome | None] | None = None
 
     def _current_rows(self, daemons: Sequence[Pod]) -> list[NodeRoom]:
-        """Return the rows of the nodes that stay, in the order in which they are tried."""
+        """Return the rows of all nodes that are not being removed, in the order of trying them."""
         known, current = self._memory.rows, {}
         for node in self._nodes:
             on_node = self._cluster.pods_on(node.node_name)
@@ -313,7 +313,7 @@ class QuickRejection:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How the pods that take part were placed; `own` are those of the candidates."""
+    """How the pods that take part were placed; `own` are the pods of the candidates."""
 
     placement: PlainPlacement
     own: list[PlainPods]

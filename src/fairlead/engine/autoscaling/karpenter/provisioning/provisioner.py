@@ -267,7 +267,7 @@ class Provisioner:
         return _with_required_node_affinity(newest, node_affinity)
 
     def daemons_on(self, node: StateNode, daemons: Sequence[Pod]) -> list[Pod]:
-        """Return those of `daemons` that run, or will run, on a node."""
+        """Return the pods among `daemons` that run, or will run, on a node."""
         labels = node.label_requirements
         return [
             pod
@@ -319,7 +319,7 @@ def currently_reschedulable(
     """Return the pods of a node that would be rescheduled at the moment.
 
     Pods with do-not-disrupt, and pods whose budget never allows a disruption, are left out.
-    `budgets` are those of the cluster, if they are known.
+    `budgets` are the cluster's budgets; if None, they are computed.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
     on_node = cluster.pods_on(node.node_name)

@@ -123,7 +123,7 @@ class ExistingNode:
 
 
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
-    """Return what a node has left for pods, with room kept for `daemons` that do not run yet."""
+    """Return the resources free for pods, minus those of `daemons` that do not run yet."""
     available = _minus(state.allocatable, on_node.requests)
     missing = {
         name: max(0, amount - on_node.daemon_requests.get(name, 0))

@@ -225,7 +225,7 @@ class ProvisioningScheduler:
         return self._add_to_new(pod)
 
     def _add_to_existing(self, pod: PendingPod) -> bool:
-        # What is free only shrinks during a pass: a node without room for a pod stays so for all
+        # Free resources only shrink during a pass: a node without room for a pod stays so for all
         # pods with the same requests. Only the nodes before the one that takes the pod are checked.
         key = id(pod.facts)
         known = self._with_room.get(key, self._existing)
@@ -319,7 +319,7 @@ class ProvisioningScheduler:
 
 
 class ClaimRoom:
-    """Upper bounds of what each NodeClaim can still take, as columns over claims."""
+    """Upper bounds of the resources left in each NodeClaim, as columns over claims."""
 
     def __init__(self) -> None:
         """Start without NodeClaims."""
@@ -328,7 +328,7 @@ class ClaimRoom:
         self._count = 0
 
     def update(self, claim: InFlightNodeClaim) -> None:
-        """Record what is left: the largest of the claim's types, less its requests."""
+        """Record the resources left: those of the claim's largest types, minus its requests."""
         table = claim.template.table
         for name in claim.requests:
             if name not in self._names:

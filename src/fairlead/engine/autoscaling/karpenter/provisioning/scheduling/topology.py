@@ -270,7 +270,7 @@ class Topology:
     def added_requirements(
         self, pending: PendingPod, node: Requirements, host: LabelRequirement
     ) -> list[LabelRequirement] | UnsatisfiableTopology:
-        """Return what the pod's groups require of a node, or the group that has no match.
+        """Return the requirements of the pod's groups on a node, or the group without a match.
 
         `node` describes the node without its hostname, which is `host`. All groups examine the same
         node; the caller intersects the results.
