@@ -99,7 +99,9 @@ def user_of(issued: Issued, old: Object | None) -> User:
 
 def _node(issued: Issued, old: Object | None) -> str:
     command = issued.command
-    subject = command.manifest if isinstance(command, CreateObject) else old or {}
+    subject = command.manifest if isinstance(command, CreateObject) else old
+    if subject is None:  # a client deleted the pod first; the command will not find it
+        return ""
     name: str = subject.get("spec", {}).get("nodeName", "") or subject["metadata"]["name"]
     return name
 

@@ -28,6 +28,8 @@ _OTHERS: Final = (
     "plugin raises",
     "plugin stalls",
     "extender wrong answers",
+    "webhook calls",
+    "webhook wrong answers",
     "events",
 )
 

@@ -2,9 +2,10 @@
 
     engine ──command──▶ fault? ──▶ LocalWorld ──changes, outcomes──▶ cut watch? ──▶ engine
 
-The changes of a scenario happen here too, as those of clients that write to the same store. As in
-every world, the outcome of a command is reported after its effects, so outcomes wait behind the
-changes of a kind whose watch is cut, for at most HOLD_MAX.
+The changes of a scenario happen here too, as those of clients that write to the same store. A
+command that needs an admission webhook is performed when it answers, at once if the command has a
+fault. As in every world, the outcome of a command is reported after its effects, so outcomes wait
+behind the changes of a kind whose watch is cut, for at most HOLD_MAX.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
+from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind, find_kind
 from fairlead.engine.core.command import Issued, RecordEvent
@@ -34,7 +36,9 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.testing.torture.client_script import ClientScript, ProcessKilledError
 from fairlead.testing.torture.fault_plan import FaultPlan, target_of
+from fairlead.testing.torture.in_process_webhooks import InProcessWebhooks
 from fairlead.testing.torture.scenario import Fault, FaultKind
+from fairlead.worlds.local.admission_gateway import PendingCommand
 from fairlead.worlds.local.world import LocalWorld
 
 HOLD_MAX: Final[DurationNs] = seconds(5)  # as in worlds/cluster/world.py
@@ -57,11 +61,14 @@ class FaultyWorld:
         tally: Counter[str],
         *,
         calm_at: Instant,
+        webhooks: InProcessWebhooks | None = None,
     ) -> None:
         """Inject the faults of `plan` until `calm_at`, and run `script`.
 
-        `tally` counts commands and faults.
+        `tally` counts commands and faults. `webhooks` answers the calls of admission webhooks.
         """
+        world.gateway.calls_webhooks = webhooks is not None
+        self._webhooks = webhooks
         self.store = world.store
         self.suspended_until: Instant = 0
         self._world = world
@@ -84,7 +91,9 @@ class FaultyWorld:
         self._count(issued, now)
         fault = self._plan.next_fault(issued.command) if now < self._calm_at else None
         if fault is None:
-            return self._world.perform(issued, now)
+            outcome = self._world.perform(issued, now)
+            self._call_webhooks(now)
+            return outcome
         self._tally[f"fault {fault.kind}"] += 1
         return self._inject(fault, issued, now)
 
@@ -142,6 +151,9 @@ class FaultyWorld:
         """Perform a command; return the changes and its outcome, after all earlier stimuli."""
         self._ready += self._world.poll(now)
         outcome = self._world.perform(issued, now)
+        while self._webhooks is not None and self._world.gateway.pending:
+            waiting = self._world.gateway.pending.popleft()
+            self._world.resume(waiting, self._webhooks.call(waiting.call).answer, now)
         return [*self._world.poll(now), *([] if outcome is None else [outcome])]
 
     def _settle(self, issued: Issued, now: Instant) -> None:
@@ -174,6 +186,20 @@ class FaultyWorld:
                 store.patch(kind, ref.namespace, ref.name, mark, now)
         except ApiError:
             return
+
+    # --- webhooks ----------------------------------------------------------------------------
+
+    def _call_webhooks(self, now: Instant) -> None:
+        """Let the commands wait that need a webhook, until it answers."""
+        pending = self._world.gateway.pending
+        while self._webhooks is not None and pending:
+            waiting = pending.popleft()
+            found = self._webhooks.call(waiting.call)
+            self._late.add(now + found.delay, partial(self._resume, waiting, found.answer))
+
+    def _resume(self, waiting: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
+        self._world.resume(waiting, answer, now)
+        self._call_webhooks(now)
 
     # --- faults of watches -------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.testing.torture.in_process_webhooks import MARK
 from fairlead.testing.torture.law import Law, LawBrokenError
 
 _FINAL: Final = ("Succeeded", "Failed")
@@ -16,9 +17,10 @@ _FINAL: Final = ("Succeeded", "Failed")
 class StoreHistory:
     """All changes of a run, across restarts. Raises LawBrokenError."""
 
-    def __init__(self, checked: Counter[str]) -> None:
+    def __init__(self, checked: Counter[str], *, has_webhooks: bool = False) -> None:
         """`checked` counts the checks of each law."""
         self._checked = checked
+        self._has_webhooks = has_webhooks
         self._version = 0
 
     def see(self, change: StoredChange) -> None:
@@ -29,6 +31,8 @@ class StoreHistory:
         is_new = change.type is ChangeType.ADDED
         self._require((old is None) == is_new, change, f"{change.type} with previous {old}")
         if old is None:
+            if change.kind is POD and self._has_webhooks:
+                self._check_admitted(change)
             return
         before, after = old["metadata"], new["metadata"]
         self._require(before["uid"] == after["uid"], change, "another uid")
@@ -44,6 +48,18 @@ class StoreHistory:
         self._require(is_same, change, f"moved from {node} to {new['spec'].get('nodeName')}")
         phase, then = old["status"].get("phase"), new["status"].get("phase")
         self._require(phase not in _FINAL or phase == then, change, f"{phase} became {then}")
+
+    def _check_admitted(self, change: StoredChange) -> None:
+        """Check that a controller's pod has the mark of the webhook without which it must not be.
+
+        Pods without an owner were created by the client script, which calls no webhooks.
+        """
+        meta = change.object["metadata"]
+        if meta.get("ownerReferences"):
+            self._checked[Law.ADMITTED.name] += 1
+            if MARK not in meta.get("annotations", {}):
+                key = f"{meta['namespace']}/{meta['name']}"
+                raise LawBrokenError(Law.ADMITTED, f"Pod {key} was stored without the mark")
 
     def _require(self, holds: bool, change: StoredChange, message: str) -> None:  # noqa: FBT001
         self._checked[Law.HISTORY.name] += 1

@@ -19,6 +19,7 @@ class Law(StrEnum):
     REASON = "every refusal has a reason"
     STATE = "the incremental state equals a fresh one"
     HISTORY = "stored objects change only in legal ways"
+    ADMITTED = "no controller's pod passes by a required webhook"
     QUOTA = "no quota is exceeded by an accepted pod"
     SETTLES = "a calm cluster comes to rest"
     RUNS = "what can run runs"

@@ -37,6 +37,7 @@ from fairlead.testing.torture.faulty_world import EndlessInstantError, FaultyWor
 from fairlead.testing.torture.final_state import FinalState, is_volatile
 from fairlead.testing.torture.history import StoreHistory
 from fairlead.testing.torture.in_process_extender import InProcessExtender
+from fairlead.testing.torture.in_process_webhooks import InProcessWebhooks
 from fairlead.testing.torture.law import Law, LawBrokenError
 from fairlead.testing.torture.scenario import Fault, TortureScenario
 from fairlead.worlds.driver import CommandSource, LivelockError, World
@@ -94,7 +95,7 @@ class _Run:
         self._plan = FaultPlan(scenario)
         self._script = ClientScript(scenario.changes, START, self.result.tally, self._suspend)
         self._ids = SeededIds(scenario.seed)
-        self._history = StoreHistory(self.result.checked)
+        self._history = StoreHistory(self.result.checked, has_webhooks=scenario.options.webhooks)
         self._now: Instant = START
         self._suspended_until: Instant = 0
         self._restless: Counter[str] = Counter()
@@ -157,8 +158,16 @@ class _Run:
         self._auditor.attach(self._replaced(engine))
         if self._scenario.options.extender:
             world.extenders = InProcessExtender(self.result.tally, self._is_calm)
+        webhooks = None
+        if self._scenario.options.webhooks:
+            webhooks = InProcessWebhooks(self.result.tally, self._is_calm)
         self._world = FaultyWorld(
-            world, self._plan, self._script, self.result.tally, calm_at=self._calm_at
+            world,
+            self._plan,
+            self._script,
+            self.result.tally,
+            calm_at=self._calm_at,
+            webhooks=webhooks,
         )
         self._world.suspended_until = self._suspended_until
         return self._auditor, self._world

@@ -118,16 +118,18 @@ Change = Create | Patch | Delete | DeletePod | Restart | ClockJump | WatchCut
 class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The configuration under test.
 
-    `batch` is the name of a shipped batch configuration, `autoscaler` is `cluster-autoscaler` or
-    empty. `plugin` is `raises` or `waits`: a scheduler plugin that fails one call in 40, or makes
-    one pod in 40 wait for a permission that never comes. `extender` adds a scheduler extender that
-    answers one call in 25 wrongly.
+    `batch` is the name of a shipped batch configuration, `autoscaler` is `cluster-autoscaler`,
+    `karpenter` or empty. `plugin` is `raises` or `waits`: a scheduler plugin that fails one call in
+    40, or makes one pod in 40 wait for a permission that never comes. `extender` adds a scheduler
+    extender that answers one call in 25 wrongly, `webhooks` admission webhooks that answer one call
+    in 12 wrongly, late or not at all.
     """
 
     batch: str = "fairlead"
     autoscaler: str = ""
     plugin: str = ""
     extender: bool = False
+    webhooks: bool = False
     start_delay_ms: int = 1000
     ready_delay_ms: int = 0
 

@@ -16,6 +16,7 @@ from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.workloads.annotation import DRAIN
 from fairlead.testing.random_cluster import Chance
 from fairlead.testing.torture.control_plane_config import CLUSTER_AUTOSCALER, ZONES
+from fairlead.testing.torture.in_process_webhooks import configurations
 from fairlead.testing.torture.scenario import (
     Change,
     ClockJump,
@@ -39,6 +40,10 @@ NAMESPACES: Final = ("default", "team-a", "team-b")
 PRIORITIES: Final = {"low": -5, "middle": 100, "high": 1000}
 QUEUES: Final = {"q1": 1, "q2": 3}
 STORAGE_CLASSES: Final = ("late", "at-once")
+# Chosen by the number of the seed, so that 60 consecutive seeds have every combination once.
+_AUTOSCALERS: Final = ("", CLUSTER_AUTOSCALER, "")
+_PLUGINS: Final = ("", RAISES, "", WAITS, "")
+_WEBHOOKS_EVERY: Final = 4
 _VOLCANO: Final = "scheduling.volcano.sh/v1beta1"
 _CUT: Final = ("Pod", "Node", "ReplicaSet", "PodGroup", "PodDisruptionBudget", "Job")
 
@@ -59,15 +64,19 @@ class _Draw:
 
     def scenario(self) -> TortureScenario:
         chance = self.chance
+        seed = self.seed
         options = ControlPlaneOptions(
-            autoscaler=chance.of(("", "", CLUSTER_AUTOSCALER)),
-            plugin=chance.of(("", "", "", RAISES, WAITS)),
+            autoscaler=_AUTOSCALERS[seed % len(_AUTOSCALERS)],
+            plugin=_PLUGINS[seed % len(_PLUGINS)],
+            webhooks=seed % _WEBHOOKS_EVERY == 0,
             extender=chance.one_in(5),
             batch=chance.of(("fairlead", "fairlead", "kube-batch", "volcano")),
             start_delay_ms=chance.of((0, 1000, 1000, 20_000)),
             ready_delay_ms=chance.of((0, 0, 5_000, 40_000)),
         )
         objects = (*self._environment(), *self._nodes())
+        if options.webhooks:
+            objects = (*objects, *configurations())
         for one in self._workloads(len(self.nodes)):
             self.changes.append(Create(chance.below(_FIRST_MS), one))
         for _ in range(CHANGES * self.chaos_ms // CHAOS_MS):

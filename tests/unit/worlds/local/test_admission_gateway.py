@@ -15,10 +15,14 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN
+from fairlead.engine.core.command import Issued, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.issuer import KUBELET
+from fairlead.engine.core.stimulus import FailureReason
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.server.runner import Runner
+from fairlead.worlds.local.world import LocalWorld
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -84,6 +88,17 @@ def test_policies_judge_controllers_too(cluster):
     [condition] = replica_set["status"]["conditions"]
     assert condition["reason"] == "FailedCreate"
     assert "ValidatingAdmissionPolicy 'p' with binding 'p' denied request" in condition["message"]
+
+
+def test_a_kubelet_may_write_about_a_pod_that_a_client_has_just_deleted(cluster):
+    """Its node, which the user's name contains, is no longer known."""
+    for manifest in policy("true"):
+        cluster.local.store.create(manifest, cluster.clock.now())
+    world = LocalWorld(cluster.local.store)
+    status = PatchStatus(ObjectRef("Pod", "default", "gone"), {"phase": "Running"})
+    world.perform(Issued(status, KUBELET), cluster.clock.now())
+    [outcome] = world.poll(cluster.clock.now())
+    assert outcome.reason is FailureReason.NOT_FOUND
 
 
 def test_a_policy_that_all_keep_changes_nothing(cluster):
