@@ -84,9 +84,10 @@ class BareWorld:
                     self._pending.append(ObjectDeleted(pod))
             case _:
                 raise NotImplementedError(type(command).__name__)
-        known = pod is not None
-        gone = CommandFailed(command, FailureReason.NOT_FOUND, "not found")
-        self._pending.append(CommandSucceeded(command) if known else gone)
+        if pod is None:
+            self._pending.append(CommandFailed(command, FailureReason.NOT_FOUND, "not found"))
+        else:
+            self._pending.append(CommandSucceeded(command))
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:

@@ -61,7 +61,7 @@ class Engine:
         self.cluster = cluster
         self.controllers = tuple(controllers)
         self._members = tuple(map(_Member, controllers))
-        self._is_selective = any(member.interest is not EVERYTHING for member in self._members)
+        self._is_selective = any(member.interest.is_selective for member in self._members)
         # Topics are few: they are pairs of classes.
         self._concerned: dict[Topic, tuple[_Member, ...]] = {}
 

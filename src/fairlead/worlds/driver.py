@@ -186,7 +186,9 @@ class Driver:
                     stimuli.append(outcome)
             elif stimuli:
                 stimulus = stimuli.popleft()
-                self._step(stimulus)
+                self._steps += 1
+                if self._steps > self._recorded_from:
+                    self._record(stimulus)
                 issued = handle(stimulus, now)
                 if issued:
                     commands.extend(issued)
@@ -224,8 +226,11 @@ class Driver:
 
     def _step(self, cause: Stimulus | None) -> None:
         self._steps += 1
-        if self._steps <= self._recorded_from:
-            return
+        if self._steps > self._recorded_from:
+            self._record(cause)
+
+    def _record(self, cause: Stimulus | None) -> None:
+        """Keep `cause` as evidence: one of the last steps before the limit."""
         self._history.append(cause)
         if self._steps > self._steps_max:
             raise LivelockError(self.now, self._steps, tuple(self._history))

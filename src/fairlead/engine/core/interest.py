@@ -43,6 +43,11 @@ class Interest:
     failed: Classes | None = None
     keeps_deadline: bool = True
 
+    @property
+    def is_selective(self) -> bool:
+        """Whether some stimuli do not concern the controller."""
+        return (self.changed, self.deleted, self.succeeded, self.failed) != (None,) * 4
+
     def includes(self, topic: Topic) -> bool:
         """Return whether stimuli of `topic` concern the controller."""
         stimulus, subject = topic

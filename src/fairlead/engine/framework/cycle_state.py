@@ -52,9 +52,10 @@ class CycleState:
     def clone(self) -> CycleState:
         """Return a copy on which AddPod and RemovePod do not affect the original."""
         copy = CycleState()
-        copy.skipped_filters = dict(self.skipped_filters)
-        copy.skipped_scores = dict(self.skipped_scores)
-        copy._values = {kind: _cloned(value) for kind, value in self._values.items()}
+        copy.skipped_filters = self.skipped_filters.copy()
+        copy.skipped_scores = self.skipped_scores.copy()
+        if self._values:
+            copy._values = {kind: _cloned(value) for kind, value in self._values.items()}
         return copy
 
 

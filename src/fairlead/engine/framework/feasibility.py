@@ -9,10 +9,10 @@ Nominated pods are not counted here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.cycle_state import CycleState
@@ -24,8 +24,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(slots=True)
-class Feasibility:
+class Feasibility(Struct, eq=False):
     """The verdicts on one pod for every node.
 
     `codes[i]` is the index in `statuses` of the verdict on row `plan.rows[i]` (0: fits, negative:
@@ -40,7 +39,7 @@ class Feasibility:
     restricting: tuple[str, ...]
     rejected: Status | None = None
     unnamed: tuple[str, ...] = ()
-    _verdicts: list[Status] = field(default_factory=list)
+    _verdicts: list[Status] = []
 
     @property
     def statuses(self) -> list[Status]:
@@ -62,6 +61,8 @@ class Feasibility:
         """Return the number of feasible nodes."""
         if self.rejected is not None:
             return 0
+        if self.is_cached:
+            return self.plan.count_feasible()
         return len(self.codes) - int(np.count_nonzero(self.codes))
 
     def is_feasible(self, node: NodeInfo) -> bool:

@@ -130,7 +130,10 @@ class Framework:
     def run_pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Return the first rejection, None if the pod may be queued."""
         for plugin in self.pre_enqueue:
-            status = attempt(plugin, partial(plugin.pre_enqueue, pod))
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                status = crashed(plugin, cause)
             if status is not None and not status.is_success:
                 return status.by(plugin.name)
         return None
@@ -143,7 +146,7 @@ class Framework:
             answer = plugin.pre_filter(state, pod)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
             return crashed(plugin, cause)
-        if not isinstance(answer, Status):
+        if answer is None or not isinstance(answer, Status):
             return answer
         if answer.code is Code.SKIP:
             state.skipped_filters[plugin.name] = None

@@ -57,53 +57,53 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """The waiting pods by `PodInfo.id`, in order of their placement."""
+    """The waiting pods: `pods` maps `PodInfo.id` to them, in order of their placement."""
 
     def __init__(self) -> None:
         """Start without pods."""
-        self._pods: dict[str, WaitingPod] = {}
+        self.pods: dict[str, WaitingPod] = {}
 
     def __len__(self) -> int:
         """Return the number of waiting pods."""
-        return len(self._pods)
+        return len(self.pods)
 
     def all(self) -> list[WaitingPod]:
         """Return all waiting pods, earliest placement first."""
-        return list(self._pods.values())
+        return list(self.pods.values())
 
     def find(self, pod_id: str) -> WaitingPod | None:
         """Return the waiting pod with that id."""
-        return self._pods.get(pod_id)
+        return self.pods.get(pod_id)
 
     def add(self, waiting: WaitingPod) -> None:
         """Add a waiting pod; undone by `remove`."""
-        self._pods[waiting.pod.id] = waiting
+        self.pods[waiting.pod.id] = waiting
 
     def remove(self, pod_id: str) -> None:
         """Remove the pod, allowed, rejected or deleted."""
-        self._pods.pop(pod_id, None)
+        self.pods.pop(pod_id, None)
 
     def allow(self, pod_id: str, plugin: str) -> None:
         """Record that `plugin` allows binding the pod."""
-        waiting = self._pods.get(pod_id)
+        waiting = self.pods.get(pod_id)
         if waiting is not None:
             waiting.pending.pop(plugin, None)
 
     def reject(self, pod_id: str, plugin: str, reason: str) -> None:
         """Record that `plugin` rejects the pod."""
-        waiting = self._pods.get(pod_id)
+        waiting = self.pods.get(pod_id)
         if waiting is not None and waiting.rejection is None:
             waiting.rejection = unschedulable(reason).by(plugin)
 
     def next_deadline(self) -> Instant | None:
         """Return when the next wait ends; 0 if a wait is already over."""
-        if any(waiting.is_decided for waiting in self._pods.values()):
+        if any(waiting.is_decided for waiting in self.pods.values()):
             return 0
-        return min((waiting.deadline for waiting in self._pods.values()), default=None)
+        return min((waiting.deadline for waiting in self.pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
         """Return the first pod whose wait is over, allowed or rejected."""
-        for waiting in self._pods.values():
+        for waiting in self.pods.values():
             waiting.expire(now)
             if waiting.is_decided:
                 return waiting

@@ -159,6 +159,11 @@ class BindingCycles:
                 return [answer]
         return self._undo(binding, error("no Bind plugin took the pod"))
 
+    @property
+    def has_waits(self) -> bool:
+        """Whether a pod waits on Permit or a preparation is under way."""
+        return bool(self._waiting.pods or self._preparing.works)
+
     def next_deadline(self) -> Instant | None:
         """Return when the first Permit wait ends or a preparation must be checked again."""
         waiting = self._waiting.next_deadline() if self._waiting else None
@@ -268,7 +273,11 @@ def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
     """Run the Permit plugins; return those that hold the pod, with their timeouts, or a refusal."""
     pending: dict[str, DurationNs] = {}
     for plugin in binding.framework.permit:
-        answer = attempt(plugin, partial(plugin.permit, binding.state, binding.pod, binding.node))
+        answer: Status | Wait | None
+        try:
+            answer = plugin.permit(binding.state, binding.pod, binding.node)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            answer = crashed(plugin, cause)
         if isinstance(answer, Wait):
             pending[plugin.name] = min(answer.timeout, PERMIT_TIMEOUT_MAX)
         elif answer is not None and not answer.is_success:

@@ -15,10 +15,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct, structs
+
 from fairlead.api.objects import PodGroup
 from fairlead.api.pods.facts import workload
 from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
 from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
 from fairlead.engine.core.status import SUCCESS
@@ -65,8 +68,7 @@ if TYPE_CHECKING:
     from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, PodGroupResult
 
 
-@dataclass(slots=True)
-class _Cycle:
+class _Cycle(Struct):
     """A scheduling cycle that began at `started`; `ends` is None until there is a decision.
 
     In the cycle of a PodGroup, `group` are its pods, and `queued` and `pod` the first of them.
@@ -94,6 +96,7 @@ class Scheduler:
     """Schedules one pod at a time; `handle` and `handle_deadline` are its only entry points."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
+    interest: ClassVar[Interest] = Interest()  # all stimuli
 
     def __init__(
         self,
@@ -194,8 +197,10 @@ class Scheduler:
 
     def next_deadline(self) -> Instant | None:
         """Return when a pod can be tried, or when the next wait, backoff or flush ends."""
-        waiting = self._bindings.next_deadline()
         turn = self._next_turn()
+        if not self._bindings.has_waits:
+            return turn
+        waiting = self._bindings.next_deadline()
         if waiting is None or turn is None:
             return waiting if turn is None else turn
         return min(waiting, turn)
@@ -207,7 +212,9 @@ class Scheduler:
         """
         if self._cycle is not None:
             return self._cycle.ends
-        return None if self._is_blocked else self.queue.next_deadline()
+        if self._blocked_by is not None or self._preempting is not None:
+            return None
+        return self.queue.next_deadline()
 
     @property
     def _is_blocked(self) -> bool:
@@ -216,9 +223,9 @@ class Scheduler:
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Continue a binding whose wait is over; otherwise end the current cycle, or begin one."""
-        waiting = self._bindings.next_deadline()
-        if waiting is not None and waiting <= now:
-            commands = self._resume(now)
+        if self._bindings.has_waits:
+            waiting = self._bindings.next_deadline()
+            commands = self._resume(now) if waiting is not None and waiting <= now else None
             if commands is not None:
                 return commands
         ends = self._cycle.ends if self._cycle is not None else None
@@ -341,7 +348,7 @@ class Scheduler:
         placing: list[Command] = []
         failing: list[Command] = []
         for member, decision in zip(cycle.group, result.decisions(cycle.group), strict=True):
-            one = replace(cycle, queued=member.queued, pod=member.pod)
+            one = structs.replace(cycle, queued=member.queued, pod=member.pod)
             if isinstance(decision, Placement):
                 placing += self._place(one, decision, now)
                 continue

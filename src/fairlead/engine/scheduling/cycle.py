@@ -26,7 +26,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error, histogram
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.interface import PostFilterResult, PreparationCommand, Rows
+from fairlead.engine.framework.interface import PostFilterResult, PreparationCommand
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.current_nodes import still_there
@@ -35,7 +35,7 @@ from fairlead.engine.scheduling.extender.filter import pass_extenders, passes_ex
 from fairlead.engine.scheduling.extender.prioritize import best_with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.post_filter import run_post_filters
-from fairlead.engine.scheduling.prioritization import best_positions
+from fairlead.engine.scheduling.prioritization import Positions, best_positions
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -165,7 +165,7 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 
 
 def _placement(
-    found: Feasibility, best: Rows, via: str, feasible: int, tie_break: TieBreak
+    found: Feasibility, best: Positions, via: str, feasible: int, tie_break: TieBreak
 ) -> Placement:
     """Pick one of the positions `best` of the plan."""
     plan = found.plan
@@ -175,7 +175,7 @@ def _placement(
 
 def _best_with_extenders(
     served: Served, pod: PodInfo, found: Feasibility, asked: list[ExtenderCalls]
-) -> Consultation[Rows | Status]:
+) -> Consultation[Positions | Status]:
     best = yield from best_with_extenders(asked, served.plans, pod, found)
     return error(NODES_GONE) if not isinstance(best, Status) and not len(best) else best
 

@@ -7,6 +7,7 @@ plugin adds nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,8 @@ from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
 from fairlead.engine.framework.points import ScorePoint, crashed, out_of_range
 from fairlead.engine.state.pod_info import PodInfo
+
+Positions = Rows | Sequence[int]
 
 
 @dataclass(slots=True)
@@ -36,7 +39,7 @@ class Prioritization:
         return best
 
 
-def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows | Status:
+def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positions | Status:
     """Return the positions of the best nodes, or the ERROR status of a failed plugin.
 
     If only cached scores differ, the plan's totals are searched directly.
@@ -47,7 +50,7 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
         return failure
     asked = _asked(found, pod)
     if not asked and not plan.live:
-        return _highest(plan.total, found)
+        return plan.best_positions() if found.is_cached else _highest(plan.total, found)
     result = _prioritize(plans, pod, found, asked)
     return result.best if result.error is None else result.error
 
@@ -60,12 +63,11 @@ def _highest(totals: Scores, found: Feasibility) -> Rows:
     here.)
     """
     is_best = totals == np.maximum.reduce(totals)
-    if not found.is_cached:
-        is_open = found.codes == 0
-        is_best &= is_open
-        if not np.count_nonzero(is_best):
-            totals = np.where(is_open, totals, NOT_FEASIBLE)
-            is_best = totals == np.maximum.reduce(totals)
+    is_open = found.codes == 0
+    is_best &= is_open
+    if not np.count_nonzero(is_best):
+        totals = np.where(is_open, totals, NOT_FEASIBLE)
+        is_best = totals == np.maximum.reduce(totals)
     best: Rows = is_best.nonzero()[0]
     return best
 

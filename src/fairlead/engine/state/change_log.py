@@ -13,21 +13,21 @@ _LENGTH_MAX: Final = 1 << 16
 
 
 class ChangeLog(Generic[Item]):
-    """An append-only log (of rows, of node names) with a moving start."""
+    """An append-only log (of rows, of node names) with a moving start.
+
+    `position` is the position after the newest entry; only `append` changes it.
+    """
 
     def __init__(self) -> None:
         """Start empty, at position 0."""
         self._items: list[Item] = []
         self._start = 0
-
-    @property
-    def position(self) -> int:
-        """Position after the newest entry."""
-        return self._start + len(self._items)
+        self.position = 0
 
     def append(self, item: Item) -> None:
         """Log that `item` changed."""
         self._items.append(item)
+        self.position += 1
         if len(self._items) > _LENGTH_MAX:
             half = _LENGTH_MAX // 2
             del self._items[:half]

@@ -14,7 +14,8 @@ controllers that react to differences.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import (
     ApiObject,
@@ -37,8 +38,7 @@ from fairlead.engine.state.shape import Shape, ShapeTable, is_same_shape
 from fairlead.engine.state.volumes.assumed_volumes import AssumedVolumes
 
 
-@dataclass(frozen=True, slots=True)
-class PodChange:
+class PodChange(Struct, frozen=True):
     """Previous and current version of a pod; None if it did not exist or was deleted.
 
     A finished pod (Succeeded, Failed) does not exist for the scheduler
@@ -49,24 +49,21 @@ class PodChange:
     new: PodInfo | None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeChange:
+class NodeChange(Struct, frozen=True):
     """Previous and current version of a node."""
 
     old: Node | None
     new: Node | None
 
 
-@dataclass(frozen=True, slots=True)
-class StorageChange:
+class StorageChange(Struct, frozen=True):
     """Previous and current version of a volume, claim, or other storage or device object."""
 
     old: ApiObject | None
     new: ApiObject | None
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupChange:
+class PodGroupChange(Struct, frozen=True):
     """Previous and current version of a PodGroup of scheduling.k8s.io."""
 
     old: PodGroup | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_terminating, pod_priority
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
@@ -48,8 +47,8 @@ class PodInfo:
         self.id = meta.uid or self.key
         self.labels = meta.labels
         self.pod_class: PodClass | None = None  # interned by `PodIndex` on first use
-        self.priority = pod_priority(pod)
-        self.terminating = is_terminating(pod)
+        self.priority = pod.spec.priority or 0  # as `pod_priority`, without the call
+        self.terminating = meta.deletion_timestamp != ""
         start = pod.status.start_time
         self.start: Instant = parse_timestamp(start) if start else NEVER_STARTED
 

@@ -124,11 +124,16 @@ def _sums_key(pod: Pod) -> bytes:
     )
 
 
-def _other_key(pod: Pod) -> bytes:
-    """Return the part of the shape's key that `_sums_key` does not contain."""
+def _shape_key(pod: Pod) -> bytes:
+    """Return what identifies the shape of `pod`."""
     spec = pod.spec
     return _ENCODER.encode(
         (
+            spec.containers,
+            spec.init_containers,
+            spec.overhead,
+            spec.resources,
+            _resize_key(pod),
             sorted(spec.node_selector.items()) if spec.node_selector else None,
             spec.affinity,
             spec.tolerations,
@@ -165,11 +170,30 @@ def _resize_key(pod: Pod) -> object:
 
 
 def is_same_shape(before: Pod, after: Pod) -> bool:
-    """Return True if both versions of a pod have the same shape because they share a spec.
+    """Return True if two pods have the same shape because they share the parts of a spec.
 
     If it returns False, the shapes may still be equal.
     """
-    return before.spec is after.spec and _resize_key(before) == _resize_key(after)
+    if before.spec is not after.spec and not _share_parts(before.spec, after.spec):
+        return False
+    return _resize_key(before) == _resize_key(after)
+
+
+def _share_parts(one: PodSpec, other: PodSpec) -> bool:
+    return (
+        one.containers is other.containers
+        and one.init_containers is other.init_containers
+        and one.overhead is other.overhead
+        and one.resources is other.resources
+        and one.node_selector is other.node_selector
+        and one.affinity is other.affinity
+        and one.tolerations is other.tolerations
+        and one.topology_spread_constraints is other.topology_spread_constraints
+        and one.resource_claims is other.resource_claims
+        and one.host_network == other.host_network
+        and one.host_users == other.host_users
+        and (one.volumes is other.volumes or _have_one_key(one.volumes, other.volumes))
+    )
 
 
 def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
@@ -200,22 +224,7 @@ class _Latest:
 
     def is_like(self, pod: Pod) -> bool:
         """Return whether `pod` has the same shape, because the parts of its spec are the same."""
-        one, other = self.spec, pod.spec
-        return (
-            one.containers is other.containers
-            and one.init_containers is other.init_containers
-            and one.overhead is other.overhead
-            and one.resources is other.resources
-            and one.node_selector is other.node_selector
-            and one.affinity is other.affinity
-            and one.tolerations is other.tolerations
-            and one.topology_spread_constraints is other.topology_spread_constraints
-            and one.resource_claims is other.resource_claims
-            and one.host_network == other.host_network
-            and one.host_users == other.host_users
-            and _have_one_key(one.volumes, other.volumes)
-            and self.resize == _resize_key(pod)
-        )
+        return _share_parts(self.spec, pod.spec) and self.resize == _resize_key(pod)
 
 
 class ShapeTable:
@@ -241,10 +250,10 @@ class ShapeTable:
         latest = self._latest
         if latest is not None and latest.is_like(pod):
             return latest.shape
-        sums_key = _sums_key(pod)
-        key = sums_key + _other_key(pod)
+        key = _shape_key(pod)
         shape = self._shapes.get(key)
         if shape is None:
+            sums_key = _sums_key(pod)
             sums = self._sums.get(sums_key)
             if sums is None:
                 sums = self._sums[sums_key] = _Sums(pod, self._columns)

@@ -65,6 +65,10 @@ class MatrixMember(Protocol):
         """Recompute `row` after its pods changed."""
         ...
 
+    def open_row(self, row: int) -> None:
+        """Note that `row` has become feasible; its total is written by the matrix."""
+        ...
+
 
 class PlanMatrix:
     """A matrix of `plans` whose ROW plugins are exactly `filters` and `scorers`."""
@@ -223,6 +227,7 @@ class PlanMatrix:
                 self.plans[at].redo_row(row)  # sets its code, which refers to the reasons
             totals = np.where(fits, totals, NOT_FEASIBLE)
         if np.minimum.reduce(column) < 0:
-            self._codes[members, row][fits] = 0
+            for at in (fits & (column < 0)).nonzero()[0].tolist():
+                self.plans[at].open_row(row)
         column[:] = totals
         return True

@@ -11,6 +11,7 @@ table's change logs name since the last refresh: one by one if there are few, ov
                          codes[i] is not 0
     raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
                          `live` lists those that are not 0 everywhere
+    best_positions()     where `total` is highest; `count_feasible()`: how many codes are 0
 
 Invariant after `refresh`: every array equals what a new plan would compute. `codes` depends on
 `static_codes`: a row that a NODE plugin rejects is never shown to ROW plugins, because its pods
@@ -26,7 +27,7 @@ Plugins of Locality CLUSTER are not cached; each scheduling cycle calls them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -42,6 +43,7 @@ from fairlead.engine.framework.interface import (
     Scores,
     Verdicts,
 )
+from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE, PlanMatrix
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.points import (
@@ -52,6 +54,7 @@ from fairlead.engine.framework.points import (
     is_in_range,
 )
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]
@@ -107,6 +110,8 @@ class ShapePlan:
         self._row_broken: Broken = {}
         self._size = -1
         self._epochs: list[object] = []
+        self._feasible: int | None = None
+        self._highest = HighestTotals(self.table.pod_log)
 
     def _pre_filter(self, pod: PodInfo) -> None:
         """Run PreFilter of the cached plugins once; the answers hold for the whole shape."""
@@ -154,6 +159,11 @@ class ShapePlan:
             self._pod_position = self.matrix.position
             self.matrix.use(self)
         # `since` returned None: the log no longer reaches back to our position.
+        if (
+            table.pod_log.position == self._pod_position
+            and table.node_log.position == self._node_position
+        ):
+            return
         nodes = table.node_log.since(self._node_position)
         pods = table.pod_log.since(self._pod_position)
         if nodes is None or pods is None or (nodes and self.node_names is not None):
@@ -168,6 +178,18 @@ class ShapePlan:
             if self.matrix is not None:
                 self.matrix.rebase(self)
 
+    def best_positions(self) -> Rows | Sequence[int]:
+        """Return the positions of the highest total, ascending, if any node is feasible."""
+        if self.node_names is None:
+            return self._highest.find(self.total)
+        return np.flatnonzero(self.total == self.total.max())
+
+    def count_feasible(self) -> int:
+        """Return the number of nodes with code 0."""
+        if self._feasible is None:
+            self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))
+        return self._feasible
+
     def detach(self, position: int) -> None:
         """Leave the matrix, which was current at `position` of the pod log."""
         self.matrix = None
@@ -177,6 +199,11 @@ class ShapePlan:
     def redo_row(self, row: int) -> None:
         """Recompute `row` after its pods changed, for a plan of all rows."""
         self._redo_one(self._pod, row)
+
+    def open_row(self, row: int) -> None:
+        """Note that `row` has become feasible; the matrix writes its total."""
+        self.codes[row] = 0
+        self._feasible = None
 
     def _mark_current(self) -> None:
         self._node_position = self.table.node_log.position
@@ -215,6 +242,8 @@ class ShapePlan:
         for name, scores in self.raw_scores.items():
             self.raw_scores[name] = np.append(scores, np.zeros(more, np.int64))
         self._size = size
+        self._feasible = None
+        self._highest.reset()
 
     def _candidate_rows(self) -> Rows:
         if self.node_names is None:
@@ -225,7 +254,7 @@ class ShapePlan:
     def _redo(self, pod: PodInfo, nodes: list[int], pods: list[int]) -> None:
         if nodes:
             self._redo_columns(pod, np.array(sorted(set(nodes)), np.int64), static=True)
-        changed = dict.fromkeys(pods)
+        changed: Collection[int] = pods if len(pods) == 1 else dict.fromkeys(pods)
         if self.node_names is not None:
             changed = self._positions(changed)
         if len(changed) >= _COLUMNS_FROM:
@@ -235,9 +264,9 @@ class ShapePlan:
                 self._redo_one(pod, position)
         self._mark_current()
 
-    def _positions(self, rows: dict[int, None]) -> dict[int, None]:
+    def _positions(self, rows: Collection[int]) -> Collection[int]:
         at = {row: position for position, row in enumerate(self.rows.tolist())}
-        return {at[row]: None for row in rows if row in at}
+        return [at[row] for row in rows if row in at]
 
     def position(self, row: int) -> int | None:
         """Return the index of `row` in `rows`, None if it is not there."""
@@ -263,6 +292,7 @@ class ShapePlan:
             everything = np.arange(len(self.rows))
             self._score_static(pod, everything)
             self._redo_columns(pod, everything, static=False)
+            self._highest.reset()
 
     # --- row by row ------------------------------------------------------------------------
 
@@ -271,25 +301,33 @@ class ShapePlan:
         # verdict cannot change.
         if self.static_codes[position]:
             return
-        status = self._filter_row(pod, position)
+        row = position if self.node_names is None else int(self.rows[position])
+        node = self.table.at(row)
+        status = self._filter_one(pod, node)
         if status is not None:
             self.codes[position] = self.code(status)
             self.total[position] = NOT_FEASIBLE
+            self._feasible = None
             return
+        if self._row_broken:
+            self._row_broken.pop(position, None)
         total = int(self.static_score[position])
-        self._row_broken.pop(position, None)
         for point in self.row_scorers:
-            total += point.weight * self._score_one(point, pod, position, self._row_broken)
-        self.codes[position] = 0
+            total += point.weight * self._score_one(point, pod, node, position, self._row_broken)
+        if self.codes[position]:
+            self.codes[position] = 0
+            self._feasible = None
         self.total[position] = total
 
-    def _score_one(self, point: ScorePoint, pod: PodInfo, position: int, broken: Broken) -> int:
-        """Return one plugin's raw score for one node.
+    def _score_one(
+        self, point: ScorePoint, pod: PodInfo, node: NodeInfo, position: int, broken: Broken
+    ) -> int:
+        """Return one plugin's raw score for the node at `position`.
 
         If the plugin fails, the score is 0 and the error is added to `broken`.
         """
         try:
-            raw = point.one(self.state, pod, self.table.at(int(self.rows[position])))
+            raw = point.one(self.state, pod, node)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
             broken[position] = crashed(point.plugin, cause)
             return 0
@@ -303,14 +341,16 @@ class ShapePlan:
 
         A node is feasible if its entry in `codes` is 0.
         """
+        if not self._static_broken and not self._row_broken:
+            return None
         for broken in (self._static_broken, self._row_broken):
             for position in sorted(broken):
                 if not codes[position]:
                     return broken[position]
         return None
 
-    def _filter_row(self, pod: PodInfo, position: int) -> Status | None:
-        state, node = self.state, self.table.at(int(self.rows[position]))
+    def _filter_one(self, pod: PodInfo, node: NodeInfo) -> Status | None:
+        state = self.state
         for point in self.row_filters:
             try:
                 status = point.one(state, pod, node)
@@ -334,7 +374,9 @@ class ShapePlan:
     def _redo_columns(self, pod: PodInfo, positions: Rows, *, static: bool) -> None:
         # Order matters: static codes decide which rows ROW plugins see, and static scores are the
         # base that ROW scores are added to.
+        self._feasible = None
         if static:
+            self._highest.reset()  # the pod log does not name these rows
             self._filter_static(pod, positions)
             self._score_static(pod, positions)
         codes = self.static_codes[positions]
@@ -393,7 +435,10 @@ class ShapePlan:
         is_raw = point.normalization is not Normalization.NONE
         if found is not None and (is_raw or is_in_range(found)):
             return found
-        one_by_one = (self._score_one(point, pod, at, broken) for at in positions.tolist())
+        one_by_one = (
+            self._score_one(point, pod, self.table.at(int(self.rows[at])), at, broken)
+            for at in positions.tolist()
+        )
         return np.fromiter(one_by_one, np.int64, len(positions))
 
     def _run_filters(

@@ -191,8 +191,11 @@ class VolumeBinding:
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the bindings as assumed."""
-        found, row = state.find(_Volumes), self._table.find(node)
-        if found is not None and found.claims.delayed and row is not None:
+        found = state.find(_Volumes)
+        if found is None or not found.claims.delayed:
+            return None
+        row = self._table.find(node)
+        if row is not None:
             found.decision = self._binder.assume(found.found.at(row.row), node)
         return None
 

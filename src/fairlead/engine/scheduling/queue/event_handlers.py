@@ -50,11 +50,11 @@ class EventHandlers:
         """Handle all changes of one stimulus."""
         for change in changes:
             match change:
+                case PodChange():  # by far the most frequent
+                    self._handle_pod(change, now)
                 case NodeChange(old=old, new=new):
                     for event in node_events(old, new):
                         self.queue.wake(event, now)
-                case PodChange():
-                    self._handle_pod(change, now)
                 case StorageChange(old=before, new=after):
                     happened = storage_event(before, after)
                     if happened is not None:

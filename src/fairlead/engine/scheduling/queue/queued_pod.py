@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.pod_info import PodInfo
@@ -20,8 +21,7 @@ class QueueName(Enum):
     GONE = "none"
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod:
+class QueuedPod(Struct, eq=False):
     """A pod in the scheduling queue; only `SchedulingQueue` writes it.
 
     `timestamp` is when the pod last entered the queue (first arrival, or the end of its last
