@@ -100,7 +100,7 @@ def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTa
 def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
     """Return the node autoscalers that `config` sets up."""
     autoscalers: list[Controller] = []
-    # Most runs have no autoscaler, and importing one takes as long as a small answer.
+    # Most runs have no autoscaler, and importing one takes as long as a small run.
     if config.autoscaler is not None:
         from fairlead.engine.autoscaling.compose import cluster_autoscaler  # noqa: PLC0415
 

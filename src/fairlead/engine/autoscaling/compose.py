@@ -30,7 +30,7 @@ def cluster_autoscaler(
     config: ClusterAutoscalerConfig, *, seed: int, start: Instant
 ) -> ClusterAutoscaler:
     """Return the controller with a simulated provider."""
-    # Most runs have no autoscaler, and importing one takes as long as a small answer.
+    # Most runs have no autoscaler, and importing one takes as long as a small run.
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415
         ClusterAutoscaler,
     )

@@ -29,7 +29,7 @@ class QueueUsage:
 def queue_usages(session: Session) -> list[QueueUsage]:
     """Return the usage of the queues that have jobs or a guarantee, sorted by name.
 
-    [] without the plugin proportion.
+    Returns [] without the plugin proportion.
     """
     plugin = proportion_of(session)
     if plugin is None:

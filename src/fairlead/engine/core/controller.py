@@ -31,7 +31,7 @@ class Controller(Protocol):
     def next_deadline(self) -> Instant | None:
         """Return when to call `handle_deadline`.
 
-        None if there is nothing to do until the next stimulus.
+        Returns None if there is nothing to do until the next stimulus.
         """
         ...
 

@@ -166,8 +166,8 @@ class PodCollected(Struct, frozen=True):
 class QueueStood(Struct, frozen=True):
     """The allocation of a queue when a session of the batch scheduler closes; reported on change.
 
-    Amounts by resource: cpu in milli, memory in bytes, all else in units. `request` is what its
-    jobs have allocated plus what they wait for, `share` the largest ratio allocated ÷ deserved.
+    Amounts by resource: cpu in milli, memory in bytes, others in units. `request` is what its jobs
+    have allocated plus what they wait for, `share` the largest ratio allocated ÷ deserved.
     """
 
     queue: str

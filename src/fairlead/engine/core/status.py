@@ -62,7 +62,7 @@ class Status:
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
-        """Return the same outcome, attributed to `plugin`."""
+        """Return this status with `plugin` as the name of its plugin."""
         return replace(self, plugin=plugin)
 
 

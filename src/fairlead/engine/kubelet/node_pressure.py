@@ -289,7 +289,7 @@ def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
 
 
 def may_be_evicted(pod: Pod) -> bool:
-    """Return whether the pod may be evicted; static and critical pods may not."""
+    """Return whether the pod may be evicted; False for static and critical pods."""
     return not is_static(pod) and pod_priority(pod) < SYSTEM_CRITICAL_PRIORITY
 
 

@@ -92,7 +92,7 @@ class PodWorkers:
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next due act.
 
-        One pod at a time, so that its effects settle first.
+        Each call handles one pod, so that the effects are observed before the next one acts.
         """
         for timer in self._due_timers(now):
             if timer.due is not timer.worker.pending:
@@ -248,7 +248,7 @@ def _final_status(timer: _Timer) -> list[Command]:
 
 
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
-    """Replace the pod; if a deletion shortens the grace period, it counts from now."""
+    """Replace the pod; a grace period that a deletion shortens counts from now."""
     before, worker.pod = worker.pod, pod
     if worker.ready_at is None and is_ready(pod):
         worker.ready_at = now

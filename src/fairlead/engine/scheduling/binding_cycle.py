@@ -212,7 +212,7 @@ class BindingCycles:
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
         """Undo the binding that the failed `bind` belongs to, and return the refusal.
 
-        None if this scheduler did not send `bind`.
+        Returns None if this scheduler did not send `bind`.
         """
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:

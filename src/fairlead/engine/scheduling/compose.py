@@ -169,7 +169,7 @@ class _PluginBuilder:
     ) -> DefaultPreemption | None:
         """Add DefaultPreemption to the framework and return it.
 
-        None if the profile does not enable it.
+        Returns None if the profile does not enable it.
         """
         framework, name = plans.framework, DefaultPreemption.name
         try:

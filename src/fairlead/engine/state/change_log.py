@@ -36,7 +36,7 @@ class ChangeLog(Generic[Item]):
     def since(self, position: int) -> list[Item] | None:
         """Return the changes after `position`, oldest first, possibly repeated.
 
-        None if the log no longer reaches back that far.
+        Returns None if the log no longer reaches back that far.
         """
         if position < self._start:
             return None

@@ -18,8 +18,8 @@ VOLUME_RETRY_DEFAULT: Final = seconds(1)
 class WorkloadsConfig:
     """Settings of the workload controllers.
 
-    `retry_initial` and `retry_max` are the exponential backoff of an owner whose pods cannot be
-    created. `serves_clients`: API clients read the objects, so status, events and revisions are
+    `retry_initial` and `retry_max` (ns) bound the exponential backoff of an owner whose pods cannot
+    be created. `serves_clients`: API clients read the objects, so status, events and revisions are
     written, and CronJobs, endpoints and adoption run. See `environment`.
     `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """

@@ -2,7 +2,7 @@
 
     batch         a pod becomes unschedulable; after a quiet second, or ten at most, a pass runs
     NodeClaims    launch, conditions, drain and removal (nodeclaim/lifecycle)
-    disruption    a loop every ten seconds, as long as something has changed (disruption/loop)
+    disruption    a loop every ten seconds, if something has changed (disruption/loop)
 
 In a served cluster, NodePools and NodeClaims are custom resources (module served_resources).
 Otherwise NodeClaims exist here and not in the API server.

@@ -67,7 +67,7 @@ def normalized_label(key: str) -> str:
 
 
 def is_restricted(key: str, well_known: frozenset[str]) -> bool:
-    """Return whether pods and NodePools may not use the label `key` in their requirements."""
+    """Return whether pods and NodePools must not use the label `key` in requirements."""
     # upstream: labels.go:IsRestrictedLabel
     if key in well_known:
         return False

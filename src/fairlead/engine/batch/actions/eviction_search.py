@@ -203,7 +203,7 @@ class EvictionSearch:
     ) -> list[TaskInfo]:
         """Return the shortest prefix of `victims` whose removal lets `task` fit.
 
-        At least one in kube-batch.
+        In kube-batch the prefix has at least one task.
         """
         leaving: list[TaskInfo] = []
         for victim in victims:

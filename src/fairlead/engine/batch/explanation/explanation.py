@@ -111,8 +111,8 @@ class Survey:
 def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
     """Return the usage of all queues and the state of waiting groups; change nothing.
 
-    Explains at most `groups_max` groups. A group's `starts_at` takes the groups served before it
-    into account (`engine.batch.explanation.start_estimate`).
+    At most `groups_max` groups are explained. A group's `starts_at` takes the groups served before
+    it into account (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:

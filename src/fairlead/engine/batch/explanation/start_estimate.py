@@ -33,9 +33,9 @@ INSTANTS_MAX: Final = 2_000
 def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
     """Return when each waiting job could start, by job id.
 
-    A job without a known start is missing from the result.
+    Jobs without a known start are missing from the result.
 
-    Looks at the first `jobs_max` jobs of each queue.
+    Only the first `jobs_max` jobs of each queue are considered.
     """
     return _Simulation(session, _waiting(session, jobs_max)).starts()
 

@@ -130,7 +130,7 @@ def _place(
 ) -> list[int] | None:
     """Return a row for each task of `lacking` once `gone` have ended.
 
-    None if a task fits nowhere.
+    Returns None if a task fits nowhere.
     """
     free = session.room.idle + session.room.releasing
     for one in gone:

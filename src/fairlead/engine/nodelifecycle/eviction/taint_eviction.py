@@ -320,10 +320,11 @@ ENDLESS: Final = None
 
 
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
-    """Return the seconds until a pod is evicted, ENDLESS for never, -1 if it tolerates too little.
+    """Return the seconds until a pod is evicted, ENDLESS for never, -1 for immediately.
 
-    `taints` is not empty. The first toleration that matches a taint applies, in the pod's order,
-    even if a later one would last longer.
+    `taints` is not empty. A pod that does not tolerate all of them is evicted immediately. The
+    first toleration that matches a taint applies, in the pod's order, even if a later one would
+    last longer.
     """
     shortest: int | None = ENDLESS
     for taint in taints:

@@ -212,7 +212,7 @@ class DeviceSearch:
     ) -> Iterator[tuple[int, PoolDevice]]:
         """Yield the candidates from `start` on that may be picked next.
 
-        Nothing if too few are left.
+        Yields none if too few are left.
 
         With allocationMode All there is only one combination, so only the next candidate is
         yielded. If a selector is broken, its error must be raised when the search reaches it, so

@@ -96,7 +96,7 @@ class ExtendedResourceRequests:
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the claim for the resources that `node` must provide as devices.
 
-        None if there are none; a Status if the node lacks a resource that no class backs.
+        Returns None if there are none; a Status if the node lacks a resource that no class backs.
 
         upstream: filterExtendedResources
         """

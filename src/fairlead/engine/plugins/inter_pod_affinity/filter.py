@@ -119,7 +119,7 @@ class AffinityState:
     def reach(self) -> frozenset[str] | None:
         """Return the topology keys whose domains contain all pods that can affect a node's verdict.
 
-        None if pods on all nodes can; see `InterPodAffinity.reach`.
+        Returns None if pods on all nodes can; see `InterPodAffinity.reach`.
         """
         if self.asker.own.attracted.by_key:
             return None

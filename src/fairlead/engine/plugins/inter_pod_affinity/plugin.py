@@ -159,8 +159,8 @@ class InterPodAffinity:
     def reach(self, state: CycleState) -> frozenset[str] | None:
         """Return the topology keys whose domains contain all pods that can affect a node's verdict.
 
-        None if pods on all nodes can: with required affinity, a pod may be the first of its group,
-        which every node accepts.
+        Returns None if pods on all nodes can: with required affinity, a pod may be the first of its
+        group, which every node accepts.
         """
         return state.read(AffinityState).reach()
 

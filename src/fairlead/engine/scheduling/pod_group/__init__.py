@@ -1,4 +1,4 @@
 """Scheduling of PodGroups: all waiting pods of a group are decided in one cycle.
 
-Only with the feature gate GenericWorkload.
+This needs the feature gate GenericWorkload.
 """

@@ -331,7 +331,7 @@ def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate
 
 
 def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
-    """Write the names of the created claims into the status of `pod`, by pod claim name."""
+    """Return the patch that writes the names of created claims into the status of `pod`."""
     meta = pod.metadata
     statuses = [
         {"name": name, "resourceClaimName": claim} if claim else {"name": name}

@@ -94,10 +94,10 @@ class BudgetRoom:
         ]
 
     def guarding(self, pod: Pod) -> list[BudgetLimit]:
-        """Return the budgets that an eviction of `pod` is charged to; several refuse it.
+        """Return the budgets that an eviction of `pod` counts against; if several, it is refused.
 
-        None for a pod that is evicted without a check: pending, terminating, or unready while its
-        budget spares unready pods.
+        Returns [] for a pod that is evicted without a check: a pending or terminating pod, or an
+        unready pod whose budget allows that.
         """
         if is_terminating(pod) or is_terminal(pod) or pod.status.phase == "Pending":
             return []

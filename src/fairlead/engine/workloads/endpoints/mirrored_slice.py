@@ -70,7 +70,7 @@ def _in_place(
 ) -> SliceWrite:
     """Return a slice with the wanted content.
 
-    Reuses a slice of the same family that would be deleted.
+    If a slice of the same family would be deleted, it is reused.
     """
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:

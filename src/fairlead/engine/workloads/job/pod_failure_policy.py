@@ -5,8 +5,8 @@
     FailIndex   the pod's index fails
     FailJob     the Job fails
 
-The first matching rule decides. A rule can match the condition DisruptionTarget, which pods have
-that were evicted from a failed node, preempted or drained.
+The first matching rule decides. A rule can match the condition DisruptionTarget, which marks pods
+that were preempted, drained, or evicted from a failed node.
 
 upstream: pkg/controller/job/pod_failure_policy.go:matchPodFailurePolicy
 """

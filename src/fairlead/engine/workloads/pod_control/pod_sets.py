@@ -173,7 +173,7 @@ class PodSets:
     def _set_of(self, pod: Pod) -> PodSet | None:
         """Return the set that `pod` belongs to.
 
-        None for pods without a controller and static pods.
+        Returns None for pods without a controller and static pods.
         """
         owner = controller_of(pod.metadata)
         if owner is None or is_static(pod):

@@ -44,7 +44,7 @@ class ExponentialBackoff:
         return now + duration
 
     def is_backed_off(self, group: str, now: Instant) -> bool:
-        """Return True if the group may not grow."""
+        """Return True if the group must not grow now."""
         known = self._failures.get(group)
         return known is not None and known.until >= now
 

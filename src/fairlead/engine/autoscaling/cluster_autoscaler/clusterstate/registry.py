@@ -324,7 +324,7 @@ class ClusterStateRegistry:
         return self._is_tolerable(max(0, acceptable.minimum - working), count)
 
     def is_backed_off(self, group: str, now: Instant) -> bool:
-        """Return True if the group may not grow after a failure."""
+        """Return True if the group must not grow because of an earlier failure."""
         return self.backoff.is_backed_off(group, now)
 
     def is_scaling_up(self, group: str) -> bool:

@@ -149,8 +149,8 @@ class _Packing:
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether it was placed.
 
-        A pod with a spread constraint over hosts may not fit there; it may then use any node, even
-        an existing one.
+        A pod with a spread constraint over hosts that does not fit there is tried on all nodes,
+        existing ones included.
         """
         if not self.last:
             return False

@@ -60,7 +60,7 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """Return the nodes that may be deleted, empty ones first, and why the others may not.
+        """Return the nodes that can be deleted, empty ones first, and why the others cannot.
 
         `deletions` is the number of deletions in progress by group. Each returned node counts
         against the minimum of its group and of the cluster.

@@ -5,8 +5,8 @@
 A decision of consolidation or emptiness is validated after a wait. If it is no longer valid, the
 next method runs in the same loop, on the cluster at that time.
 
-DisruptionController runs a loop every ten seconds, as long as something has changed since the last
-one. Commands wait for their replacements, then their candidates are deleted.
+DisruptionController runs a loop every ten seconds if something has changed since the last one.
+Commands wait for their replacements, then their candidates are deleted.
 
 upstream: pkg/controllers/disruption/controller.go, queue.go
 """

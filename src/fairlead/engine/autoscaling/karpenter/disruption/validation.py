@@ -76,7 +76,7 @@ def validate_empty(
     should_disrupt: ShouldDisrupt,
     now: Instant,
 ) -> DisruptionCommand | None:
-    """Return the command for nodes that are still empty and within budgets, None if none is."""
+    """Return the command for nodes still empty and within budgets, None if there are none."""
     # upstream: validation.go:EmptinessValidator
     allowed = allowed_disruptions(context.cluster, command.reason, now)
     kept: list[DisruptionCandidate] = []

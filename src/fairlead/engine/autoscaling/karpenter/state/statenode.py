@@ -41,7 +41,7 @@ _READINESS_PREFIX: Final = "readiness.k8s.io/"
 
 @dataclass(frozen=True)
 class StateNode:
-    """A NodeClaim, a Node, or both; `marked` if Karpenter has decided to delete it."""
+    """A NodeClaim, a Node, or both; `marked` is set if Karpenter has decided to delete them."""
 
     claim: NodeClaim | None
     node: Node | None
