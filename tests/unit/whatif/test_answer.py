@@ -265,6 +265,22 @@ def test_a_budget_counts_the_pods_of_deleted_nodes(snapshot, nodes, needed, stat
     assert text_of(answer, has_details=True).count("node deleted") >= 3
 
 
+def test_a_pod_that_is_evicted_again_and_again_counts_once(snapshot, make):
+    """Its replacements return to the taint, which they tolerate for a while."""
+    pods = [make.pod(f"web-{n}", "store", node_name="a", owner="web") for n in range(2)]
+    tolerations = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}]
+    for pod in pods:
+        pod["spec"]["tolerations"] = tolerations
+    web = make.workload("ReplicaSet", "web", "store", replicas=2, tolerations=tolerations)
+    web["metadata"]["uid"] = "web"
+    taint = "node/a:spec.taints=[{key: bad, effect: NoExecute}]"
+    answer = what_if(snapshot(make.node("a"), web, *pods), ClusterChange(set=(taint,)))
+    assert len(answer.difference.evicted) > 2
+    [row] = whatif_result(answer)["workloads"]
+    assert row["evicted"] == 2
+    assert not check(parse_fail_on("evicted>2"), answer.effect).holds
+
+
 def test_workloads_that_lose_most_come_first(drained):
     rows = {row["workload"]: row for row in whatif_result(drained)["workloads"]}
     assert list(rows) == ["deploy/store/api", "pod/store/bare", "deploy/store/web"]

@@ -171,7 +171,7 @@ def _tallies(
 ) -> dict[WorkloadRef, _Tally]:
     tallies: dict[WorkloadRef, _Tally] = defaultdict(_Tally)
     for name, pods in _lists(changed, found):
-        for pod in pods:
+        for pod in {pod.key: pod for pod in pods}.values():  # one can be displaced repeatedly
             tallies[pod.workload].counts[name] += 1
     for victim in found.preempted:
         by = changed.pods.get(victim.by)

@@ -149,7 +149,7 @@ class FailOn:
 
 @dataclass(frozen=True, slots=True)
 class FailOnCount:
-    """A condition on the number of pods in the list `name`."""
+    """A condition on the number of pods in the list `name`; a pod counts once."""
 
     text: str
     name: str
@@ -158,7 +158,7 @@ class FailOnCount:
 
     def evidence(self, effect: Effect) -> list[str]:
         """Return the pods of the list, or a sentence if the condition is true for an empty list."""
-        pods = _LISTS[self.name](effect)
+        pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):
             return []
         return pods or [f"no pods are {self.name}"]
