@@ -26,7 +26,7 @@ from tests.fuzz import openapi
 from tests.fuzz.served import Served, served
 
 HERE: Final = Path(__file__).parent
-PARSERS: Final = ("texts", "bodies", "requests", "mutations", "custom", "webhooks")
+PARSERS: Final = ("texts", "bodies", "requests", "mutations", "custom", "webhooks", "files")
 PARSING_SHARE: Final = 1 / 3
 MEMORY_KIB_MAX: Final = 3 << 20
 GROWTH_MIB_MAX: Final = 48.0

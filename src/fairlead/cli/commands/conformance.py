@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
+from fairlead.cli.options.parameter import integer
+
 _READ = Parameter(validator=validators.Path(exists=True, dir_okay=False))
-_COUNT = Parameter(validator=validators.Number(gte=0))
+_COUNT = Parameter(validator=validators.Number(gte=0), converter=integer)
 
 Recorded = Literal[
     "scheduling",

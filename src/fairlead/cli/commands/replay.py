@@ -10,6 +10,7 @@ from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 if TYPE_CHECKING:
+    from fairlead.engine.core.instant import DurationNs
     from fairlead.whatif.result.tabular_answer import TabularAnswer
 
 
@@ -66,13 +67,15 @@ def replay(
     """
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.content import BYTES_MAX
+    from fairlead.whatif.input.strict_form import field_duration
     from fairlead.whatif.replay.recorded_start import is_openb_table
     from fairlead.whatif.replay.replay import read_history
     from fairlead.whatif.scenario.simkube_trace import is_simkube_trace
 
+    within = field_duration("--tolerance", "", tolerance) or 0
     source, data = read_history(file, present.max_input or BYTES_MAX)
     if is_openb_table(data) or is_simkube_trace(data):
-        answer = _replayed_starts(file, data, (snapshot, tolerance), present, release)
+        answer = _replayed_starts(file, data, (snapshot, within), present, release)
     else:
         answer = _replayed_placements(source, data, snapshot, present, release)
     print_tabular(answer, output)
@@ -132,13 +135,13 @@ def _replayed_placements(
 def _replayed_starts(
     file: str,
     data: bytes,
-    options: tuple[str | None, str],
+    options: tuple[str | None, DurationNs],
     present: PresentOptions,
     release: ReleaseOptions,
 ) -> TabularAnswer:
     """Return the answer about a history that records when pods started.
 
-    `options` are --snapshot and --tolerance. Raises InputError.
+    `options` are --snapshot and the duration of --tolerance. Raises InputError.
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.whatif.configuration.release import Releases, read_release
@@ -146,7 +149,6 @@ def _replayed_starts(
     from fairlead.whatif.configuration.user_plugin import UserPlugins
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.input.document import STDIN
-    from fairlead.whatif.input.duration import read_duration
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.replay.recorded_start import (
         TABLE_SUFFIXES,
@@ -157,12 +159,8 @@ def _replayed_starts(
     )
     from fairlead.whatif.snapshot.snapshot import read_snapshot
 
-    snapshot, tolerance = options
+    snapshot, within = options
     source = STDIN if file == "-" else file
-    try:
-        within = read_duration(tolerance)
-    except ValueError as cause:
-        raise InputError("--tolerance", str(cause)) from None
     if snapshot is None:
         raise InputError("--snapshot", f"is missing: {source} has no nodes")
     version = read_release(release.choice)

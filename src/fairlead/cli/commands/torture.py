@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from fairlead.cli.exit_code import DIFFERENCE
+from fairlead.cli.options.parameter import integer
 from fairlead.whatif.input.error import InputError
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ _OTHERS: Final = (
 def torture(
     scenario: Path | None = None,
     *,
-    seed: Annotated[int, Parameter(name="--seed")] = 1,
+    seed: Annotated[int, Parameter(name="--seed", converter=integer)] = 1,
     hours: Annotated[float, Parameter(name="--hours")] = 0.5,
-    runs: Annotated[int | None, Parameter(name="--runs")] = None,
-    jobs: Annotated[int, Parameter(name="--jobs")] = 1,
+    runs: Annotated[int | None, Parameter(name="--runs", converter=integer)] = None,
+    jobs: Annotated[int, Parameter(name="--jobs", converter=integer)] = 1,
     shrink: Annotated[bool, Parameter(name="--shrink")] = True,
 ) -> int:
     """Test Fairlead itself: a whole control plane under random workloads, changes and faults.

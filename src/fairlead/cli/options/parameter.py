@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from cyclopts import Parameter, Token
 
 Names = tuple[str, ...]
+
+# 40 digits are enough for any seed; reading thousands of them takes long.
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 FAIL_ON: Final = """\
 Exit with 3 if a displaced pod matches: priority>=1000, namespace=store, name=web-*, labels.app=web;
@@ -16,12 +20,11 @@ or with loop, if pods are displaced repeatedly.
 
 
 def integer(_: type, tokens: Sequence[Token]) -> int:
-    """Convert the value of an integer option; rejects 1.5 instead of rounding it."""
+    """Convert the value of an integer option; rejects 1.5 instead of rounding it, and 1_0."""
     text = tokens[0].value
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not an integer") from None
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(f"{text!r} is not an integer")
+    return int(text)
 
 
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:

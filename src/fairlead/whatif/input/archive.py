@@ -8,67 +8,67 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Final
 
+from fairlead.whatif.input.content import BYTES_MAX, HOW_TO_RAISE
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes
 
 PACKED_SUFFIXES: Final = (".gz", ".tar", ".tgz")
 TEXT_SUFFIXES: Final = (".yaml", ".yml", ".json")
-# A small file can expand a thousandfold; a dump of 100,000 pods has 2 GB.
-UNPACKED_BYTES_MAX: Final = 8 << 30
-_TOO_LARGE: Final = f"expands to more than {UNPACKED_BYTES_MAX >> 30} GiB"
+# A tar file of empty files, of which each takes memory, compresses a thousandfold.
+MEMBERS_MAX: Final = 100_000
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 16
 _TAR: Final = slice(257, 262), b"ustar"
 
 
-def unpacked(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
+def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[tuple[str, Bytes]]:
     """Yield the files in `data`, with their names for messages; if it is not packed, `data` itself.
 
     From an archive, only files that end in .yaml, .yml or .json are used, in order of their names.
-    Raises InputError.
+    Raises InputError, also if they have more than `bytes_max` bytes together.
     """
     if data[:2] == _GZIP:
-        source, data = source.removesuffix(".gz"), _decompressed(source, data)
+        source, data = source.removesuffix(".gz"), _decompressed(source, data, bytes_max)
     if data[_TAR[0]] == _TAR[1]:
-        yield from _members(source, data)
+        yield from _members(source, data, bytes_max)
     else:
         yield source, data
 
 
-def unpacked_file(source: str, data: Bytes) -> tuple[str, bytes]:
+def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple[str, bytes]:
     """Return the name and the content of the only file in `data`; see `unpacked`.
 
     Raises InputError if it is an archive with several.
     """
-    found = list(unpacked(source, data))
+    found = list(unpacked(source, data, bytes_max))
     if len(found) != 1:
         raise InputError(source, f"contains {len(found)} files; expected one")
     name, content = found[0]
     return name, bytes(content)
 
 
-def _decompressed(source: str, data: Bytes) -> bytes:
+def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
     """Return the content of all gzip members in `data`. Raises InputError.
 
     The time is linear in the size, however many members there are: a decompressor copies the bytes
     after its member, so it gets one piece of `data` at a time.
     """
-    parts: list[bytes] = []
-    room, at, size = UNPACKED_BYTES_MAX, 0, _PIECE_BYTES
+    content = io.BytesIO()  # whose value is not copied, unlike a join of parts
+    room, at, size = bytes_max, 0, _PIECE_BYTES
     stream = zlib.decompressobj(_GZIP_WINDOW)
     try:
         while at < len(data):
             if stream.eof:
                 stream, size = zlib.decompressobj(_GZIP_WINDOW), _PIECE_BYTES
             piece = data[at : at + size]
-            parts.append(stream.decompress(piece, room + 1))
-            room -= len(parts[-1])
+            room -= content.write(stream.decompress(piece, room + 1))
             if room < 0:
-                raise InputError(source, _TOO_LARGE)
+                raise _too_large(source, bytes_max)
             at += len(piece) - len(stream.unused_data)
             size *= 2  # a large member is decompressed in few steps
             while stream.eof and at < len(data) and not data[at]:
@@ -77,27 +77,35 @@ def _decompressed(source: str, data: Bytes) -> bytes:
         raise InputError(source, f"is not a valid gzip file: {cause}") from None
     if not stream.eof:
         raise InputError(source, "is cut short: the gzip data has no end")
-    return b"".join(parts)
+    return content.getvalue()
 
 
-def _members(source: str, data: Bytes) -> Iterator[tuple[str, Bytes]]:
+def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, Bytes]]:
     """Yield the dumps in the tar file `data`. Raises InputError."""
     import tarfile  # noqa: PLC0415 - most dumps are not archives
 
     found = False
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            members = archive.getmembers()
+            members = list(islice(archive, MEMBERS_MAX + 1))
+            if len(members) > MEMBERS_MAX:
+                raise InputError(source, f"has more than {MEMBERS_MAX:,} files")
             # Sparse files have more bytes than the archive.
-            if sum(member.size for member in members) > UNPACKED_BYTES_MAX:
-                raise InputError(source, _TOO_LARGE)
+            if sum(member.size for member in members) > bytes_max:
+                raise _too_large(source, bytes_max)
             for member in sorted(members, key=lambda one: one.name):
                 if member.isfile() and PurePosixPath(member.name).suffix in TEXT_SUFFIXES:
                     found = True
                     content = archive.extractfile(member)
                     assert content is not None
                     yield f"{source}: {member.name}", content.read()
-    except tarfile.TarError as cause:
+    except (tarfile.TarError, ValueError, OverflowError) as cause:  # of malformed headers
+        if isinstance(cause, InputError):
+            raise
         raise InputError(source, f"is not a valid tar file: {cause}") from None
     if not found:
         raise InputError(source, f"is an archive without a {', '.join(TEXT_SUFFIXES)} file")
+
+
+def _too_large(source: str, bytes_max: int) -> InputError:
+    return InputError(source, f"expands to more than {bytes_max:,} bytes; {HOW_TO_RAISE}")

@@ -20,6 +20,7 @@ from fairlead.whatif.input.listing import Bytes
 
 # 100,000 pods have 0.6 GB as compact JSON, and 1.8 GB as kubectl indents it.
 BYTES_MAX: Final = 2 << 30
+HOW_TO_RAISE: Final = "for a snapshot, --max-input raises the limit"
 # Called with the unit ("bytes", "objects"), the number read, and the total (0: unknown).
 OnRead = Callable[[str, int, int], None]
 
@@ -117,7 +118,7 @@ def _has_writer(descriptor: int) -> bool:
 
 def _require_size(source: str, size: int, bytes_max: int) -> None:
     if size > bytes_max:
-        problem = f"has more than {bytes_max:,} bytes; for a snapshot, --max-input raises the limit"
+        problem = f"has more than {bytes_max:,} bytes; {HOW_TO_RAISE}"
         raise InputError(source, problem)
 
 

@@ -78,19 +78,21 @@ def read_listings(
     """
     if path == "-":
         stream = stdin or sys.stdin.buffer
-        return parse_listings(STDIN, content_of_stream(STDIN, stream, bytes_max, on_read))
+        data = content_of_stream(STDIN, stream, bytes_max, on_read)
+        return parse_listings(STDIN, data, bytes_max)
     found: list[Document] = []
     for file in _files(path):
-        for source, data in unpacked(str(file), content_of(file, bytes_max, on_read)):
+        packed = content_of(file, bytes_max, on_read)
+        for source, data in unpacked(str(file), packed, bytes_max):
             found += _split(source, data, json_by_name=source.endswith(".json"))
     return found
 
 
-def parse_listings(source: str, data: Bytes) -> list[Document]:
+def parse_listings(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> list[Document]:
     """Return the documents in `data`, called `source` in messages. Raises InputError."""
     return [
         document
-        for name, content in unpacked(source, data)
+        for name, content in unpacked(source, data, bytes_max)
         for document in _split(name, content, json_by_name=False)
     ]
 

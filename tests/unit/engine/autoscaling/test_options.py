@@ -56,6 +56,11 @@ def test_flags_of_groups_set_the_defaults_of_groups():
         ({"scan-interval": "-5s"}, "--scan-interval: '-5s' is not a valid value"),
         ({"cores-total": "9:1"}, "--cores-total: '9:1' is not a valid value"),
         ({"scale-down-enabled": "maybe"}, "--scale-down-enabled: 'maybe'"),
+        ({"scale-down-utilization-threshold": "nan"}, "threshold: 'nan' is not a valid value"),
+        ({"scale-down-utilization-threshold": 1e999}, "threshold: inf is not a valid value"),
+        ({"max-nodes-total": 1.5}, "--max-nodes-total: 1.5 is not a valid value"),
+        ({"max-nodes-total": True}, "--max-nodes-total: True is not a valid value"),
+        ({"max-nodes-total": "9" * 30}, "--max-nodes-total: '9"),
         ({"colour": "red"}, "no flag --colour"),
     ],
 )

@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from tests.fuzz.strategies import damaged
 
 from fairlead.whatif.input import archive
-from fairlead.whatif.input.document import read, read_listings
+from fairlead.whatif.input.document import parse_listings, read, read_listings
 from fairlead.whatif.input.error import InputError
 
 NODE = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}'
@@ -88,10 +92,28 @@ def test_what_cannot_be_unpacked_is_refused_by_name(path, name, content, problem
         read(path(name, content))
 
 
-def test_a_file_that_expands_without_end_is_refused(path, monkeypatch):
-    monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1 << 20)
-    with pytest.raises(InputError, match="expands to more than"):
-        read(path("bomb.json.gz", gzip.compress(b" " * (1 << 21))))
+def test_a_file_that_expands_beyond_the_limit_is_refused(path):
+    """The limit is that of the file itself, which --max-input sets."""
+    bomb = path("bomb.json.gz", gzip.compress(b" " * (1 << 21)))
+    with pytest.raises(
+        InputError, match="expands to more than 1,048,576 bytes; for a snapshot, --"
+    ):
+        read_listings(bomb, bytes_max=1 << 20)
+    with pytest.raises(InputError, match="expands to more than 1,048,576 bytes"):
+        read_listings("-", io.BytesIO(Path(bomb).read_bytes()), bytes_max=1 << 20)
+
+
+def test_an_archive_of_very_many_files_is_refused(path, monkeypatch):
+    monkeypatch.setattr(archive, "MEMBERS_MAX", 3)
+    names = [f"{number}.txt" for number in range(4)]
+    with pytest.raises(InputError, match="has more than 3 files"):
+        read(path("many.tar", tar_of(dict.fromkeys(names, b""))))
+
+
+@given(damaged(tar_of({"n.json": NODE, "p.yaml": POD})) | damaged(tar_of({"n.json": NODE}, "w:gz")))
+def test_a_damaged_archive_is_read_or_refused(content):
+    with suppress(InputError):
+        assert parse_listings("dump.tgz", content)
 
 
 def test_an_archive_of_sparse_files_is_refused_before_it_is_expanded(path):
@@ -106,5 +128,5 @@ def test_an_archive_of_sparse_files_is_refused_before_it_is_expanded(path):
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:", format=tarfile.PAX_FORMAT) as file:
         file.addfile(member, io.BytesIO(content))
-    with pytest.raises(InputError, match="expands to more than 8 GiB"):
+    with pytest.raises(InputError, match="expands to more than 2,147,483,648 bytes"):
         read(path("sparse.tar", stream.getvalue()))

@@ -73,6 +73,7 @@ from fairlead.worlds.metrics import SchedulerMetrics
 
 if TYPE_CHECKING:
     from fairlead.cli.commands.run.dashboard import ClusterDashboard
+    from fairlead.worlds.decision_log import Logging
 
 NOTHING: Final = "none"
 _BATCH_DEFAULT: Final = "fairlead"
@@ -109,7 +110,7 @@ def run_controllers(request: RunRequest) -> int:
         return run_shadow(request)
     if request.shadow != NO_SHADOW:
         raise InputError("--shadow", "is required with --for, --decisions and --new-config")
-    controllers = _controllers(request.controllers)
+    controllers, log = _controllers(request.controllers), request.log.logging
     settings = read_client_settings(request.config)
     meter = Meter(perf_counter_ns)
     engine_config = _engine_config(request, controllers, meter)
@@ -123,7 +124,7 @@ def run_controllers(request: RunRequest) -> int:
 
     with ExitStack() as opened:
         dashboard = _dashboard(request, connection.name, settings, opened)
-        reporter = _reporter(request.log, metrics, dashboard)
+        reporter = _reporter(log, metrics, dashboard)
         http = _http_options(request, opened)
         extenders = engine_config.scheduler.extenders
         gated = gated_resources(engine_config.scheduler.version)
@@ -156,10 +157,10 @@ def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
 
 
 def _reporter(
-    log: DecisionLogOptions, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
+    log: Logging | None, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
 ) -> Reporter:
     """Return the reporter of decisions: to the metrics, and to the dashboard and the log if any."""
-    logging = log.logging if dashboard is None else dashboard.logging(log.logging)
+    logging = log if dashboard is None else dashboard.logging(log)
     return metrics if logging is None else logging(metrics)
 
 

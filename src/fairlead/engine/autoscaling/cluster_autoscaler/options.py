@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from typing import Any, Final
 
 from fairlead.api.timestamp import parse_duration
@@ -17,6 +18,7 @@ from fairlead.engine.core.instant import DurationNs
 GIB: Final = 1 << 30
 _SECOND: Final[DurationNs] = 1_000_000_000
 _MINUTE: Final[DurationNs] = 60 * _SECOND
+_INTEGER_MAX: Final = (1 << 63) - 1
 
 
 class OptionError(ValueError):
@@ -167,7 +169,7 @@ def _parsed(flags: Mapping[str, Any], owner: type) -> dict[str, Any]:
             raise OptionError(f"no flag --{flag}")
         try:
             found[name] = _PARSERS.get(name, _TYPE_PARSERS.get(types[name], _text))(value)
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, OverflowError):
             raise OptionError(f"--{flag}: {value!r} is not a valid value") from None
     return found
 
@@ -201,8 +203,23 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def _integer(value: Any) -> int:
+    """Return an integer of 64 bits; 1.5 and true are refused instead of being rounded."""
+    number = value if type(value) is int else int(str(value))
+    if not -_INTEGER_MAX - 1 <= number <= _INTEGER_MAX:
+        raise ValueError(value)
+    return number
+
+
+def _ratio(value: Any) -> float:
+    """Return a finite number; every comparison with NaN would be false."""
+    if isinstance(value, bool) or not isfinite(number := float(value)):
+        raise ValueError(value)
+    return number
+
+
 def _limits(value: Any) -> Limits:
-    minimum, maximum = (int(part) for part in str(value).split(":"))
+    minimum, maximum = (_integer(part) for part in str(value).split(":"))
     if not 0 <= minimum <= maximum:
         raise ValueError(value)
     return Limits(minimum, maximum)
@@ -224,7 +241,7 @@ def _gpu_limits(value: Any) -> dict[str, Limits]:
 def _priorities(value: Any) -> tuple[tuple[int, int], ...]:
     """Return the `priority:seconds` pairs, by ascending priority."""
     pairs = [str(part).split(":") for part in str(value).split(",") if part]
-    return tuple(sorted((int(priority), int(grace)) for priority, grace in pairs))
+    return tuple(sorted((_integer(priority), _integer(grace)) for priority, grace in pairs))
 
 
 _Parser = Callable[[Any], Any]
@@ -238,8 +255,8 @@ _PARSERS: Final[Mapping[str, _Parser]] = {
 _TYPE_PARSERS: Final[Mapping[str, _Parser]] = {
     "scan_interval": _interval,
     "bool": _boolean,
-    "int": int,
-    "float": float,
+    "int": _integer,
+    "float": _ratio,
     "DurationNs": _duration,
     "tuple[str, ...]": _names,
 }

@@ -21,11 +21,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Node, ResourceList
-from fairlead.api.quantity import QuantityError
+from fairlead.api.label import label_value_problems
+from fairlead.api.objects import Node, QuantityText, ResourceList
+from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
 from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
-from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_TYPE,
+    CAPACITY_TYPES,
+    ON_DEMAND,
+    SPOT,
+)
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
@@ -44,6 +50,10 @@ _GIB_PRICE: Final = 0.004
 _SPOT_SHARE: Final = 0.4
 _GIB: Final = 1 << 30
 _PODS: Final = 110
+# Far beyond the largest machines on offer; more is a mistake, such as a wrong unit.
+_CORES_MAX: Final = 1_000_000
+_AMOUNT_MAX: Final = 1 << 60
+_DIVISIBLE: Final = ("cpu", "memory", "ephemeral-storage")
 _COLUMNS: Final = (
     "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
     "spotPrice",
@@ -116,7 +126,7 @@ def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
             if one.name in every:
                 raise InputError(path, "appears twice", object_name=f"instance type {one.name}")
             every[one.name] = one
-            _require_amounts(path, one)
+            _require_valid(path, one)
     return list(every.values())
 
 
@@ -167,18 +177,44 @@ def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]
     ]
 
 
-def _require_amounts(path: str, one: StatedType) -> None:
-    try:
-        size = amounts(one.capacity)
-    except QuantityError as cause:
-        raise InputError(path, str(cause), object_name=f"instance type {one.name}") from None
-    if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
-        problem = "cpu and memory must be more than 0"
+def _require_valid(path: str, one: StatedType) -> None:
+    """Raise InputError for a type of which no valid Node could be made."""
+    for problem in _problems(one):
         raise InputError(path, problem, object_name=f"instance type {one.name}")
+
+
+def _problems(one: StatedType) -> Iterator[str]:
+    stated: tuple[object, ...] = (one.name, *one.architectures, *one.systems, *one.zones)
+    for text in stated:
+        if not isinstance(text, str):  # in JSON, nothing has checked it
+            yield f"{text!r} is not a text"
+            return
+        for rule in label_value_problems(text):
+            yield f"{text!r} cannot be the value of a node's label: {rule}"
+    for kind in one.capacity_types:
+        if kind not in CAPACITY_TYPES:
+            yield f"there is no capacity type {kind!r}; {known_names(kind, CAPACITY_TYPES)}"
+    for resource, amount in one.capacity.items():
+        yield from _problems_of_amount(resource, amount)
+    size = amounts(one.capacity)
+    if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
+        yield "cpu and memory must be more than 0"
     for price in (one.prices or {}).values():
         if not 0 <= price <= PRICE_MAX:  # which is also False for NaN
-            problem = f"the price {price} is not a number from 0 to {PRICE_MAX:,}"
-            raise InputError(path, problem, object_name=f"instance type {one.name}")
+            yield f"the price {price} is not a number from 0 to {PRICE_MAX:,}"
+
+
+def _problems_of_amount(name: str, text: QuantityText) -> Iterator[str]:
+    try:
+        amount = parse_quantity(text)
+    except QuantityError as cause:
+        yield f"{name}: {cause}"
+        return
+    most = _CORES_MAX if name == "cpu" else _AMOUNT_MAX
+    if not 0 <= amount.nano <= most * NANOS_PER_UNIT:
+        yield f"{name}: {text} is not from 0 to {most:,}"
+    elif name not in _DIVISIBLE and amount.nano % NANOS_PER_UNIT:
+        yield f"{name}: {text} is not a whole number"
 
 
 def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:
@@ -275,7 +311,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
         raise InputError(path, "is not a list of instance types")
     try:
         return _merged([one for row in rows for one in _of_object(row)])
-    except (KeyError, TypeError, ValueError, AttributeError) as cause:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as cause:
         problem = f"has a form that is not known: {type(cause).__name__} {cause}"
         raise InputError(path, problem) from None
 
@@ -325,11 +361,18 @@ def _of_kwok(row: Json) -> StatedType:
         row["name"],
         {name: str(amount) for name, amount in row["resources"].items()},
         (row.get("architecture", "amd64"),),
-        tuple(row.get("operatingSystems") or ("linux",)),
+        _texts(row.get("operatingSystems")) or ("linux",),
         tuple(dict.fromkeys(zone for _, zone, _ in offerings if zone)),
         tuple(dict.fromkeys(kind for kind, _, _ in offerings)),
         {(kind, zone): price for kind, zone, price in offerings},
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """Return a list of texts, () for nothing. Raises TypeError."""
+    if not isinstance(value, list | None) or not all(isinstance(one, str) for one in value or ()):
+        raise TypeError(f"{value!r} is not a list of texts")
+    return tuple(value or ())
 
 
 def _of_aws(row: Json) -> StatedType:
@@ -340,8 +383,9 @@ def _of_aws(row: Json) -> StatedType:
     }
     if gpus:
         capacity["nvidia.com/gpu"] = str(gpus)
-    listed = row.get("ProcessorInfo", {}).get("SupportedArchitectures") or ("x86_64",)
-    kinds = [kind for kind in row.get("SupportedUsageClasses", ()) if kind in (ON_DEMAND, SPOT)]
+    listed = _texts(row.get("ProcessorInfo", {}).get("SupportedArchitectures")) or ("x86_64",)
+    offered = _texts(row.get("SupportedUsageClasses"))
+    kinds = [kind for kind in offered if kind in (ON_DEMAND, SPOT)]
     return StatedType(
         row["InstanceType"],
         capacity,

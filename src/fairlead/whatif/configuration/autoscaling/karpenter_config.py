@@ -30,7 +30,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
 from fairlead.whatif.configuration.autoscaling.node_class import offered_zones
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
 
 _GROUP: Final = "karpenter.sh"
 _HOW: Final = "give some with --{0}, in a scenario settings.{0}"
@@ -52,7 +52,7 @@ def karpenter_config(
     initial = list(initial)
     stated = list(_karpenter_objects(initial))
     if node_pool_file is not None:
-        stated += [(one.source, one.value) for one in read(node_pool_file)]
+        stated += _karpenter_objects(manifests(read(node_pool_file)))
     pools = _of_kind(stated, "NodePool", NodePool)
     for pool in pools:
         _check_pool(node_pool_file or source, pool)
@@ -92,12 +92,11 @@ def _karpenter_objects(found: Iterable[Manifest]) -> Iterator[tuple[str, Json]]:
 def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) -> list[View]:
     found: list[View] = []
     for source, value in stated:
-        for one in value["items"] if value.get("kind") == "List" else (value,):
-            if one.get("kind") == kind:
-                try:
-                    found.append(decode_as(view, without_nulls(one)))
-                except DecodeError as cause:
-                    raise InputError.of_decode(source, cause) from None
+        if value["kind"] == kind:
+            try:
+                found.append(decode_as(view, without_nulls(value)))
+            except DecodeError as cause:
+                raise InputError.of_decode(source, cause) from None
     return found
 
 

@@ -135,10 +135,49 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
             "line 2: price: 'cheap' is no number",
             id="a price is no number",
         ),
-        pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: '2x'", id="no quantity"),
+        pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: cpu: '2x'", id="no quantity"),
         pytest.param("name,cpu,memory\nm,0,8Gi\n", "must be more than 0", id="no cores"),
         pytest.param(
             "name,cpu,memory\nm,2,8Gi\nm,4,8Gi\n", "instance type m: appears twice", id="twice"
+        ),
+        pytest.param(
+            "name,cpu,memory\nm,1e30,8Gi\n",
+            "instance type m: cpu: 1e30 is not from 0 to 1,000,000",
+            id="cores of a galaxy",
+        ),
+        pytest.param(
+            "name,cpu,memory,pods\nm,2,8Gi,-1\n",
+            "instance type m: pods: -1 is not from 0 to",
+            id="less than no pods",
+        ),
+        pytest.param(
+            "name,cpu,memory,gpu\nm,2,8Gi,1500m\n",
+            "instance type m: nvidia.com/gpu: 1500m is not a whole number",
+            id="half a GPU",
+        ),
+        pytest.param(
+            "name,cpu,memory,price\nm,2,8Gi,nan\n", "the price nan is not a number", id="NaN"
+        ),
+        pytest.param("name,cpu,memory\nm\0,2,8Gi\n", "is not text", id="NUL in a name"),
+        pytest.param(
+            "name,cpu,memory\nm x,2,8Gi\n", "'m x' cannot be the value of a node's label", id="name"
+        ),
+        pytest.param(
+            "name,cpu,memory,zones\nm,2,8Gi,b!c\n", "'b!c' cannot be the value", id="zone"
+        ),
+        pytest.param(
+            "name,cpu,memory,capacityType\nm,2,8Gi,sport\n",
+            "there is no capacity type 'sport'; did you mean",
+            id="capacity type",
+        ),
+        pytest.param(
+            '[{"name": 5, "guestCpus": 2, "memoryMb": 8192}]', "5 is not a text", id="no text"
+        ),
+        pytest.param(
+            '[{"name": "m", "resources": {}, "offerings": '
+            '[{"Requirements": [{"key": "a", "values": []}]}]}]',
+            "has a form that is not known: IndexError",
+            id="an empty list",
         ),
         pytest.param('{"a": 1}', "is not a list of instance types", id="another object"),
         pytest.param('[{"a": 1}]', "has a form that is not known", id="another list"),
