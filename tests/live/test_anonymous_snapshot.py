@@ -63,6 +63,16 @@ def test_answers_are_the_same_under_the_mapping(shared, question, tmp_path):
     assert {**found, "source": ""} == {**expected, "source": ""}
 
 
+@pytest.mark.parametrize("form", [[], ["--list"]], ids=["columns", "a list"])
+def test_a_dump_is_written_as_a_snapshot_with_the_same_answers(form, tmp_path):
+    file = tmp_path / "store.json"
+    done = fairlead("snapshot", file, "--from", STORE, *form)
+    assert (done.returncode, done.stderr.partition(" (")[0]) == (0, f"snapshot: {file}")
+    question = ("--drain", "worker-03", "-o", "json")
+    answers = [json.loads(fairlead("whatif", one, *question).stdout) for one in (STORE, file)]
+    assert {**answers[0], "source": ""} == {**answers[1], "source": ""}
+
+
 def texts(value, path=()):
     """Every text of an object, with the fields that lead to it."""
     if isinstance(value, dict):
@@ -114,7 +124,11 @@ def test_the_key_is_for_its_owner_only_and_never_overwritten(shared):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["x.json", "--from", STORE], "--from: needs --anonymise or --reveal"),
+        (
+            ["x.json", "--from", STORE, "--context", "x"],
+            "--from: cannot be combined with a cluster",
+        ),
+        (["--rbac", "--list"], "--rbac: prints roles and reads no cluster"),
         (["x.json", "--reveal", "k"], "--reveal: needs --from, and neither a cluster nor"),
         (["x.json", "--from", STORE, "--reveal", STORE], "is not a key that --anonymise wrote"),
         (["--rbac", "--anonymise", "k"], "--rbac: prints roles and reads no cluster"),

@@ -18,7 +18,7 @@ value. Only values vary; texts whose keys or numbers differ have different templ
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, count, pairwise
 from operator import ne
 from typing import Any, Final, TypeVar
@@ -26,6 +26,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import force_setattr
 
+_ESCAPE: Final = b"\\"
 _STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _QUOTE: Final = b'"'
 _MARK: Final = "\x7f"  # starts a marker; texts that have this character make no template
@@ -38,12 +39,22 @@ Places = Mapping[Any, "Places | int"] | int
 
 
 class JsonTemplate:
-    """The texts that equal `sample` except for the contents of its strings `variable`."""
+    """The texts that equal a sample except for the contents of some of its strings.
 
-    def __init__(self, pieces: list[bytes], variable: frozenset[int]) -> None:
-        """Create the template; `variable` are odd indices of `pieces`, see `pieces_of`."""
+    `opaque` are the numbers of strings that are keys, or not printed as they are. They restore a
+    text, but cannot be put into a decoded value.
+    """
+
+    def __init__(
+        self, pieces: list[bytes], variable: frozenset[int], opaque: frozenset[int] = frozenset()
+    ) -> None:
+        """Create the template of the sample `pieces`, see `pieces_of`; `variable` are odd indices.
+
+        `opaque` are positions in the sorted `variable`.
+        """
         self._pieces = pieces
         self._variable = variable
+        self.opaque = opaque
         bounds = [-1, *sorted(variable), len(pieces)]
         # the text before, between and after the placeholders, with the quotes around them
         self._first, *self._others = (
@@ -59,9 +70,9 @@ class JsonTemplate:
         It accepts every text that this template accepts. A text that contains the character of
         markers has no template, because its own strings could be taken for placeholders.
         """
-        if _MARK_IN_TEXT.search(_QUOTE.join(pieces)):
-            return None
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
+            return None
+        if has_marks(_QUOTE.join(pieces)):
             return None
         differing = frozenset(compress(count(), map(ne, pieces, self._pieces)))
         if any(pieces[index + 1].lstrip().startswith(b":") for index in differing):
@@ -88,6 +99,16 @@ class JsonTemplate:
             return None
         return strings
 
+    def text(self, strings: Iterable[str]) -> bytes:
+        """Return the text with `strings` in the placeholders, the reverse of `strings`."""
+        between = zip(strings, self._others, strict=True)
+        return b"".join((self._first, *(one.encode() + part for one, part in between)))
+
+    @property
+    def sample(self) -> bytes:
+        """A text of this template."""
+        return _QUOTE.join(self._pieces)
+
     @property
     def marked(self) -> bytes:
         """The text with a marker in each placeholder, to be decoded and passed to `places_in`."""
@@ -97,9 +118,29 @@ class JsonTemplate:
         return _QUOTE.join(pieces)
 
 
+class TemplateText:
+    """A text that is kept as its template and the strings in the placeholders."""
+
+    __slots__ = ("strings", "template")
+
+    def __init__(self, template: JsonTemplate, strings: Sequence[str]) -> None:
+        """Keep the text of `template` with `strings`, as they are written in JSON."""
+        self.template = template
+        self.strings = strings
+
+    def __bytes__(self) -> bytes:
+        """Return the whole text."""
+        return self.template.text(self.strings)
+
+
 def pieces_of(text: bytes) -> list[bytes]:
     """Split a JSON text; odd indices have the contents of strings, even ones what is between."""
-    return _STRING.split(text)
+    return _STRING.split(text) if _ESCAPE in text else text.split(_QUOTE)
+
+
+def has_marks(text: bytes) -> bool:
+    """Return whether `text` has the character of markers, and so can make no template."""
+    return _MARK_IN_TEXT.search(text) is not None
 
 
 def places_in(value: object) -> Places | None:

@@ -26,6 +26,7 @@ from fairlead.api.codec import decode, drop_nulls, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.text.integer import parse_int64
+from fairlead.api.text.json_template import TemplateText
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.defaulting.simulation import with_defaults
@@ -45,7 +46,7 @@ _decode: Final = msgspec.json.Decoder(type=Json).decode
 _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
 
 
-Text = msgspec.Raw | memoryview
+Text = msgspec.Raw | memoryview | TemplateText
 
 
 class DumpedValue(Protocol):
@@ -92,14 +93,15 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
     @property
     def managed_fields(self) -> tuple[Json, ...]:
         """The managedFields in the text, which `value` leaves out."""
-        return tuple(_decode(self.text)["metadata"].get("managedFields") or ())
+        return tuple(_decode(bytes(self.text))["metadata"].get("managedFields") or ())
 
 
 def value_of_text(kind: Kind, text: Text | bytes) -> Json:
     """Return the value of the `text` of an object in stored form."""
-    obj = _decode(text)
+    data = bytes(text)
+    obj = _decode(data)
     obj["metadata"].pop("managedFields", None)
-    if b"null" in bytes(text):
+    if b"null" in data:
         drop_nulls(obj)
     return with_defaults(kind, obj)
 

@@ -22,7 +22,7 @@ def snapshot(
         str | None,
         Parameter(
             name="--from",
-            help="Read this snapshot instead of a cluster; with --reveal, any text.",
+            help="Read this snapshot or dump instead of a cluster; with --reveal, any text.",
             metavar="SNAPSHOT",
             show_default=False,
             allow_leading_hyphen=True,
@@ -36,6 +36,14 @@ def snapshot(
         Path | None,
         named("KEYFILE", "Replace the pseudonyms in the text of --from by the names in KEYFILE."),
     ] = None,
+    as_list: Annotated[
+        bool,
+        Parameter(
+            name="--list",
+            help="Write one List, as kubectl prints it, for other programs.",
+            negative=(),
+        ),
+    ] = False,
     rbac: Annotated[
         bool,
         Parameter(help="Print the RBAC roles that reading a cluster needs, and exit.", negative=()),
@@ -45,7 +53,9 @@ def snapshot(
 
     The command only lists objects; it reads no Secrets, ConfigMaps or Events. It prints which
     resources you are not allowed to read, and how that affects answers. `whatif`, `explain` and
-    scenarios read the file like the output of kubectl.
+    scenarios read the file like the output of kubectl. Pods that differ only in texts, such as
+    names and times, are written as one pod and columns of these texts, so the file is small and
+    loads faster; --list writes all objects in full.
 
     With --anonymise, names, namespaces, images, labels and annotations become pseudonyms that sort
     as the originals do, and fields that no command reads are removed. Commands give the same
@@ -57,6 +67,8 @@ def snapshot(
 
         fairlead snapshot --rbac | kubectl apply -f -
 
+        fairlead snapshot small.json --from dump.json
+
         fairlead snapshot shared.json --context prod --anonymise names.key
 
         fairlead snapshot answer.txt --from shared-answer.txt --reveal names.key
@@ -66,14 +78,14 @@ def snapshot(
     file
         Where to write the snapshot.
     """
-    from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised
+    from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised, write_texts
     from fairlead.cli.options.connection import read_cluster
-    from fairlead.cli.output.atomic_file import AtomicFile, require_writable
+    from fairlead.cli.output.atomic_file import require_writable
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.live_resource import rbac_manifest, unreadable_lines
 
     if rbac:
-        if file is not None or connection.is_given or source or anonymise or reveal:
+        if file is not None or connection.is_given or source or anonymise or reveal or as_list:
             raise InputError("--rbac", "prints roles and reads no cluster; use it alone")
         print(rbac_manifest(), end="")
         return exit_code.SUCCESS
@@ -83,13 +95,12 @@ def snapshot(
     if source is not None or reveal is not None:
         if connection.is_given:
             raise InputError("--from", "cannot be combined with a cluster")
-        return rewrite(file, source, anonymise, reveal)
+        return rewrite(file, source, anonymise, reveal, as_list=as_list)
     live = read_cluster(connection)
     if anonymise is not None:
-        write_anonymised(file, anonymise, live=live)
+        write_anonymised(file, anonymise, live=live, as_list=as_list)
     else:
-        with AtomicFile(file) as written:
-            written.write(live.encoded())
+        write_texts(file, list(live.texts()), live.metadata(), as_list=as_list)
         print(f"snapshot: {file} ({live.count():,} objects of {live.name})", file=sys.stderr)
     for line in unreadable_lines(live.unreadable_resources()):
         print(line, file=sys.stderr)

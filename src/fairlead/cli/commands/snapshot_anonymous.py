@@ -1,10 +1,10 @@
-"""Writes anonymised snapshots and their keys, and reveals pseudonyms in texts."""
+"""Writes snapshot files, anonymised ones with their keys, and reveals pseudonyms in texts."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +14,52 @@ from fairlead.cli import exit_code
 from fairlead.cli.output.atomic_file import AtomicFile, require_writable
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.pod_columns import encode_columns, encode_list
 from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live import LiveObjects
 from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_annotations
 
 
-def rewrite(file: Path, source: str | None, anonymise: Path | None, reveal: Path | None) -> int:
-    """Anonymise the snapshot `source`, or reveal the pseudonyms in it. Raises InputError."""
+def rewrite(
+    file: Path, source: str | None, anonymise: Path | None, reveal: Path | None, *, as_list: bool
+) -> int:
+    """Write the snapshot `source`, perhaps anonymised, or reveal the pseudonyms in a text.
+
+    Raises InputError.
+    """
     if reveal is not None:
         if source is None or anonymise is not None:
             raise InputError("--reveal", "needs --from, and neither a cluster nor --anonymise")
         reveal_text(file, source, reveal)
         return exit_code.SUCCESS
-    if source is None or anonymise is None:
-        raise InputError("--from", "needs --anonymise or --reveal")
-    write_anonymised(file, anonymise, source=source)
+    assert source is not None  # without --reveal, only --from leads here
+    if anonymise is not None:
+        write_anonymised(file, anonymise, source=source, as_list=as_list)
+    else:
+        snapshot = read_snapshot(source)
+        texts = [manifest.text for manifest in snapshot.manifests]
+        annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
+        write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
+        print(f"snapshot: {file} ({len(texts):,} objects of {source})", file=sys.stderr)
     return exit_code.SUCCESS
 
 
+def write_texts(
+    file: Path, texts: Sequence[bytes], metadata: Mapping[str, Any], *, as_list: bool
+) -> None:
+    """Write objects, JSON texts, to a snapshot file, `as_list` as kubectl prints them."""
+    with AtomicFile(file) as written:
+        written.write((encode_list if as_list else encode_columns)(texts, metadata))
+
+
 def write_anonymised(
-    file: Path, key_file: Path, *, source: str = "", live: LiveObjects | None = None
+    file: Path,
+    key_file: Path,
+    *,
+    source: str = "",
+    live: LiveObjects | None = None,
+    as_list: bool = False,
 ) -> None:
     """Write `source`, or the objects read from a cluster, and the key of its pseudonyms.
 
@@ -46,11 +71,10 @@ def write_anonymised(
     require_writable("--anonymise", key_file)
     objects, annotations = _objects(source, live)
     found = anonymised(objects)
-    listing = {"apiVersion": "v1", "kind": "List", "metadata": {"annotations": annotations}}
-    head = msgspec.json.encode(listing)
+    texts = [msgspec.json.encode(one) for one in found.objects]
+    encode = encode_list if as_list else encode_columns
     with AtomicFile(file) as written:
-        items = b",\n".join(msgspec.json.encode(one) for one in found.objects)
-        written.write(b"".join((head[:-1], b',"items":[', items, b"]}\n")))
+        written.write(encode(texts, {"annotations": annotations}))
         # Last, so that a failed snapshot leaves no key; a failed key leaves no snapshot.
         _write_key(key_file, found.pseudonyms)
     print(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})", file=sys.stderr)

@@ -27,6 +27,7 @@ from fairlead.whatif.input.content import (
 )
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes, Listing, split
+from fairlead.whatif.input.pod_columns import ColumnError
 
 STDIN: Final = "stdin"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -98,7 +99,10 @@ def parse_listings(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> list
 
 
 def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document]:
-    listing = split(data)
+    try:
+        listing = split(data)
+    except ColumnError as cause:
+        raise InputError(source, cause.problem, field=cause.field) from None
     if listing is None and not json_by_name:
         listing = _yaml_listing(source, data)
     if listing is not None:

@@ -7,6 +7,7 @@ decoded directly into typed views, without an intermediate JSON value.
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
+from collections.abc import Sequence
 from dataclasses import dataclass
 from mmap import mmap
 from typing import Any, Final
@@ -14,6 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
+from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
+from fairlead.whatif.input.pod_columns import ItemText, with_pods
 
 Bytes = bytes | mmap
 
@@ -23,10 +26,10 @@ _START_BYTES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A List: its head without items, and the items as texts, in order."""
+    """A List or Snapshot: its head without items, and the items as texts, in order."""
 
     head: Json
-    items: list[msgspec.Raw]
+    items: Sequence[ItemText]
 
 
 class _List(msgspec.Struct, rename="camel"):
@@ -34,21 +37,26 @@ class _List(msgspec.Struct, rename="camel"):
     items: list[msgspec.Raw]
     api_version: Any = None
     metadata: Any = None
+    pods: msgspec.Raw = msgspec.Raw()  # not optional: msgspec would expect null
 
 
 _decode: Final = msgspec.json.Decoder(_List).decode
 
 
 def split(data: Bytes) -> Listing | None:
-    """Return the listing in `data`; None if it is not one and must be decoded."""
+    """Return the listing in `data`; None if it is not one and must be decoded.
+
+    Raises ColumnError for a Snapshot with columns that do not fit to each other.
+    """
     if not data[:_START_BYTES].lstrip().startswith(b"{"):
         return None
     try:
         found = _decode(data)
         _require_utf8(data)
+        items = _items(found)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if not found.kind.endswith("List"):
+    if items is None:
         return None
     head = {
         "apiVersion": found.api_version,
@@ -56,7 +64,13 @@ def split(data: Bytes) -> Listing | None:
         "metadata": found.metadata,
         "items": [],
     }
-    return Listing(head, found.items)
+    return Listing(head, items)
+
+
+def _items(found: _List) -> Sequence[ItemText] | None:
+    if found.kind == SNAPSHOT and bytes(found.pods):
+        return with_pods(found.items, found.pods)
+    return found.items if found.kind.endswith("List") else None
 
 
 def _require_utf8(data: Bytes) -> None:

@@ -30,6 +30,7 @@ from fairlead.api.objects import (
     StatefulSet,
     WorkloadSpec,
 )
+from fairlead.api.text.json_template import TemplateText
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -121,7 +122,11 @@ class DumpDecoder:
 
     def _like_another_pod(self, text: Text) -> tuple[DumpedObject, str] | None:
         """Return the object if it is a pod that has the text of another pod."""
-        known = self._pods.decode(bytes(text))
+        known = (
+            self._pods.decode_row(text)
+            if isinstance(text, TemplateText)
+            else self._pods.decode(bytes(text))
+        )
         if known is None:
             return None
         template, pod, times = known
@@ -131,7 +136,7 @@ class DumpDecoder:
         return (DumpedObject(POD, pod, text, template), newest) if newest else None
 
     def _decoded(self, text: Text) -> tuple[DumpedObject, str] | None:
-        item = _decode_item(text)
+        item = _decode_item(bytes(text) if isinstance(text, TemplateText) else text)
         found = self._dumped(item, text)
         if found is None or _has_own_annotations(found.view):
             return None

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-import msgspec
 from msgspec import Raw
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.kind import Kind
 from fairlead.client.connection import ConnectionConfig
@@ -22,6 +22,7 @@ from fairlead.client.list_objects import list_objects
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.pod_columns import encode_list
 from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES, LiveResource
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, snapshot_annotations
 
@@ -43,15 +44,18 @@ class LiveObjects:
 
     def encoded(self) -> bytes:
         """Return all objects as one JSON List, as kubectl prints them."""
-        metadata = {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
-        head = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "metadata": metadata})
-        return b"".join((head[:-1], b',"items":[', b",\n".join(self._items()), b"]}\n"))
+        return encode_list(self.texts(), self.metadata())
+
+    def metadata(self) -> Json:
+        """Return the metadata of a file with the objects."""
+        return {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
 
     def unreadable_resources(self) -> list[str]:
         """Return the names of resources that the user may not read."""
         return [resource.kind.resource for resource in self.unreadable]
 
-    def _items(self) -> Iterator[bytes]:
+    def texts(self) -> Iterator[bytes]:
+        """Yield the objects as JSON texts."""
         for kind, items in self.objects:
             if kind.is_custom:
                 yield from map(bytes, items)

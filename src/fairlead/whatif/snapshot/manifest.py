@@ -43,6 +43,8 @@ from fairlead.whatif.input.content import OnRead, read_silently
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.input.listing import Listing
+from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
+from fairlead.whatif.input.pod_columns import ColumnError, objects_of
 from fairlead.whatif.snapshot.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.fairlead_annotation import (
     FIELD,
@@ -104,6 +106,17 @@ class Manifest:
         """The object as JSON without nulls; a text is decoded each time."""
         content = self.content
         return content if isinstance(content, dict) else content.value
+
+    @property
+    def text(self) -> bytes:
+        """The object as compact JSON, with everything that the file has besides nulls."""
+        content = self.content
+        if not isinstance(content, dict):
+            return msgspec.json.format(bytes(content.text), indent=-1)
+        if not self.managed:
+            return msgspec.json.encode(content)
+        metadata = {**content["metadata"], "managedFields": self.managed}
+        return msgspec.json.encode({**content, "metadata": metadata})
 
     @property
     def view(self) -> ApiObject | None:
@@ -273,7 +286,7 @@ def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> l
             ref = ObjectRef(dumped.kind.kind, meta.namespace, meta.name, meta.uid)
             found.append(Manifest(source, dumped.kind, ref, dumped, newest))
             continue
-        item = msgspec.json.decode(text)
+        item = msgspec.json.decode(bytes(text))
         value = {**defaults, **item} if isinstance(item, dict) else item
         found += [_manifest(where, one, namespace) for where, one in _opened(source, value)]
     return found
@@ -291,11 +304,19 @@ def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
         defaults = _item_defaults(value)
         for item in items:
             yield from _opened(source, {**defaults, **item} if isinstance(item, dict) else item)
+    elif isinstance(value, dict) and value.get("kind") == SNAPSHOT and "pods" in value:
+        yield from ((source, item) for item in _objects_of_snapshot(source, value))
     elif is_simulator_export(value):
-        for item in exported_objects(value):
-            yield source, item
+        yield from ((source, item) for item in exported_objects(value))
     else:
         yield source, value
+
+
+def _objects_of_snapshot(source: str, value: Json) -> list[Any]:
+    try:
+        return objects_of(value)
+    except ColumnError as cause:
+        raise InputError(source, cause.problem, field=cause.field) from None
 
 
 def _is_list(value: Any) -> bool:
@@ -308,7 +329,7 @@ def _is_list(value: Any) -> bool:
 
 def _item_defaults(value: Json) -> Json:
     """Return apiVersion and kind for items of a typed list (PodList), which may omit them."""
-    kind = str(value["kind"]).removesuffix("List")
+    kind = str(value["kind"]).removesuffix("List").removesuffix(SNAPSHOT)
     return {"apiVersion": value.get("apiVersion"), "kind": kind} if kind else {}
 
 

@@ -8,11 +8,15 @@ those of the first such pod, which they share except for the strings in the plac
     2. if a later text does not match, the pod is decoded; if it differs in more strings, they
        become placeholders too
     3. a workload whose pods differ in other ways too often is decoded pod by pod
+
+A snapshot file that has pods as columns states the templates (`TemplateText`), so only the first
+pod of each is decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,6 +28,8 @@ from fairlead.api.quantity import QuantityError
 from fairlead.api.text.json_template import (
     JsonTemplate,
     Places,
+    TemplateText,
+    has_marks,
     pieces_of,
     places_in,
     with_strings,
@@ -46,7 +52,8 @@ class PodTemplate:
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
         """Find out what `texts` mean; `decode` returns the view and the timestamps of a text.
 
-        Raises msgspec.ValidationError if a placeholder is no string of any value.
+        Raises msgspec.ValidationError if a placeholder is no string of any value, or if the view
+        needs a string that cannot be put into it.
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
@@ -55,6 +62,16 @@ class PodTemplate:
         self._times = [place for _, place in places if isinstance(place, int)]
         self._fixed_time = max((one for one, place in places if place is None), default=None)
         self._value: tuple[Json, Places | None] | None = None
+        if texts.opaque and self._needs_opaque_strings():
+            raise msgspec.ValidationError
+
+    def _needs_opaque_strings(self) -> bool:
+        """Return whether the view has markers that strings cannot replace."""
+        numbers = {*_numbers_in(self._places), *self._times}
+        if numbers & self.texts.opaque:
+            return True
+        without = with_strings(self.view, self._places, [""] * (max(numbers, default=0) + 1))
+        return has_marks(msgspec.json.encode(without))  # a key
 
     def decode(self, text: bytes) -> tuple[Pod, set[str]] | None:
         """Return the view and the timestamps of `text`, None if it has another template.
@@ -62,8 +79,10 @@ class PodTemplate:
         Of the timestamps that all pods share only the newest is returned.
         """
         strings = self.texts.strings(text)
-        if strings is None:
-            return None
+        return None if strings is None else self.with_strings(strings)
+
+    def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
+        """Return the view and the timestamps of the text that has `strings`, see `decode`."""
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
             times.add(self._fixed_time)
@@ -71,7 +90,13 @@ class PodTemplate:
 
     def value_of(self, text: Text) -> Json | None:
         """Return the JSON value of `text`, see DumpedObject; None if `text` must be decoded."""
-        strings = self.texts.strings(bytes(text))
+        if self.texts.opaque:
+            return None
+        strings = (
+            text.strings
+            if isinstance(text, TemplateText) and text.template is self.texts
+            else self.texts.strings(bytes(text))
+        )
         if strings is None:
             return None
         if self._value is None:
@@ -100,6 +125,8 @@ class PodTexts:
         """Start without templates; `decode` returns the view and the timestamps of a text."""
         self._decode = decode
         self._workloads: dict[bytes, _Workload] = {}
+        # Templates that the snapshot states; None for those that cannot be used.
+        self._stated: dict[JsonTemplate, PodTemplate | None] = {}
 
     def decode(self, text: bytes) -> tuple[PodTemplate, Pod, set[str]] | None:
         """Return the template, the view and the timestamps of `text`; None if it must be decoded.
@@ -115,8 +142,16 @@ class PodTexts:
                 return template, *found
         return None
 
+    def decode_row(self, text: TemplateText) -> tuple[PodTemplate, Pod, set[str]] | None:
+        """Return the same of a text whose template is known; None if it must be decoded."""
+        template = self._stated.get(text.template)
+        return None if template is None else (template, *template.with_strings(text.strings))
+
     def learn(self, text: Text) -> None:
         """Note the text of a pod that was decoded and is in stored form."""
+        if isinstance(text, TemplateText):
+            self._learn_stated(text.template)
+            return
         data = bytes(text)
         name = _generate_name(data)
         if not name:
@@ -127,6 +162,13 @@ class PodTexts:
             workload.attempts += 1
             self._learn(workload, data)
         workload.latest = text
+
+    def _learn_stated(self, texts: JsonTemplate) -> None:
+        if texts not in self._stated:
+            self._stated[texts] = None
+            if not has_marks(texts.sample):
+                with suppress(msgspec.ValidationError):
+                    self._stated[texts] = PodTemplate(texts, self._decode)
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
         """Make a template of `text` and an earlier text, or extend one; put it first."""
@@ -149,6 +191,15 @@ class PodTexts:
             workload.templates.insert(0, PodTemplate(texts, self._decode))
         except msgspec.ValidationError:  # the kind or a number varies
             workload.attempts = _ATTEMPTS_MAX
+
+
+def _numbers_in(places: Places | None) -> Iterator[int]:
+    """Yield the numbers of the strings in `places`."""
+    if isinstance(places, int):
+        yield places
+        return
+    for below in () if places is None else places.values():
+        yield from _numbers_in(below)
 
 
 def _generate_name(text: bytes) -> bytes:

@@ -138,7 +138,10 @@ def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> I
 def _taken_at(document: Document) -> Instant | None:
     """Return the time in the annotation of a List that Fairlead wrote, or None."""
     match document.value:
-        case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/taken-at": str(text)}}}:
+        case {
+            "kind": "List" | "Snapshot",
+            "metadata": {"annotations": {"fairlead.dev/taken-at": str(text)}},
+        }:
             try:
                 return plausible_instant(text)
             except ValueError as cause:
@@ -150,7 +153,10 @@ def _taken_at(document: Document) -> Instant | None:
 def _unreadable(document: Document) -> list[str]:
     """Return the resources that the writer of a List could not read."""
     match document.value:
-        case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/unreadable": str(text)}}}:
+        case {
+            "kind": "List" | "Snapshot",
+            "metadata": {"annotations": {"fairlead.dev/unreadable": str(text)}},
+        }:
             return text.split(",")
     return []
 

@@ -1,0 +1,207 @@
+"""PodColumns: the texts of similar pods, as the text of one of them and columns of strings.
+
+The pods of a workload have the same text except for some strings: names, addresses, times. A
+snapshot file has the first pod of each workload as JSON, and for each string that differs a column
+with one entry for each pod:
+
+    {"like": {"metadata": {"name": "web-x2k"}, "spec": {"nodeName": "n1"}},
+     "positions": [4, 5], "strings": [1, 4], "columns": [["web-x2k", "web-b7q"], ["n1", "n3"]]}
+
+`strings` are numbers of the strings in the text of `like`, keys included: `"metadata"` is 0.
+`positions` are the indices of the pods among all objects of the snapshot. Entries are texts between
+quotes as JSON has them, with their escapes, so a text is restored byte by byte.
+
+Reading builds neither texts nor JSON values: a view is made from the view of the first pod and the
+entries of a row (`TemplateText`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.text.json_template import JsonTemplate, TemplateText, has_marks, pieces_of
+
+API_VERSION: Final = "fairlead.dev/v1"
+KIND: Final = "Snapshot"
+
+_BETWEEN: Final = "\n"
+_NAME_KEY: Final = b'"generateName":"'
+_ESCAPED: Final = re.compile(
+    r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
+)
+
+ItemText = msgspec.Raw | TemplateText
+
+
+class ColumnError(ValueError):
+    """Columns that do not fit to each other; `field` is where, `problem` what."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        """Keep the parts of the message."""
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class _PodColumns(msgspec.Struct):
+    like: msgspec.Raw
+    positions: list[int]
+    strings: list[int]
+    columns: list[list[str]]
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+_decode: Final = msgspec.json.Decoder(list[_PodColumns]).decode
+_kind_of: Final = msgspec.json.Decoder(_Kind).decode
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def with_pods(items: Iterable[msgspec.Raw], pods: msgspec.Raw) -> list[ItemText]:
+    """Return all objects of a snapshot in order: `items`, with the pods of `pods` between them.
+
+    Raises ColumnError, and msgspec.DecodeError if `pods` has another form.
+    """
+    at: dict[int, ItemText] = {}
+    for number, group in enumerate(_decode(pods)):
+        field = f"pods[{number}]"
+        rows = _rows(group, field)
+        if at.keys() & set(group.positions) or len({*group.positions}) < len(rows):
+            raise ColumnError(f"{field}.positions", "names a position that another pod has")
+        at.update(zip(group.positions, rows, strict=True))
+    others = list(items)
+    total = len(others) + len(at)
+    if not all(0 <= position < total for position in at):
+        raise ColumnError("pods", f"has a position that is not from 0 to {total - 1}")
+    rest = iter(others)
+    return [at[index] if index in at else next(rest) for index in range(total)]
+
+
+def objects_of(value: Json) -> list[Any]:
+    """Return all objects of a snapshot that was decoded as a JSON value. Raises ColumnError."""
+    items, pods = value.get("items"), msgspec.json.encode(value.get("pods"))
+    if not isinstance(items, list):
+        raise ColumnError("items", "is not a list")
+    try:
+        texts = with_pods(
+            (msgspec.Raw(msgspec.json.encode(one)) for one in items), msgspec.Raw(pods)
+        )
+        return [msgspec.json.decode(bytes(text)) for text in texts]
+    except msgspec.DecodeError as cause:
+        raise ColumnError("pods", str(cause)) from None
+
+
+def _rows(group: _PodColumns, field: str) -> list[TemplateText]:
+    """Return the texts of a group. Raises ColumnError."""
+    pieces = pieces_of(bytes(group.like))
+    strings, columns = group.strings, group.columns
+    if len(strings) != len(columns):
+        raise ColumnError(f"{field}.columns", f"has {len(columns)} columns, not {len(strings)}")
+    if strings != sorted({*strings}) or any(not 0 <= one < len(pieces) // 2 for one in strings):
+        problem = f"is not an ascending list of numbers from 0 to {len(pieces) // 2 - 1}"
+        raise ColumnError(f"{field}.strings", problem)
+    for number, column in enumerate(columns):
+        if len(column) != len(group.positions):
+            problem = f"has {len(column)} entries, not {len(group.positions)}"
+            raise ColumnError(f"{field}.columns[{number}]", problem)
+    variable = frozenset(2 * one + 1 for one in strings)
+    opaque = frozenset(
+        number
+        for number, (index, column) in enumerate(zip(sorted(variable), columns, strict=True))
+        if not _are_plain(column, f"{field}.columns[{number}]") or _is_key(pieces, index)
+    )
+    template = JsonTemplate(pieces, variable, opaque)
+    rows = zip(*columns, strict=True) if columns else ((),) * len(group.positions)
+    return [TemplateText(template, row) for row in rows]
+
+
+def _are_plain(column: Sequence[str], field: str) -> bool:
+    """Return whether each text is the string that it stands for. Raises ColumnError."""
+    joined = "".join(column)
+    if '"' not in joined and "\\" not in joined and joined.isprintable():
+        return True
+    for number, text in enumerate(column):
+        if _ESCAPED.fullmatch(text) is None:
+            raise ColumnError(f"{field}[{number}]", "is not the text of a JSON string")
+    return False
+
+
+def _is_key(pieces: Sequence[bytes], index: int) -> bool:
+    return pieces[index + 1].lstrip().startswith(b":")
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def encode_list(items: Iterable[bytes], metadata: Mapping[str, Any]) -> bytes:
+    """Return the objects `items`, JSON texts, as one List, as kubectl prints them."""
+    head = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "metadata": metadata})
+    return b"".join((head[:-1], b',"items":[', b",\n".join(items), b"]}\n"))
+
+
+def encode_columns(items: Sequence[bytes], metadata: Mapping[str, Any]) -> bytes:
+    """Return a snapshot file with the objects `items`, compact JSON texts, in their order."""
+    groups: dict[tuple[bytes, bytes], _Group] = {}
+    for position, text in enumerate(items):
+        if _kind_of(text).kind != "Pod" or has_marks(text):
+            continue
+        pieces = pieces_of(text)
+        key = _generate_name(text), b'"'.join(pieces[::2])
+        group = groups.setdefault(key, _Group(pieces))
+        group.add(position, pieces)
+    large = [group for group in groups.values() if len(group.positions) > 1]
+    columns = [group.columns(items) for group in large]
+    within = {position for group in large for position in group.positions}
+    rest = [msgspec.Raw(text) for position, text in enumerate(items) if position not in within]
+    whole = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": metadata,
+        "items": rest,
+        "pods": columns,
+    }
+    return msgspec.json.encode(whole) + b"\n"
+
+
+class _Group:
+    """Pods whose texts differ in strings only."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.first = pieces
+        self.positions: list[int] = []
+        self.differing: set[int] = set()
+
+    def add(self, position: int, pieces: list[bytes]) -> None:
+        self.positions.append(position)
+        if pieces != self.first:
+            pairs = zip(pieces, self.first, strict=True)
+            self.differing.update(
+                number for number, (one, first) in enumerate(pairs) if one != first
+            )
+
+    def columns(self, items: Sequence[bytes]) -> _PodColumns:
+        indices = sorted(self.differing)
+        # The texts are split again, because all pieces of all pods would take gigabytes.
+        split = (pieces_of(items[position]) for position in self.positions)
+        rows = [[pieces[index].decode() for index in indices] for pieces in split]
+        columns = [list(column) for column in zip(*rows, strict=True)] if indices else []
+        strings = [index // 2 for index in indices]
+        return _PodColumns(msgspec.Raw(items[self.positions[0]]), self.positions, strings, columns)
+
+
+def _generate_name(text: bytes) -> bytes:
+    """Return the generateName of a pod, b"" without one, in compact JSON.
+
+    Only a guess at the workload, so that pods of one group share more than their structure.
+    """
+    begin = text.find(_NAME_KEY)
+    return b"" if begin < 0 else text[begin : text.find(b'"', begin + len(_NAME_KEY))]

@@ -1,0 +1,104 @@
+"""A snapshot file gives back the texts of all objects; columns that do not fit are refused."""
+
+from __future__ import annotations
+
+import json
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from fairlead.whatif.input.document import read, read_listings
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.listing import split
+from fairlead.whatif.input.pod_columns import encode_columns, encode_list, objects_of
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+
+
+def pod(name, node="n1", **labels):
+    meta = {"name": name, "generateName": "web-", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": node}}
+
+
+def texts_of(objects):
+    return [json.dumps(one, separators=(",", ":"), ensure_ascii=False).encode() for one in objects]
+
+
+TEXT = st.text() | st.sampled_from(["", "web-1", 'a"b', "\\", "\x7f0", "é", "\u2028", "\ud7ff"])
+KEY = st.sampled_from(["app", 'k:{"ip":"10.0.0.1"}', "\\", "é"])
+OBJECTS = st.lists(
+    st.one_of(
+        st.just(NODE),
+        st.builds(pod, TEXT, TEXT),
+        st.builds(lambda name, key, value: pod(name, **{key: value}), TEXT, KEY, TEXT),
+    )
+)
+
+
+@given(objects=OBJECTS)
+def test_the_texts_of_all_objects_come_back_in_order(objects):
+    texts = texts_of(objects)
+    encoded = encode_columns(texts, {"annotations": {"a": "b"}})
+    listing = split(encoded)
+    assert [bytes(one) for one in listing.items] == texts
+    assert listing.head["metadata"] == {"annotations": {"a": "b"}}
+    assert objects_of(json.loads(encoded)) == [json.loads(one) for one in texts]
+
+
+def test_pods_that_differ_in_texts_are_one_pod_and_columns():
+    encoded = json.loads(encode_columns(texts_of([NODE, pod("a"), pod("b", "n2")]), {}))
+    assert (encoded["kind"], encoded["items"]) == ("Snapshot", [NODE])
+    (group,) = encoded["pods"]
+    assert group["like"] == pod("a")
+    assert group["positions"] == [1, 2]
+    assert group["columns"] == [["a", "b"], ["n1", "n2"]]
+
+
+def test_other_programs_get_one_list():
+    objects = [NODE, pod("a"), pod("b")]
+    found = json.loads(encode_list(texts_of(objects), {"annotations": {}}))
+    expected = {"apiVersion": "v1", "kind": "List", "metadata": {"annotations": {}}}
+    assert found == {**expected, "items": objects}
+
+
+def changed(tmp_path, change):
+    whole = json.loads(encode_columns(texts_of([NODE, pod("a"), pod("b", "n2")]), {}))
+    change(whole["pods"][0])
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps(whole))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(lambda one: one["columns"].pop(),
+            "pods[0].columns: has 1 columns, not 2", id="a column is missing"),
+        pytest.param(lambda one: one["columns"][1].pop(),
+            "pods[0].columns[1]: has 1 entries, not 2", id="an entry is missing"),
+        pytest.param(lambda one: one["columns"][1].__setitem__(1, 'n2","x":"'),
+            "pods[0].columns[1][1]: is not the text of a JSON string",
+            id="an entry that ends early"),
+        pytest.param(lambda one: one["positions"].__setitem__(1, 1),
+            "pods[0].positions: names a position that another pod has",
+            id="two pods in one place"),
+        pytest.param(lambda one: one["positions"].__setitem__(1, 7),
+            "pods: has a position that is not from 0 to 2", id="a pod after the end"),
+        pytest.param(lambda one: one["strings"].__setitem__(1, 900),
+            "pods[0].strings: is not an ascending list of numbers from 0 to", id="no such string"),
+    ],
+)  # fmt: skip
+def test_columns_that_do_not_fit_are_refused(tmp_path, change, said):
+    path = changed(tmp_path, change)
+    with pytest.raises(InputError) as refusal:
+        read_listings(str(path))
+    assert str(refusal.value).startswith(f"{path}: {said}")
+
+
+def test_a_file_that_a_program_has_indented_is_the_same(tmp_path):
+    path = changed(tmp_path, lambda _: None)
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=2))
+    (document,) = read_listings(str(path))
+    found = [json.loads(bytes(one)) for one in document.listing.items]
+    assert found == [NODE, pod("a"), pod("b", "n2")] == objects_of(read(str(path))[0].value)
