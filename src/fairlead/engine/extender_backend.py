@@ -51,7 +51,7 @@ class ExtenderBackend:
         }
         self._usual = self._served[config.profiles[0].scheduler_name]
 
-    def know(self, node: Node) -> None:
+    def put_node(self, node: Node) -> None:
         """Replace the stored version of `node`."""
         self._cluster.apply(ObjectChanged(node))
 

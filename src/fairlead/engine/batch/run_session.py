@@ -69,7 +69,9 @@ def run_session(
         action.execute(session)
     release_broken_gangs(session)
     session.observer.closing(session)
-    reports = [report_on(session, job) for job in session.jobs.values() if session.is_news(job)]
+    reports = [
+        report_on(session, job) for job in session.jobs.values() if session.may_have_changed(job)
+    ]
     for report in reports:
         session.commands += closing_commands(session, report)
     session.note_waiting()

@@ -122,7 +122,7 @@ class Feasibility(Struct, eq=False):
         )
 
 
-def ask_about_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
+def filter_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
     """Run PreFilter and Filter for `pod` on every node."""
     plan = plans.plan_for(pod)
     found = Feasibility(plan, plan.state.clone(), plan.codes, tuple(plan.restricting))

@@ -38,7 +38,7 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.heartbeat import Heartbeats
 from fairlead.engine.kubelet.mirror_pods import MirrorPods
 from fairlead.engine.kubelet.node_pressure import NodePressure
-from fairlead.engine.kubelet.pod_lifecycle import asked_to_stop_at
+from fairlead.engine.kubelet.pod_lifecycle import deletion_requested_at
 from fairlead.engine.kubelet.pod_workers import PodWorkers
 
 
@@ -117,7 +117,7 @@ class Kubelets:
         for node in (one for one in objects if isinstance(one, Node)):
             commands += self._see_node(node, now)
         for pod in (one for one in objects if isinstance(one, Pod)):
-            asked_at = asked_to_stop_at(pod) if is_terminating(pod) else now
+            asked_at = deletion_requested_at(pod) if is_terminating(pod) else now
             commands += self._see_pod(pod, now, asked_at)
         return commands
 
@@ -157,7 +157,7 @@ class Kubelets:
                 self._pressure.forget_pod(gone, now)
                 node = gone.spec.node_name
                 if self._heartbeats.find(node) is not None:
-                    return self._mirrors.see_gone(
+                    return self._mirrors.see_deleted(
                         gone, is_reporting=self._heartbeats.is_reporting(node)
                     )
             case _:

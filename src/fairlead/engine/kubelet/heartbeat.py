@@ -35,7 +35,7 @@ from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
 from fairlead.engine.kubelet.node_condition import (
     UNKNOWN,
     found_conditions,
-    is_news,
+    needs_post,
     post,
     ready_status,
 )
@@ -158,7 +158,7 @@ class Heartbeats:
             self._plan_flap(kubelet, now)
         if kubelet.posts_at is not None and kubelet.posts_at <= now:
             kubelet.posts_at = None
-            if kubelet.is_reporting and is_news(kubelet.node, kubelet.conditions):
+            if kubelet.is_reporting and needs_post(kubelet.node, kubelet.conditions):
                 commands.append(post(kubelet.node, kubelet.conditions, now))
         if kubelet.is_due_to_write(now):
             kubelet.retries_at = kubelet.renews_at = None
@@ -191,7 +191,9 @@ class Heartbeats:
             kubelet.renewals = self._adopted(kubelet, now)
             warnings += self._write_lease(kubelet, now)
             warnings += (
-                [post(node, kubelet.conditions, now)] if is_news(node, kubelet.conditions) else []
+                [post(node, kubelet.conditions, now)]
+                if needs_post(node, kubelet.conditions)
+                else []
             )
         self._plan_flap(kubelet, now)
         return warnings
@@ -208,7 +210,9 @@ class Heartbeats:
         else:
             commands = self._change_pace(kubelet, now)
             commands += (
-                self._post_change(kubelet, now) if is_news(kubelet.node, kubelet.conditions) else []
+                self._post_change(kubelet, now)
+                if needs_post(kubelet.node, kubelet.conditions)
+                else []
             )
         self._plan_flap(kubelet, now)
         return commands
@@ -251,7 +255,7 @@ class Heartbeats:
         if (
             kubelet.is_reporting
             and kubelet.posts_at is None
-            and is_news(kubelet.node, kubelet.conditions)
+            and needs_post(kubelet.node, kubelet.conditions)
         ):
             every = self._period(kubelet)
             last = now if kubelet.renewals is None else kubelet.renewals.last(now)

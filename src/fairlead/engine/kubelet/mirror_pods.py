@@ -40,7 +40,7 @@ class MirrorPods:
         if missing is not None:
             missing.pop(pod.key, None)
 
-    def see_gone(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
+    def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
         """Handle the deletion of a static pod: recreate it, now if its kubelet works."""
         if not is_static(pod) or not pod.spec.node_name:
             return []

@@ -70,25 +70,25 @@ def ready_status(node: Node) -> str:
 
 def found_conditions(node: Node) -> Conditions:
     """Return the conditions of a loaded node; unknown conditions count as healthy."""
-    said = dict(HEALTHY)
+    conditions = dict(HEALTHY)
     for kind in HEALTHY:
         found = condition(node, kind)
         if found is not None and found.status != UNKNOWN:
-            said[kind] = Condition(kind, found.status, found.reason, found.message)
-    return said
+            conditions[kind] = Condition(kind, found.status, found.reason, found.message)
+    return conditions
 
 
-def with_reports(said: Conditions, reports: Iterable[Report]) -> Conditions:
-    """Return the conditions `said`, with the pressures in `reports` set to true."""
-    return {**said, **{REPORTED[one].type: REPORTED[one] for one in reports}}
+def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Conditions:
+    """Return `conditions` with the pressures in `reports` set to true."""
+    return {**conditions, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 
-def is_news(node: Node, said: Conditions) -> bool:
+def needs_post(node: Node, conditions: Conditions) -> bool:
     """Return whether the conditions of `node` differ from what its kubelet posts.
 
     A missing pressure condition is no difference while there is no such pressure.
     """
-    for kind, wanted in said.items():
+    for kind, wanted in conditions.items():
         found = condition(node, kind)
         if found is None and (kind == READY or wanted.status != HEALTHY[kind].status):
             return True
@@ -97,13 +97,14 @@ def is_news(node: Node, said: Conditions) -> bool:
     return False
 
 
-def post(node: Node, said: Conditions, now: Instant) -> PatchStatus:
+def post(node: Node, conditions: Conditions, now: Instant) -> PatchStatus:
     """Return the command that posts the conditions, with a heartbeat at `now`."""
     stamp = format_timestamp(now)
-    conditions = tuple(
-        Condition(one.type, one.status, one.reason, one.message, stamp) for one in said.values()
+    posted = tuple(
+        Condition(one.type, one.status, one.reason, one.message, stamp)
+        for one in conditions.values()
     )
-    return PatchStatus(node_ref(node), conditions=conditions)
+    return PatchStatus(node_ref(node), conditions=posted)
 
 
 def node_ref(node: Node) -> ObjectRef:

@@ -47,7 +47,7 @@ from fairlead.engine.kubelet.node_condition import node_ref
 from fairlead.engine.kubelet.pod_lifecycle import granted_grace
 
 REPORTING_CONTROLLER: Final = "kubelet"
-LOOK_AGAIN: Final = seconds(1)  # upstream: waitForPodsCleanup polls every second
+CHECK_AGAIN: Final = seconds(1)  # upstream: waitForPodsCleanup polls every second
 
 FindNode = Callable[[str], Node | None]
 Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
@@ -69,7 +69,7 @@ class _Site:
     seen: dict[Report, Instant] = field(default_factory=dict)
     crossed: tuple[Report, ...] = ()
     leaving: dict[str, tuple[Instant, str]] = field(default_factory=dict)
-    looks_at: Instant | None = None
+    checks_at: Instant | None = None
 
 
 class NodePressure:
@@ -88,7 +88,7 @@ class NodePressure:
         """Start without nodes."""
         self._config = config
         self._measure = measure
-        self._is_heard = is_reporting
+        self._is_reporting = is_reporting
         self._reporter = reporter
         self._sites: dict[str, _Site] = {}
         self._where: dict[str, str] = {}  # key of a pod that uses resources -> its node
@@ -145,11 +145,11 @@ class NodePressure:
 
     def _wake(self, site: _Site, now: Instant) -> None:
         phase = crc32(site.name.encode()) * SYNC_PERIOD >> 32
-        self._look_at(site, now + SYNC_PERIOD - (now - phase) % SYNC_PERIOD)
+        self._schedule(site, now + SYNC_PERIOD - (now - phase) % SYNC_PERIOD)
 
-    def _look_at(self, site: _Site, due: Instant) -> None:
-        if site.looks_at is None or due < site.looks_at:
-            site.looks_at = due
+    def _schedule(self, site: _Site, due: Instant) -> None:
+        if site.checks_at is None or due < site.checks_at:
+            site.checks_at = due
             self._timers.add(due, site)
 
     # --- checks --------------------------------------------------------------------------------
@@ -162,18 +162,18 @@ class NodePressure:
         """Run the checks that are due; return their commands."""
         commands: list[Command] = []
         for site in self._timers.pop_due(now):
-            if site.looks_at is not None and site.looks_at <= now:
-                site.looks_at = None
-                commands += self._look(site, now)
+            if site.checks_at is not None and site.checks_at <= now:
+                site.checks_at = None
+                commands += self._check(site, now)
         return commands
 
-    def _look(self, site: _Site, now: Instant) -> list[Command]:
+    def _check(self, site: _Site, now: Instant) -> list[Command]:
         node = site.node
-        if node is None or not self._is_heard(site.name):
+        if node is None or not self._is_reporting(site.name):
             return []
         commands = self._end(site, now)
         if commands:
-            self._look_at(site, now + LOOK_AGAIN)
+            self._schedule(site, now + CHECK_AGAIN)
             return commands
         crossed = self._shortages(site, node, now)
         commands += self._measure(site.name, self._pressures(site, crossed, now), now)
@@ -214,7 +214,7 @@ class NodePressure:
             if now - seen >= period:
                 del site.seen[report]
             else:
-                self._look_at(site, seen + period)
+                self._schedule(site, seen + period)
         return tuple(report for report in Report if report in site.seen)
 
     def _reclaim(
@@ -222,7 +222,7 @@ class NodePressure:
     ) -> list[Command]:
         """Evict one pod for the first threshold that has been crossed for long enough."""
         if site.leaving:
-            self._look_at(site, min(due for due, _ in site.leaving.values()))
+            self._schedule(site, min(due for due, _ in site.leaving.values()))
             return []
         for threshold, shortage in sorted(short.items(), key=_urgency):
             due = site.since[threshold] + threshold.grace
@@ -230,7 +230,7 @@ class NodePressure:
                 what = f"Attempting to reclaim {shortage.resource}"
                 event = _event(node_ref(node), "EvictionThresholdMet", what)
                 return [event, *self._evict(site, threshold, shortage, now)]
-            self._look_at(site, due)
+            self._schedule(site, due)
         return []
 
     def _evict(
@@ -242,7 +242,7 @@ class NodePressure:
             why, ref, grace = message(pod, shortage), _pod_ref(pod), self._grace(pod, threshold)
             low = f"low on {shortage.resource}"
             self._reporter.report(PodEvicted(ref, site.name, low, now))
-            self._look_at(site, now + max(grace, LOOK_AGAIN))
+            self._schedule(site, now + max(grace, CHECK_AGAIN))
             event = _event(ref, "Evicted", why)
             if not grace:
                 return [event, pod_status.evicted(ref, why)]

@@ -158,7 +158,7 @@ def granted_grace(pod: Pod) -> DurationNs:
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
 
-def asked_to_stop_at(pod: Pod) -> Instant:
+def deletion_requested_at(pod: Pod) -> Instant:
     """Return when the deletion of `pod` was requested: deletionTimestamp minus the grace period."""
     return parse_timestamp(pod.metadata.deletion_timestamp) - grace_period(pod)
 

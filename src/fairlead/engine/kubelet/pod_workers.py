@@ -176,7 +176,7 @@ class PodWorkers:
         worker.sent = None
         if due is None:
             worker.pending = None
-        elif not _is_no_news(due, worker.pending):
+        elif not _is_pending_already(due, worker.pending):
             worker.pending = due
             self._timers.add(due.at, _Timer(worker, due))
 
@@ -266,7 +266,7 @@ def _was_ready(worker: _PodWorker) -> bool:
     return found is not None and not found.reason
 
 
-def _is_no_news(due: Due, pending: Due | None) -> bool:
+def _is_pending_already(due: Due, pending: Due | None) -> bool:
     """Return whether the pod waits for this act already; a removal is never postponed."""
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:

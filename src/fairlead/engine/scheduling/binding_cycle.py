@@ -37,7 +37,11 @@ from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.consultation import Answer
-from fairlead.engine.scheduling.extender.extender import Extender, ExtenderCalls, askers
+from fairlead.engine.scheduling.extender.extender import (
+    Extender,
+    ExtenderCalls,
+    interested_extenders,
+)
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -138,7 +142,7 @@ class BindingCycles:
 
     def _bind(self, binding: PodBinding) -> list[Command] | BindingRefused:
         """Call the extender that binds the pod, if there is one, otherwise the Bind plugins."""
-        for asker in askers(self._extenders, binding.pod) if self._extenders else ():
+        for asker in interested_extenders(self._extenders, binding.pod) if self._extenders else ():
             if asker.extender.bind_verb:
                 call = asker.bind(binding.node)
                 self._asked[binding.pod.id] = call

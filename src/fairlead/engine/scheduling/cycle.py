@@ -30,7 +30,7 @@ from fairlead.engine.framework.interface import PostFilterResult, PreparationCom
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.current_nodes import still_there
-from fairlead.engine.scheduling.extender.extender import ExtenderCalls, askers
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
 from fairlead.engine.scheduling.extender.filter import pass_extenders, passes_extenders
 from fairlead.engine.scheduling.extender.prioritize import best_with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -119,7 +119,7 @@ def schedule_one(
     broken = found.error()
     if broken is not None:
         return Failure(broken.message, is_error=True)
-    asked = askers(served.extenders, pod) if served.extenders else []
+    asked = interested_extenders(served.extenders, pod) if served.extenders else []
     deciding = _decide(served, pod, found, asked, tie_break, makes_room=makes_room)
     return (yield from still_there(deciding, found) if asked else deciding)
 

@@ -16,10 +16,10 @@ from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Answer, settle
-from fairlead.engine.scheduling.extender.extender import ExtenderCalls, askers
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
 from fairlead.engine.scheduling.extender.filter import REJECTOR, pass_extenders
 from fairlead.engine.scheduling.extender.preempt import narrow_candidates
-from fairlead.engine.scheduling.extender.prioritize import ask_for_scores, with_extenders
+from fairlead.engine.scheduling.extender.prioritize import extender_scores, with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.post_filter import PostFilterOutcome, run_post_filters
 from fairlead.engine.scheduling.preemption.default_preemption import PreemptionSearch
@@ -102,7 +102,9 @@ def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation
         return result
     found = find_nodes_that_fit(served.plans, pod)
     advice = (
-        _ExtenderAccess() if ask is None else _ExtenderAccess(askers(served.extenders, pod), ask)
+        _ExtenderAccess()
+        if ask is None
+        else _ExtenderAccess(interested_extenders(served.extenders, pod), ask)
     )
     broken = _judge(result, found, advice)
     if broken is not None:
@@ -170,7 +172,7 @@ def _fill_scores(
 
 
 def _add_extenders(result: Evaluation, advice: _ExtenderAccess) -> None:
-    given = settle(ask_for_scores(advice.asked, list(result.totals)), advice.ask)
+    given = settle(extender_scores(advice.asked, list(result.totals)), advice.ask)
     for asker, scores in given:
         name = asker.extender.address(asker.extender.prioritize_verb)
         result.scores[name] = {node: scores[node] for node in result.totals if node in scores}

@@ -5,7 +5,7 @@ upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. All nodes are eval
 
 from __future__ import annotations
 
-from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
+from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.scheduling.nominated_pods import with_nominated_verdicts
 from fairlead.engine.state.pod_info import PodInfo
@@ -13,7 +13,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
     """Return all verdicts on `pod`, with nominated pods counted on their nodes."""
-    found = ask_about_nodes(plans, pod)
+    found = filter_nodes(plans, pod)
     if found.rejected is None:
         found.codes = with_nominated_verdicts(plans, pod, found.plan, found.state, found.codes)
         if found.restricting:

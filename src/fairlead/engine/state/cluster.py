@@ -31,7 +31,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.node_table import NodeTable
-from fairlead.engine.state.pod_groups import PodGroupTable, is_kept
+from fairlead.engine.state.pod_groups import PodGroupTable, is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
 from fairlead.engine.state.shape import Shape, ShapeTable, is_same_shape
@@ -116,7 +116,7 @@ class Cluster:
         elif isinstance(changed, Node):
             self._put_node(changed)
         elif isinstance(changed, PodGroup):
-            if is_kept(changed):
+            if is_kubernetes_pod_group(changed):
                 self.changes.append(PodGroupChange(self.pod_groups.put(changed), changed))
         else:
             self._put_related(changed)
@@ -127,15 +127,15 @@ class Cluster:
         elif isinstance(gone, Node):
             self._drop_node(gone.metadata.name)
         elif isinstance(gone, PodGroup):
-            if is_kept(gone):
+            if is_kubernetes_pod_group(gone):
                 self.changes.append(PodGroupChange(self.pod_groups.remove(gone), None))
         else:
             before = self.related.remove(gone)
             if isinstance(before, STORAGE):
-                self.assumed_volumes.observe_gone(before)
+                self.assumed_volumes.observe_deleted(before)
                 self.changes.append(StorageChange(before, None))
             elif isinstance(before, DEVICES):
-                if self.devices.observe_gone(before):
+                if self.devices.observe_deleted(before):
                     self.table.note_all()
                 self.changes.append(StorageChange(before, None))
             elif isinstance(gone, DeviceTaintRule) and self._device_taint_rules:

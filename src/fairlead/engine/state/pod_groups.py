@@ -92,6 +92,6 @@ def group_key(pod: PodInfo) -> str:
     return "" if group is None else f"{pod.namespace}/{group.pod_group_name}"
 
 
-def is_kept(changed: ApiObject) -> bool:
+def is_kubernetes_pod_group(changed: ApiObject) -> bool:
     """Return whether `changed` is a PodGroup of scheduling.k8s.io."""
     return isinstance(changed, PodGroup) and changed.api_version.startswith(f"{GROUP}/")

@@ -222,7 +222,7 @@ class _Latest:
         self.resize = _resize_key(pod)
         self.shape = shape
 
-    def is_like(self, pod: Pod) -> bool:
+    def matches(self, pod: Pod) -> bool:
         """Return whether `pod` has the same shape, because the parts of its spec are the same."""
         return _share_parts(self.spec, pod.spec) and self.resize == _resize_key(pod)
 
@@ -248,7 +248,7 @@ class ShapeTable:
         Raises QuantityError for a quantity that cannot be parsed.
         """
         latest = self._latest
-        if latest is not None and latest.is_like(pod):
+        if latest is not None and latest.matches(pod):
             return latest.shape
         key = _shape_key(pod)
         shape = self._shapes.get(key)

@@ -45,7 +45,13 @@ from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.identity import owner_key
-from fairlead.engine.workloads.owner import Owner, OwnerRules, complaints, is_owner, reference_to
+from fairlead.engine.workloads.owner import (
+    Owner,
+    OwnerRules,
+    is_owner,
+    reference_to,
+    unusable_template_events,
+)
 from fairlead.engine.workloads.pod_control.controller_history import CONTROLLER_REVISION, Histories
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
@@ -199,7 +205,7 @@ class Workloads:
         self._writer.see(_ref(owner))
         commands: list[Command] = []
         if is_news:
-            commands += complaints(owner) + self._pod_sets.reconcile(key, None, now)
+            commands += unusable_template_events(owner) + self._pod_sets.reconcile(key, None, now)
         if isinstance(owner, ReplicaSet):
             rollout = self._rollouts.learn_replica_set(key, owner)
             if rollout is not None:
@@ -271,7 +277,7 @@ class Workloads:
         for one in objects:
             if is_owner(one):
                 key, _ = self._learn_owner(one)
-                commands += complaints(one)
+                commands += unusable_template_events(one)
                 if isinstance(one, ReplicaSet):
                     self._rollouts.learn_replica_set(key, one)
         return commands

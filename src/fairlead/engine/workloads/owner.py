@@ -55,7 +55,7 @@ def reference_to(owner: Owner) -> OwnerReference:
     )
 
 
-def complaints(owner: Owner) -> list[Command]:
+def unusable_template_events(owner: Owner) -> list[Command]:
     """Return the event for an owner whose template does not describe a pod."""
     if read_template(owner.spec.template) is not None:
         return []

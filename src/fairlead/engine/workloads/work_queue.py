@@ -71,7 +71,7 @@ class WorkQueue:
             if key in self._in_flight:
                 self._in_flight[key].is_stale = True
             elif self._burst_limiter.is_exceeded(key, now):
-                self._retries.rest(key, now)
+                self._retries.pause(key, now)
             else:
                 yield key
 
@@ -121,7 +121,7 @@ class Retries:
         if failures <= RETRIES_MAX:
             self._due.add(now + self.config.retry_after(failures), key)
 
-    def rest(self, key: Key, now: Instant) -> None:
+    def pause(self, key: Key, now: Instant) -> None:
         """Schedule a pause after too many writes at `now`."""
         self._due.add(now + REST, key)
 

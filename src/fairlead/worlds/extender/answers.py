@@ -118,7 +118,7 @@ class Answers:
         name = _name(value)
         version = _version(value)
         if self._versions.get(name) != version:
-            self._adviser.know(self._object(Node, value))
+            self._adviser.put_node(self._object(Node, value))
             self._versions[name] = version
         return name
 

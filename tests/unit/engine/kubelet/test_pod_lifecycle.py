@@ -12,7 +12,13 @@ from fairlead.api.pods.run_duration import RUN_DURATION, run_duration
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.annotation import annotation_problems
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
-from fairlead.engine.kubelet.pod_lifecycle import Act, Due, asked_to_stop_at, next_act, removal_due
+from fairlead.engine.kubelet.pod_lifecycle import (
+    Act,
+    Due,
+    deletion_requested_at,
+    next_act,
+    removal_due,
+)
 
 NOW = seconds(1_000)
 
@@ -121,7 +127,7 @@ def test_removal(case, one, config, expected_s):
 
 def test_a_snapshot_has_the_time_of_the_deletion_request():
     """deletionTimestamp is the end of the grace period."""
-    assert asked_to_stop_at(pod(terminating=True, grace=20)) == NOW - seconds(20)
+    assert deletion_requested_at(pod(terminating=True, grace=20)) == NOW - seconds(20)
 
 
 @pytest.mark.parametrize("text", ["soon", "-5s", "", "10"])

@@ -21,7 +21,7 @@ from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.priority_queue import FreshQueue, ItemQueue, PriorityQueue
 from fairlead.engine.batch.session.session import Session
-from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations
+from fairlead.engine.batch.session.statement import ImmediateOperations, Statement, TaskOperations
 
 Tasks = deque[TaskInfo]
 
@@ -89,7 +89,7 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     """Give `job` one turn; return whether it returns to the queue for another turn."""
     final = session.defects.has(Defect.PARTIAL_HOLD)
-    statement: TaskOperations = Outright(session) if final else Statement(session)
+    statement: TaskOperations = ImmediateOperations(session) if final else Statement(session)
     while True:
         placed, passed_over = _place_tasks(session, statement, job, tasks)
         if not placed or not passed_over or session.tiers.is_ready(job):
@@ -177,5 +177,5 @@ def _settle(session: Session, statement: TaskOperations, job: JobInfo) -> None:
         return
     best_effort = sum(t.request.is_best_effort for t in job.with_status(TaskStatus.PENDING))
     lacking = job.min_available - job.ready_count - job.waiting_count
-    if lacking > best_effort or not session.fills_back:
+    if lacking > best_effort or not session.runs_backfill:
         statement.discard()

@@ -14,7 +14,7 @@ from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.reservation import ends_in_time
 from fairlead.engine.batch.session.session import Reservation, Session
-from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations
+from fairlead.engine.batch.session.statement import ImmediateOperations, Statement, TaskOperations
 
 
 class Backfill:
@@ -69,7 +69,7 @@ def _place_best_effort(session: Session, job: JobInfo) -> None:
     if not waiting:
         return
     final = session.defects.has(Defect.PARTIAL_HOLD)
-    statement: TaskOperations = Outright(session) if final else Statement(session)
+    statement: TaskOperations = ImmediateOperations(session) if final else Statement(session)
     for task in sorted(waiting, key=session.tiers.task_key):
         node = session.choices(job).anyhow.pick(task.info, session.tie_break)
         if node is None:

@@ -110,7 +110,7 @@ class EvictionSearch:
         most = self._whole or self._surplus
         if not most.jobs or kind in self._hopeless:
             return False
-        hopeful = self._hopeful_rows(task, most)
+        hopeful = self._possible_rows(task, most)
         if not hopeful.any():
             self._hopeless.add(kind)
             return False
@@ -127,7 +127,7 @@ class EvictionSearch:
 
     # --- nodes -----------------------------------------------------------------------------
 
-    def _hopeful_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
+    def _possible_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
         """Return the rows of the nodes where `task` would fit if all possible victims were gone."""
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
@@ -173,7 +173,7 @@ class EvictionSearch:
         if not self._surplus.jobs:
             return False
         table = self._session.table
-        hopeful = rows[self._hopeful_rows(task, self._surplus)[rows]]
+        hopeful = rows[self._possible_rows(task, self._surplus)[rows]]
         return any(self._take_on(steps, task, table.at(row)) for row in hopeful.tolist())
 
     def _take_on(self, steps: TaskOperations, task: TaskInfo, node: NodeInfo) -> bool:

@@ -20,7 +20,7 @@ from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.priority_queue import PriorityQueue
 from fairlead.engine.batch.session.session import Session
-from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations
+from fairlead.engine.batch.session.statement import ImmediateOperations, Statement, TaskOperations
 
 Tasks = deque[TaskInfo]
 
@@ -106,7 +106,7 @@ def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Waiting
 
 def _statement(session: Session) -> TaskOperations:
     final = session.defects.has(Defect.RECLAIM_NO_GANG)
-    return Outright(session) if final else Statement(session)
+    return ImmediateOperations(session) if final else Statement(session)
 
 
 def _reclaim_for_task(

@@ -30,7 +30,7 @@ from fairlead.engine.batch.info.task_status import TaskStatus, status_of
 from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster, PodChange
-from fairlead.engine.state.pod_groups import is_kept
+from fairlead.engine.state.pod_groups import is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
 
 
@@ -135,7 +135,7 @@ class JobTable:
 
     def _is_foreign(self, group: PodGroup) -> bool:
         """Return whether the default scheduler schedules the group."""
-        return self._ownership.own_groups_only and is_kept(group)
+        return self._ownership.own_groups_only and is_kubernetes_pod_group(group)
 
     def _choose_group(self, key: str) -> None:
         """Choose among the groups called `key`, which may exist in several APIs."""

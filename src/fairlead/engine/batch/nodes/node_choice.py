@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
+from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
 from fairlead.engine.framework.interface import Rows, Scores
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
@@ -40,7 +40,7 @@ class NodeChoice:
 
     def find(self, pod: PodInfo) -> Feasibility:
         """Return the nodes that are feasible for `pod`, after filtering every node."""
-        return ask_about_nodes(self._plans, pod)
+        return filter_nodes(self._plans, pod)
 
     # --- best node -------------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ class Preparations:
 
     # --- within a session ------------------------------------------------------------------
 
-    def look(self, task: TaskInfo) -> CycleState | None:
+    def pre_filter(self, task: TaskInfo) -> CycleState | None:
         """Run PreFilter for `task`; None if it has no volumes or devices."""
         shape = task.info.shape
         if not self._framework.reserve or not (shape.has_volumes or shape.spec.resource_claims):

@@ -109,7 +109,7 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
         return "Unknown"
     if job.allocated_count >= job.min_available:
         return "Running"
-    return INQUEUE if session.lets_in and job.id not in session.outside else "Pending"
+    return INQUEUE if session.admits_groups and job.id not in session.outside else "Pending"
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:

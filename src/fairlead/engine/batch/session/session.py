@@ -186,7 +186,7 @@ class Session:
             for job in self.job_table.jobs.values()
             if job.group is not None and job.queue in self.queues
         }
-        if self.lets_in:
+        if self.admits_groups:
             self.outside = {job.id: job for job in self.jobs.values() if job.waits_outside}
         if not self.defects.has(Defect.JOBVALID_NOOP):
             self._find_objections()
@@ -208,7 +208,7 @@ class Session:
             queues[default] = QueueInfo(default)
         return queues
 
-    def is_news(self, job: JobInfo) -> bool:
+    def may_have_changed(self, job: JobInfo) -> bool:
         """Return whether the status of `job` may have changed."""
         return (
             job.id in self.changed
@@ -270,7 +270,7 @@ class Session:
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Allocate idle resources on `node` to `task`, without binding. Undone by `deallocate`."""
         preparations = self.policy.preparations
-        found = preparations.look(task)
+        found = preparations.pre_filter(task)
         self.move(task, TaskStatus.ALLOCATED, node)
         if found is not None:
             preparations.reserve(task, node.name, found)
@@ -331,7 +331,7 @@ class Session:
             self.commands.append(_evict_event(group.ref, why))
         self.note("evict", task, why)
 
-    def tell_displacement(
+    def report_displacement(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
         """Report that `victims` are evicted to make room for `task` on `node`."""
@@ -393,12 +393,12 @@ class Session:
         return self.reservation is not None and self.reservation.job is job
 
     @property
-    def fills_back(self) -> bool:
+    def runs_backfill(self) -> bool:
         """Whether this session runs backfill, which places best-effort tasks."""
         return "backfill" in self.policy.actions
 
     @property
-    def lets_in(self) -> bool:
+    def admits_groups(self) -> bool:
         """Whether groups wait for admission by the action enqueue."""
         return "enqueue" in self.policy.actions
 

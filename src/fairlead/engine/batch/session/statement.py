@@ -111,11 +111,11 @@ class Displace:
 
     def settle(self, session: Session) -> None:
         """Report the victims as displaced by `task`."""
-        session.tell_displacement(self.task, self.node, self.victims, self.why)
+        session.report_displacement(self.task, self.node, self.victims, self.why)
 
 
 class TaskOperations(Protocol):
-    """The interface of `Statement` and `Outright`."""
+    """The interface of `Statement` and `ImmediateOperations`."""
 
     @property
     def is_final(self) -> bool:
@@ -154,7 +154,7 @@ class TaskOperations(Protocol):
         ...
 
 
-class Outright:
+class ImmediateOperations:
     """Operations without a statement: each is final immediately; a ready job is bound.
 
     kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang) like this.
@@ -196,7 +196,7 @@ class Outright:
         for victim in victims:
             self.evict(victim, why)
         self.pipeline(task, node)
-        self._session.tell_displacement(task, node, victims, why)
+        self._session.report_displacement(task, node, victims, why)
 
     def commit(self) -> None:
         """Do nothing: all operations are final already."""

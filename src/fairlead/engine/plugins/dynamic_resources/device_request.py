@@ -129,13 +129,15 @@ def _resolve_alternatives(
     claim: ResourceClaim, request: DeviceRequest, find_class: FindClass
 ) -> Iterator[ResolvedRequest]:
     if request.exactly is not None:
-        yield _wish(claim, request.name, request.name, request.exactly, find_class, None)
+        yield _resolved_request(
+            claim, request.name, request.name, request.exactly, find_class, None
+        )
         return
     for place, one in enumerate(request.first_available):
-        yield _wish(claim, request.name, one.name, one, find_class, place)
+        yield _resolved_request(claim, request.name, one.name, one, find_class, place)
 
 
-def _wish(
+def _resolved_request(
     claim: ResourceClaim,
     parent: str,
     name: str,

@@ -118,7 +118,7 @@ def _victims(candidate: Candidate) -> NodeVictims:
     return NodeVictims(candidate.node.name, pods, candidate.pdb_violations)
 
 
-def askers(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
+def interested_extenders(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
     """Return the extenders that are interested in `pod`, in order."""
     return [
         ExtenderCalls(place, extender, pod)

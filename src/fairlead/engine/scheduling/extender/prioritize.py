@@ -37,7 +37,7 @@ def best_with_extenders(
     table, rows = found.plan.table, found.plan.rows
     nodes = [table.at(row) for row in rows[ranked.positions].tolist()]
     names = [node.name for node in nodes]
-    given = yield from ask_for_scores(asked, names)
+    given = yield from extender_scores(asked, names)
     totals = with_extenders(dict(zip(names, ranked.totals.tolist(), strict=True)), given)
     there = [table.find(node.name) is node for node in nodes]  # some nodes may have been deleted
     ranked.positions = ranked.positions[there]
@@ -45,7 +45,7 @@ def best_with_extenders(
     return ranked.best if len(ranked.positions) else ranked.positions
 
 
-def ask_for_scores(
+def extender_scores(
     asked: Sequence[ExtenderCalls], names: Sequence[str]
 ) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
     """Return the scores of each scoring extender for the nodes `names`, scaled to 0..100."""

@@ -132,7 +132,7 @@ class DeviceLedger:
                 pass
         return False
 
-    def observe_gone(self, gone: ApiObject) -> bool:
+    def observe_deleted(self, gone: ApiObject) -> bool:
         """Remove an object that was deleted from the API; return as `observe` does."""
         match gone:
             case ResourceSlice():

@@ -88,7 +88,7 @@ class AssumedVolumes:
             if is_shown and changed.key in self._node_of:
                 del self._node_of[changed.key]
 
-    def observe_gone(self, gone: ApiObject) -> None:
+    def observe_deleted(self, gone: ApiObject) -> None:
         """Remove an object that was deleted from the API."""
         if isinstance(gone, PersistentVolume):
             self._claim_of.pop(gone.key, None)

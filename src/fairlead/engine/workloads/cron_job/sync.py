@@ -110,7 +110,7 @@ class CronJobState:
         try:
             schedule = read_schedule(spec.schedule, spec.time_zone)
         except ScheduleError as cause:
-            return commands + self._complain(str(cause))
+            return commands + self._warn(str(cause))
         commands += self._start(schedule, now)
         self.due = schedule.after(now)
         return commands
@@ -242,7 +242,7 @@ class CronJobState:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def _complain(self, problem: str) -> list[Command]:
+    def _warn(self, problem: str) -> list[Command]:
         if problem.startswith("unknown time zone"):
             note = f'invalid timeZone: "{self.view.spec.time_zone}": {problem}'
             return self._report("UnknownTimeZone", note, is_warning=True)

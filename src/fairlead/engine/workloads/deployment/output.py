@@ -161,7 +161,7 @@ class RolloutWriter:
         """Delete old ReplicaSets over revisionHistoryLimit."""
         if if_complete and not is_reported_complete(rollout.deployment):
             return []
-        return rollout.forgettable(self.pod_sets.sets)
+        return rollout.cleanup_commands(self.pod_sets.sets)
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
         """Return when the rollout exceeds its progress deadline, None if it cannot."""

@@ -243,7 +243,7 @@ class Rollout:
         patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
         return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
 
-    def forgettable(self, sets: dict[str, PodSet]) -> list[Command]:
+    def cleanup_commands(self, sets: dict[str, PodSet]) -> list[Command]:
         """Delete old, empty ReplicaSets over revisionHistoryLimit."""
         # upstream: sync.go:cleanupDeployment
         old = [
@@ -315,10 +315,10 @@ def _oldest_pod(pods: PodSet) -> str:
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
     """Return whether `pods` belong to an unknown ReplicaSet of `deployment`."""
     pod = next(iter(pods.pods.values()), None)
-    return pod is not None and stands_behind(deployment, pods.owner, pod)
+    return pod is not None and is_implied_replica_set(deployment, pods.owner, pod)
 
 
-def stands_behind(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bool:
+def is_implied_replica_set(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bool:
     """Return whether `owner`, which controls `pod`, is named like a ReplicaSet of `deployment`."""
     digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
     return (

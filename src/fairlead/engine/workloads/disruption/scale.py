@@ -26,7 +26,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import controller_of
-from fairlead.engine.workloads.deployment.rollout import stands_behind
+from fairlead.engine.workloads.deployment.rollout import is_implied_replica_set
 from fairlead.engine.workloads.disruption.budget import BudgetError
 from fairlead.engine.workloads.pod_control.pod_set import PodState, pod_state
 
@@ -130,7 +130,7 @@ class Scales:
         deployment = self._known.get((DEPLOYMENT, namespace, name))
         pods = self._pods.get((namespace, owner))
         if isinstance(deployment, Deployment) and pods is not None:
-            return deployment if stands_behind(deployment, owner, pods.sample) else None
+            return deployment if is_implied_replica_set(deployment, owner, pods.sample) else None
         return None
 
 

@@ -167,7 +167,7 @@ class Drain:
         if drain is None:
             return []
         if is_terminal(pod):
-            return self._let_go(drain, pod)
+            return self._remove_pod(drain, pod)
         if is_new and not is_tolerated(CORDON, pod.spec.tolerations):
             return self._evict(drain, pod)
         return []
@@ -186,7 +186,7 @@ class Drain:
                 del there[one.key]
             drain = self._drains.get(one.spec.node_name)
             if drain is not None:
-                return self._let_go(drain, one)
+                return self._remove_pod(drain, one)
         return []
 
     # --- drains --------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Drain:
         self._asked[ref] = drain.node
         return EvictPod(ref, WHY)
 
-    def _let_go(self, drain: _Drain, pod: Pod) -> list[Command]:
+    def _remove_pod(self, drain: _Drain, pod: Pod) -> list[Command]:
         """Remove `pod` from the drain."""
         if drain.waiting.get(pod.key) != pod_ref(pod):
             return []

@@ -35,7 +35,7 @@ from fairlead.engine.workloads.endpoints.endpoint_slice import (
     MANAGED_BY,
     SLICE_CONTROLLER,
     ServiceState,
-    older_form,
+    endpoints_writes,
     ref_of,
     slices,
 )
@@ -230,10 +230,10 @@ class ServiceEndpoints:
             for _, pod in sorted(state.pods.items())
         )
         endpoints = [one for one in found if one is not None]
-        state.trigger.look(state.service, state.pods.values())
+        state.trigger.update(state.service, state.pods.values())
         is_published = state.service.spec.publish_not_ready_addresses
         placed = [one for one in endpoints if is_published or one.node in self._zones]
-        return [*slices(state, placed), *older_form(state, endpoints)]
+        return [*slices(state, placed), *endpoints_writes(state, endpoints)]
 
 
 def _selects(service: Service, pod: Pod) -> bool:

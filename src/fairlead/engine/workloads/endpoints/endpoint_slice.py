@@ -56,7 +56,7 @@ class TriggerTime:
     _pods: dict[str, str] = field(default_factory=dict)
     _service: str = ""
 
-    def look(self, service: Service, pods: Iterable[Pod]) -> None:
+    def update(self, service: Service, pods: Iterable[Pod]) -> None:
         """Compute the trigger time of a write from the changes since the previous write."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
@@ -177,7 +177,7 @@ def owned_slice(
     return CreateObject({**known, "metadata": meta, **content})
 
 
-def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
+def endpoints_writes(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
     """Yield the commands that make `endpoints` the content of the Endpoints object of `state`."""
     subsets, meta, known = subsets_of(endpoints), state.service.metadata, state.written
     labels = _labels(state, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})

@@ -151,7 +151,7 @@ class Autoscaler:
         except ScaleError as problem:
             why = f"the HPA controller was unable to get the target's current scale: {problem}"
             draft.set_condition(ABLE_TO_SCALE, "FailedGetScale", why, is_true=False)
-            self._rest_until_a_change()
+            self._wait_for_change()
             return [event(self.ref, "FailedGetScale", str(problem)), *self._written(draft)]
         why = "the HPA controller was able to get the target's current scale"
         draft.set_condition(ABLE_TO_SCALE, "SucceededGetScale", why, is_true=True)
@@ -161,7 +161,7 @@ class Autoscaler:
             why = "scaling is disabled since the replica count of the target is zero"
             draft.set_condition(SCALING_ACTIVE, "ScalingDisabled", why, is_true=False)
             draft.set_counts(0, 0, None)
-            self._rest_until_a_change()
+            self._wait_for_change()
             return self._written(draft)
         if current > spec.max_replicas:
             why = "Current number of replicas above Spec.MaxReplicas"
@@ -180,7 +180,7 @@ class Autoscaler:
         now, current = draft.now, scale.replicas
         refusal = self._refused_selector(scale, register, draft)
         if refusal is not None:
-            self._rest_until_a_change()
+            self._wait_for_change()
             return self._failed(draft, current, None, refusal)
         self._refresh_metrics(scale, now)
         outcome = _evaluate(self._metrics, current, now)
@@ -298,7 +298,7 @@ class Autoscaler:
             self._metrics = metrics_of(self.view, list(pods), load, self.config, now)
             self.is_stale = False
 
-    def _rest_until_a_change(self) -> None:
+    def _wait_for_change(self) -> None:
         if not self.config.refreshes_status:
             self.due = None
 

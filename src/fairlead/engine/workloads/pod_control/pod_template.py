@@ -279,12 +279,12 @@ def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list
     latest: dict[str, Pod] = {}
     for pod in pods:
         name = class_name(pod.spec)
-        if name and name not in present and _can_tell(name, pod.spec):
+        if name and name not in present and _states_class_value(name, pod.spec):
             latest[name] = max(latest.get(name, pod), pod, key=_age)
     return [_manifest(name, latest[name].spec) for name in sorted(latest)]
 
 
-def _can_tell(name: str, spec: PodSpec) -> bool:
+def _states_class_value(name: str, spec: PodSpec) -> bool:
     """Return whether the pod's priority is its class's value, within the range for users."""
     is_system = name.startswith(SYSTEM_PREFIX)
     return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system

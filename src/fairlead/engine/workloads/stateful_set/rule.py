@@ -135,7 +135,7 @@ class StatefulSetRule:
             name = self._name(ordinal)
             pod = pods.pods.get(name)
             if pod is None and name not in pods.creations_expected:
-                create.append(self._wish(ordinal))
+                create.append(self._desired_pod(ordinal))
             elif pod is not None and pod_state(pod) in FINISHED:
                 finished += [] if name in pods.deletions_expected else [pod]
             elif pods.is_available(name, self.min_ready, now):
@@ -227,7 +227,7 @@ class StatefulSetRule:
     def _name(self, ordinal: int) -> str:
         return f"{self.owner.metadata.name}-{ordinal}"
 
-    def _wish(self, ordinal: int) -> DesiredPod:
+    def _desired_pod(self, ordinal: int) -> DesiredPod:
         name, revision = self._name(ordinal), self.update
         partition = self.owner.spec.update_strategy.rolling_update.partition
         is_rolling = self.owner.spec.update_strategy.type != ON_DELETE

@@ -165,13 +165,13 @@ def _events(
         return []
     of = index.class_of(claim)
     if step is None:
-        return [_complaint(claim, of)]
+        return [_not_bound_event(claim, of)]
     if step.kind is not StepKind.PROVISION or step.of is None:
         return []
     return _provisioning(claim, step.of)
 
 
-def _complaint(claim: PersistentVolumeClaim, of: StorageClass | None) -> Command:
+def _not_bound_event(claim: PersistentVolumeClaim, of: StorageClass | None) -> Command:
     """Return the event that says why `claim` cannot be bound."""
     name, is_chosen = class_name(claim), SELECTED_NODE in claim.metadata.annotations
     if not name:

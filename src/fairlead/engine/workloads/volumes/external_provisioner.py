@@ -83,7 +83,7 @@ class ExternalProvisioner:
         for key in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
             of = None if claim is None else self._index.classes.get(class_name(claim))
-            if claim is None or of is None or not _is_asking(claim):
+            if claim is None or of is None or not _is_requested(claim):
                 self._begun.pop(key, None)
                 continue
             commands += commands_of(self._index, BindingStep(StepKind.PROVISION, claim, of=of))
@@ -91,11 +91,11 @@ class ExternalProvisioner:
 
     def _react(self, one: ApiObject, now: Instant) -> Iterator[Command]:
         match one:
-            case PersistentVolumeClaim() if _is_asking(one):
+            case PersistentVolumeClaim() if _is_requested(one):
                 self._begin(one, now)
             case StorageClass():
                 for claim in self._index.claims.values():
-                    if class_name(claim) == one.metadata.name and _is_asking(claim):
+                    if class_name(claim) == one.metadata.name and _is_requested(claim):
                         self._begin(claim, now)
             case PersistentVolume() if _is_left(one):
                 yield DeleteObject(volume_ref(one), why="claim deleted")
@@ -116,7 +116,7 @@ class ExternalProvisioner:
                 self._timers.add(now + self._config.retry_after, key)
 
 
-def _is_asking(claim: PersistentVolumeClaim) -> bool:
+def _is_requested(claim: PersistentVolumeClaim) -> bool:
     """Return whether the persistent volume controller requests a volume for `claim`."""
     meta = claim.metadata
     is_annotated = any(name in meta.annotations for name in PROVISIONERS)

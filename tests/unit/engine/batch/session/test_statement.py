@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.info.task_status import TaskStatus
-from fairlead.engine.batch.session.statement import Outright, Statement
+from fairlead.engine.batch.session.statement import ImmediateOperations, Statement
 from fairlead.engine.core.command import Bind, DeleteObject
 from fairlead.testing.batch_builders import make_gang, make_task
 from fairlead.testing.builders import make_node
@@ -98,7 +98,7 @@ def test_what_is_not_bound_is_taken_back_when_the_session_ends(busy):
 
 def test_without_a_statement_every_step_is_final(busy):
     session = busy.session()
-    steps = Outright(session)
+    steps = ImmediateOperations(session)
     steps.evict(busy.task("old-0"), "reclaim")
     steps.discard()
     assert busy.task("old-0").status is TaskStatus.RELEASING

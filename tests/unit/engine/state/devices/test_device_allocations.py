@@ -39,7 +39,7 @@ def test_an_allocation_holds_devices_until_it_is_given_up(ledger):
     ledger.observe(FREE)
     assert not ledger.is_taken(GPU_0)
     ledger.observe(TAKEN)
-    ledger.observe_gone(TAKEN)
+    ledger.observe_deleted(TAKEN)
     assert not ledger.is_taken(GPU_0)
 
 
@@ -103,5 +103,5 @@ def test_the_log_names_the_nodes_that_changes_concern(ledger):
 
 def test_changes_of_classes_are_counted(ledger):
     ledger.observe(make_device_class())
-    ledger.observe_gone(make_device_class())
+    ledger.observe_deleted(make_device_class())
     assert ledger.class_version == 2

@@ -32,7 +32,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import nam
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
+from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
 from fairlead.engine.framework.interface import PreFilterResult
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
@@ -306,7 +306,7 @@ class ClusterSnapshot:
         if first >= count:
             return None
         rows = self._rows_in_order()
-        verdicts = ask_about_nodes(self._plans, pod)
+        verdicts = filter_nodes(self._plans, pod)
         if verdicts.rejected is not None:
             return None
         open_at = (_codes(verdicts, rows) == 0) & ~self.table.unschedulable[rows]

@@ -150,11 +150,11 @@ class Actuator:
     def _begin(self, deletions: Sequence[_Deletion], now: Instant) -> None:
         delay = self._context.options.node_delete_delay_after_taint
 
-        def look_again(then: Instant) -> None:
+        def recheck(then: Instant) -> None:
             for one in deletions:
-                self._look_again(one, then)
+                self._recheck(one, then)
 
-        self.at(now + delay, look_again)
+        self.at(now + delay, recheck)
 
     def pods_on(self, name: str) -> list[Pod]:
         """Return the pods bound to a node now, without expendable pods, in order of creation."""
@@ -169,7 +169,7 @@ class Actuator:
         bound = (pod for pod in found if pod is not None and pod.spec.node_name == name)
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
-    def _look_again(self, one: _Deletion, now: Instant) -> None:
+    def _recheck(self, one: _Deletion, now: Instant) -> None:
         """Abort if the node's pods have changed; else drain the node."""
         context = self._context
         if one.name not in context.listers.nodes:

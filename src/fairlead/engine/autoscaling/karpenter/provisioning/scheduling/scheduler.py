@@ -243,7 +243,7 @@ class ProvisioningScheduler:
 
     def _add_to_claim(self, pod: PendingPod) -> bool:
         claims = self._claims = go_resorted(self._claims, [len(c.pods) for c in self._claims])
-        for claim in self._promising(pod, claims):
+        for claim in self._possible_claims(pod, claims):
             placement = claim.can_add(pod, relaxes_min_values=False)
             if not isinstance(placement, AddRefusal):
                 claim.add(pod, placement)
@@ -251,7 +251,7 @@ class ProvisioningScheduler:
                 return True
         return False
 
-    def _promising(
+    def _possible_claims(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
         """Return the claims that may fit the pod, by resources and host."""
