@@ -28,6 +28,7 @@ from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, tls_context
 from fairlead.client.credentials import Credentials
 from fairlead.client.error import RequestError
+from fairlead.client.http_pool import HttpPool, HttpResponse, UnreachableError
 
 CONNECTIONS_MAX: Final = 16
 TRIES_MAX: Final = 10  # upstream: rest/request.go:NewRequest
@@ -38,7 +39,7 @@ USER_AGENT: Final = f"fairlead/{__version__}"
 LINE_BYTES_MAX: Final = 64 << 20
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
-_FAILURES: Final = (aiohttp.ClientError, ProxyError, TimeoutError, OSError)
+_FAILURES: Final = (aiohttp.ClientError, ProxyError, TimeoutError, OSError, UnreachableError)
 _TEXT_MAX: Final = 200
 
 
@@ -107,6 +108,18 @@ class RestClient:
         self._certificate = ("", "")
         self._proxy = config.proxy_url or _system_proxy(config.server)
         self._session: aiohttp.ClientSession | None = None
+        self._pool = None if self._proxy else self._new_pool()
+        # the headers of writes: what they were made of, and their bytes
+        self._head: tuple[object, bytes] = (None, b"")
+
+    def _new_pool(self) -> HttpPool:
+        return HttpPool(
+            self.config.server,
+            connections_max=self._connections_max,
+            connect_seconds_max=CONNECT_SECONDS_MAX,
+            tls_server_name=self.config.tls_server_name,
+            bytes_max=self._bytes_max,
+        )
 
     async def __aenter__(self) -> Self:
         """Open the HTTP session; return the client."""
@@ -127,6 +140,8 @@ class RestClient:
         trace: TracebackType | None,
     ) -> None:
         """Close all connections."""
+        if self._pool is not None:
+            self._pool.close()
         if self._session is not None:
             await self._session.close()
 
@@ -161,25 +176,44 @@ class RestClient:
         is_renewed = False
         while True:
             try:
-                async with asyncio.timeout(seconds_max):
-                    status, headers, body = await self._send(
-                        request.method,
-                        request.path,
-                        request.query,
-                        request.body,
-                        request.content_type,
-                    )
+                response = await self._response(request, seconds_max)
             except _FAILURES as cause:
                 return ApiAnswer(0, message=self._unreachable(cause).message)
+            status, body = response.status, response.body
             if status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
                 is_renewed = True
                 continue
             if status < 300:
                 return ApiAnswer(status, body)
             refusal = self._refused(status, body)
-            pause = headers.get("Retry-After", "")
+            pause = response.retry_after
             seconds = float(pause) if pause.isdecimal() else 0.0
             return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
+
+    async def _response(self, request: ApiRequest, seconds_max: float) -> HttpResponse:
+        """Send a request once: a write on the pool, and a read, which may be long, with aiohttp."""
+        if request.body is None or request.query or self._pool is None:
+            async with asyncio.timeout(seconds_max):
+                return await self._send(
+                    request.method, request.path, request.query, request.body, request.content_type
+                )
+        response = await self._pool.send(
+            request.method,
+            request.path,
+            self._write_head(self._pool, request.content_type),
+            request.body,
+            tls=self._tls_context(),
+            seconds_max=seconds_max,
+        )
+        self.date = response.date or self.date
+        return response
+
+    def _write_head(self, pool: HttpPool, content_type: str) -> bytes:
+        headers = [*self._credentials.headers(), ("Content-Type", content_type)]
+        if self._head[0] != headers:
+            common = [("User-Agent", USER_AGENT), ("Accept", "application/json")]
+            self._head = headers, pool.head([*common, *headers])
+        return self._head[1]
 
     async def stream(
         self, path: str, query: Mapping[str, str], seconds_max: float
@@ -228,19 +262,20 @@ class RestClient:
         is_renewed = False
         for number in range(1, TRIES_MAX + 1):
             try:
-                status, headers, body = await self._send(method, path, query, content)
+                response = await self._send(method, path, query, content)
             except _FAILURES as cause:
                 may_repeat = method == "GET" and _is_transient(cause)
                 if number == TRIES_MAX or not may_repeat:
                     raise self._unreachable(cause) from None
                 await asyncio.sleep(_pause_s("", number))
                 continue
+            status, body = response.status, response.body
             if status < 300:
                 return body
             if status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
                 is_renewed = True
                 continue
-            retry_after = headers.get("Retry-After", "")
+            retry_after = response.retry_after
             if status in _OVERLOADED and retry_after and number < TRIES_MAX:
                 await asyncio.sleep(_pause_s(retry_after, number))
                 continue
@@ -254,14 +289,15 @@ class RestClient:
         query: Mapping[str, str] | None,
         content: bytes | None,
         content_type: str = "application/json",
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    ) -> HttpResponse:
         assert self._session is not None, "use `async with`"
         options = self._options(query, "" if content is None else content_type)
         # Paths consist of names, which need no encoding; checking that takes a tenth of a request.
         url = URL(self.config.server + path, encoded=True)
         async with self._session.request(method, url, data=content, **options) as response:
             self.date = response.headers.get("Date", self.date)
-            return response.status, response.headers, await self._body(response)
+            retry_after = response.headers.get("Retry-After", "")
+            return HttpResponse(response.status, self.date, retry_after, await self._body(response))
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
         if self._bytes_max is None:
@@ -296,6 +332,8 @@ class RestClient:
                 text = f"the server's certificate is not trusted: {cause.certificate_error}"
             case aiohttp.ClientConnectorError():
                 text = f"cannot connect: {cause.strerror or cause}"
+            case UnreachableError():
+                text = str(cause)
             case TimeoutError():
                 text = "the server did not answer in time"
             case _:

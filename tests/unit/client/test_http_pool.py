@@ -1,0 +1,155 @@
+"""Writes over kept connections; the server is a scripted one that sees raw bytes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.rest_client import ApiRequest, RestClient
+
+WRITE = ApiRequest("POST", "/api/v1/pods", b"{}")
+REPLACE = ApiRequest("PUT", "/api/v1/pods/a", b"{}")
+OK = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
+CLOSE = b""  # instead of an answer, the connection is closed
+
+
+class RawServer:
+    """Gives its answers in order, whatever the connection, and keeps requests by connection."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.connections = []
+
+    async def handle(self, reader, writer):
+        requests = []
+        self.connections.append(requests)
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                requests.append(head + await reader.readexactly(length))
+                answer = self.answers.pop(0)
+                writer.write(answer)
+                if answer == CLOSE or b"onnection: close" in answer:
+                    break
+        except asyncio.IncompleteReadError:
+            pass
+        writer.close()
+
+    def ask(self, work, **more):
+        """What `work` returns for a client of this server."""
+
+        async def run():
+            server = await asyncio.start_server(self.handle, "127.0.0.1", 0)
+            port = server.sockets[0].getsockname()[1]
+            config = ConnectionConfig(name="context x", server=f"http://127.0.0.1:{port}/prefix")
+            async with server, RestClient(config, **more) as client:
+                found = await work(client)
+            await asyncio.sleep(0)
+            return found
+
+        return asyncio.run(run())
+
+
+def sent(*requests, seconds_max=5):
+    """Send requests one after another; return the answers."""
+
+    async def work(client):
+        return [await client.exchange(one, seconds_max) for one in requests]
+
+    return work
+
+
+def test_a_connection_is_used_again():
+    server = RawServer(OK, OK)
+    answers = server.ask(sent(WRITE, WRITE))
+    assert [(one.status, one.body) for one in answers] == [(201, b"{}")] * 2
+    assert [len(one) for one in server.connections] == [2]
+
+
+def test_a_request_names_the_server_and_carries_its_body():
+    server = RawServer(OK)
+    server.ask(sent(WRITE))
+    head, _, body = server.connections[0][0].partition(b"\r\n\r\n")
+    start, *headers = head.split(b"\r\n")
+    assert start == b"POST /prefix/api/v1/pods HTTP/1.1"
+    names = {one.split(b":")[0] for one in headers}
+    assert names == {b"Host", b"User-Agent", b"Accept", b"Content-Type", b"Content-Length"}
+    assert body == b"{}"
+
+
+def test_at_most_so_many_connections_are_open():
+    async def work(client):
+        return await asyncio.gather(*(client.exchange(WRITE, 5) for _ in range(9)))
+
+    server = RawServer(*[OK] * 9)
+    assert all(one.status == 201 for one in server.ask(work, connections_max=2))
+    assert len(server.connections) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n" + OK,
+        b"HTTP/1.0 201 Created\r\nConnection: close\r\n\r\n{}",
+        b"HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+    ],
+    ids=["in chunks", "after 100", "up to the end", "with the end announced"],
+)
+def test_forms_of_answers(answer):
+    server = RawServer(answer, OK)
+    answers = server.ask(sent(WRITE, WRITE))
+    assert [(one.status, one.body) for one in answers] == [(201, b"{}")] * 2
+
+
+def test_a_write_that_got_no_answer_is_not_repeated():
+    server = RawServer(OK, CLOSE, OK)
+    answers = server.ask(sent(WRITE, WRITE))
+    assert answers[1].status == 0
+    assert "the connection failed: the server closed it" in answers[1].message
+    assert sum(map(len, server.connections)) == 2
+
+
+def test_an_idempotent_write_is_repeated_after_an_idle_connection_was_closed():
+    server = RawServer(OK, CLOSE, OK)
+    assert [one.status for one in server.ask(sent(WRITE, REPLACE))] == [201, 201]
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "the answer is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{}", "closed it"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + b"x" * 3_000_000,
+            "more than 1 MiB",
+        ),
+    ],
+    ids=["no HTTP", "cut", "too long"],
+)
+def test_a_bad_answer_is_a_failed_connection(answer, problem):
+    answers = RawServer(answer).ask(sent(WRITE), bytes_max=1 << 20)
+    assert answers[0].status == 0
+    assert "the connection failed: " in answers[0].message
+    assert (
+        problem.replace("over", "has more than").replace("than 1", "than 1") in answers[0].message
+    )
+
+
+def test_a_slow_answer_is_not_awaited():
+    async def silence(reader, writer):
+        await reader.read()
+        writer.close()
+
+    server = RawServer()
+    server.handle = silence
+    answers = server.ask(sent(WRITE, seconds_max=0.05))
+    assert answers[0].message == "the server did not answer in time"
+
+
+def test_names_cannot_add_headers():
+    server = RawServer(OK)
+    server.ask(sent(ApiRequest("POST", "/a b\r\nX-Injected: 1", b"{}")))
+    assert server.connections[0][0].startswith(b"POST /prefix/a%20b%0D%0AX-Injected:%201 HTTP/1.1")
