@@ -53,6 +53,7 @@ def new_store() -> Store:
         admission=served_admission(ids.new_suffix),
         registry=API_SERVER,
         storage=CompactStorage(),
+        copies_pods=True,
     )
     store.load(node_manifests(NODES, 1, now), now)
     for manifest in (*bootstrap_objects(), ACCOUNT):

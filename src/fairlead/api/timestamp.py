@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from fairlead.api.text.text_cache import text_cache
@@ -18,6 +19,7 @@ NANOSECONDS_PER_MICROSECOND: Final = 1_000
 INT64_MAX: Final = 2**63 - 1
 LENGTH_MAX: Final = 200  # far above any duration that fits
 CACHE_SIZE: Final = 1 << 14
+SECONDS_KEPT: Final = 64
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_SECOND: Final = timedelta(seconds=1)
@@ -120,7 +122,11 @@ def format_duration(duration: int) -> str:
 
 
 def _utc_second(instant: int) -> str:
-    seconds = instant // NANOSECONDS_PER_SECOND
+    return _second_text(instant // NANOSECONDS_PER_SECOND)
+
+
+@lru_cache(maxsize=SECONDS_KEPT)  # most timestamps are of the current second
+def _second_text(seconds: int) -> str:
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
         raise ValueError("the year of an instant is not among 1 to 9999")
     second = _EPOCH + timedelta(seconds=seconds)

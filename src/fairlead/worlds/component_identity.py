@@ -12,16 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.auth.authentication.token import authenticated
-from fairlead.apiserver.kind import (
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-    find_kind,
-)
+from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
-from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import (
     Bind,
     CallExtender,
@@ -47,19 +40,7 @@ _ACCOUNTS: Final = {
 }
 _OTHERWISE: Final = "generic-garbage-collector"
 
-_CONFIGURATIONS: Final = (
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-)
-
 Object = Mapping[str, Any]
-
-
-def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook is configured or policy bound, because those see the user."""
-    return any(map(storage.count, _CONFIGURATIONS))
 
 
 def sender_of(issued: Issued, store: Store) -> User | None:

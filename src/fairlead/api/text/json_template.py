@@ -114,7 +114,7 @@ class JsonTemplate:
         """The text with a marker in each placeholder, to be decoded and passed to `places_in`."""
         pieces = list(self._pieces)
         for number, index in enumerate(sorted(self._variable)):
-            pieces[index] = f"{_MARK}{number}".encode()
+            pieces[index] = marker(number).encode()
         return _QUOTE.join(pieces)
 
 
@@ -141,6 +141,11 @@ def pieces_of(text: bytes) -> list[bytes]:
 def has_marks(text: bytes) -> bool:
     """Return whether `text` has the character of markers, and so can make no template."""
     return _MARK_IN_TEXT.search(text) is not None
+
+
+def marker(number: int) -> str:
+    """Return the string that marks the place of string `number` for `places_in`."""
+    return f"{_MARK}{number}"
 
 
 def places_in(value: object) -> Places | None:

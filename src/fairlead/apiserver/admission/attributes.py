@@ -122,7 +122,8 @@ class AdmissionPlugin(Protocol):
     """Admits an object, changed or unchanged, or refuses it.
 
     A plugin that never changes objects sets `CHECKS_ONLY = True`. It runs after all others, on a
-    complete and valid object, as upstream's validating plugins do.
+    complete and valid object, as upstream's validating plugins do. A plugin whose answer for a new
+    pod depends on how many pods exist sets `COUNTS_PODS = True`.
     """
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:

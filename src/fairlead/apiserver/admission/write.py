@@ -33,7 +33,8 @@ class Write:
     """The context of one write; its defaults are for writes of the server itself.
 
     With `dry_run`, all steps happen except storing. `track` sets the managed fields of an object,
-    given the previous object. `user` is None for the server itself. `warn` receives warnings for
+    given the previous object; writes with equal `manager` (None: unknown) are tracked alike, apart
+    from the time. `user` is None for the server itself. `warn` receives warnings for
     the client, `annotate` keys and values for the audit log. `options` are the request's options as
     sent. `rights` checks further permissions of the user (None: all are granted). `view` converts
     an object to the view that the subresource shows (Scale).
@@ -41,6 +42,7 @@ class Write:
 
     dry_run: bool = False
     track: Track | None = None
+    manager: str | None = None
     user: User | None = None
     warn: Warn = _ignore
     annotate: Annotate = _forget

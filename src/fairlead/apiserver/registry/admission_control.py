@@ -23,10 +23,22 @@ from fairlead.apiserver.admission.attributes import (
 )
 from fairlead.apiserver.admission.suspension import SuspendableMethod, WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import (
+    MUTATING_ADMISSION_POLICY_BINDING,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    Kind,
+)
 from fairlead.apiserver.storage.storage import Storage
 
 ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
+_CONFIGURATIONS: Final = (
+    MUTATING_ADMISSION_POLICY_BINDING,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+)
 
 
 class AdmissionControl:
@@ -46,6 +58,7 @@ class AdmissionControl:
         self._complete = complete
         self._validating = tuple(one for one in plugins if getattr(one, "CHECKS_ONLY", False))
         self._mutating = tuple(one for one in plugins if one not in self._validating)
+        self._counting = tuple(one for one in plugins if getattr(one, "COUNTS_PODS", False))
 
     def attributes(
         self,
@@ -86,6 +99,11 @@ class AdmissionControl:
             if not isinstance(checked, dict):
                 yield from checked
 
+    def check_count(self, attributes: AdmissionAttributes) -> None:
+        """Run only the plugins that count pods, on a new pod. Raises ApiError."""
+        for plugin in self._counting:
+            plugin.admit(attributes, self._storage)
+
     @SuspendableMethod
     def admit(
         self,
@@ -104,3 +122,8 @@ class AdmissionControl:
         attributes = yield from self.mutate(attributes)
         yield from self.validate(attributes)
         return attributes.obj
+
+
+def judges_users(storage: Storage) -> bool:
+    """Return whether any webhook is configured or policy bound, because those see the user."""
+    return any(map(storage.count, _CONFIGURATIONS))

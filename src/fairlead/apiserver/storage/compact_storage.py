@@ -92,10 +92,10 @@ class CompactStorage(Storage):
         """Return the objects of `kind` in insertion order."""
         return map(value_of, super().unsorted(kind))
 
-    def put(self, kind: Kind, obj: Json) -> Json:
+    def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
         """Store a new version of `obj` (see Storage.put)."""
         self._warm(kind, obj["metadata"])
-        return super().put(kind, obj)
+        return super().put(kind, obj, is_arranged=is_arranged)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
         """Remove an object and return its last version; see Storage."""

@@ -52,12 +52,12 @@ class DeferredStorage(Storage):
         self._make_values(kind, namespace)
         return super().stored_items(kind, namespace)
 
-    def put(self, kind: Kind, obj: Json) -> Json:
+    def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
         """Store a new version of `obj`; see Storage."""
         if kind.resource in self._resources:
             meta = obj["metadata"]
             self.find(kind, meta.get("namespace", ""), meta["name"])
-        return super().put(kind, obj)
+        return super().put(kind, obj, is_arranged=is_arranged)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
         """Remove an object and return its last version; see Storage."""

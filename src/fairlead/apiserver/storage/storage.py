@@ -207,8 +207,10 @@ class Storage:
         """Return the kinds that have or had objects, in the order of their first object."""
         return list(self._kinds.values())
 
-    def put(self, kind: Kind, obj: Json) -> Json:
+    def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
         """Store `obj` under the next version; return what was stored.
+
+        `is_arranged` says that its fields are in order, as those of a copy of a stored object are.
 
         Raises ApiError 500 when there is no room, or when the object is too large.
         """
@@ -220,7 +222,9 @@ class Storage:
         objects = self._of(kind)
         key = (meta.get("namespace", ""), meta["name"])
         previous = objects.get(key)
-        stored = self.arranged(kind, {**obj, "metadata": meta}, previous)
+        stored = {**obj, "metadata": meta}
+        if not is_arranged:
+            stored = self.arranged(kind, stored, previous)
         type_ = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
         change = StoredChange(type_, kind, stored, previous, version)
         self._require_space(change)

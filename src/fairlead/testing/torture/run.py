@@ -134,7 +134,13 @@ class _Run:
 
     def _open(self, storage: CompactStorage) -> None:
         admission = served_admission(self._ids.new_suffix)
-        self._store = Store(self._ids, admission=admission, registry=API_SERVER, storage=storage)
+        self._store = Store(
+            self._ids,
+            admission=admission,
+            registry=API_SERVER,
+            storage=storage,
+            copies_pods=True,
+        )
         self._store.subscribe(self._see)
 
     def _start(self, now: Instant) -> None:

@@ -15,15 +15,19 @@ from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall, 
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.registry.admission_control import judges_users
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
-from fairlead.engine.core.command import Command, Issued
+from fairlead.engine.core.command import Command, Issued, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
-from fairlead.worlds.component_identity import judges_users, sender_of
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.local.field_manager import FieldManagers
-from fairlead.worlds.perform import Outcome, perform
+from fairlead.worlds.local.pod_status_copy import PodStatusCopies
+from fairlead.worlds.perform import Outcome, perform, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,13 @@ class AdmissionGateway:
         self._rights = Rbac(store.storage, (NodeAuthorizer(store.storage),))
         self._field_managers = field_managers
         self._quotas = QuotaLedgers(store.storage)
+        self._status_copies = PodStatusCopies(store)
 
     def perform(self, issued: Issued, detailed: Command, now: Instant) -> Outcome | None:
         """Perform a command in its `detailed` form; return its outcome, None while pending."""
-        user = sender_of(issued, self._store) if judges_users(self._store.storage) else None
+        if not judges_users(self._store.storage):
+            return self._perform_alone(issued, detailed, now)
+        user = sender_of(issued, self._store)
         steps = self._steps(issued, detailed, now, user)
         try:
             call = next(steps)
@@ -60,6 +67,23 @@ class AdmissionGateway:
             return settle(self._steps(issued, detailed, now, None))
         self.pending.append(PendingCommand(issued, call, steps))
         return None
+
+    def _perform_alone(self, issued: Issued, detailed: Command, now: Instant) -> Outcome:
+        """Perform a command without webhooks and policies."""
+        described = None
+        if isinstance(detailed, PatchStatus) and detailed.target.kind == POD.kind:
+            described = self._status_copies.described(detailed, issued.issuer.component, now)
+        if described is None:
+            return settle(self._steps(issued, detailed, now, None))
+        try:
+            if self._status_copies.write(described):
+                return CommandSucceeded(detailed)
+        except ApiError as refusal:
+            return refused(detailed, refusal)
+        outcome = settle(self._steps(issued, detailed, now, None))
+        if isinstance(outcome, CommandSucceeded):
+            self._status_copies.learn(described)
+        return outcome
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer) -> Outcome | None:
         """Continue a command whose webhook has answered; None if it waits for another webhook."""
@@ -84,6 +108,8 @@ class AdmissionGateway:
 
         def write(kind: Kind, subresource: str) -> Write:
             track = self._field_managers.of(issuer.component, kind, subresource, now)
-            return Write(track=track, user=user, rights=self._rights)
+            return Write(
+                track=track, manager=issuer.component.value, user=user, rights=self._rights
+            )
 
         return write

@@ -230,6 +230,7 @@ def _store(options: LocalOptions, ids: RandomIds) -> Store:
         admission=(*plugins, PodCountLimit(options.pods_max)),
         registry=API_SERVER,
         storage=storage,
+        copies_pods=True,
     )
 
 

@@ -27,6 +27,7 @@ from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import CONFIG_MAP, NODE, Kind
 from fairlead.apiserver.registry import api_server
+from fairlead.apiserver.registry.admission_control import judges_users
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN
@@ -52,7 +53,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.component_identity import judges_users, sender_of
+from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body

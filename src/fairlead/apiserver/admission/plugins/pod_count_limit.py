@@ -22,6 +22,7 @@ class PodCountLimit:
     """The admission plugin; `pods_max` is the limit."""
 
     CHECKS_ONLY: ClassVar[bool] = True
+    COUNTS_PODS: ClassVar[bool] = True
 
     pods_max: int
 

@@ -157,7 +157,8 @@ def write_of(
     scope: RequestScope, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
     """Return the Write for a request: everything that the store needs besides the object."""
-    track_fields = track(scope.kind, scope.manager(options), operation, subresource, scope.now)
+    manager = scope.manager(options)
+    track_fields = track(scope.kind, manager, operation, subresource, scope.now)
 
     def tracked(old: Json | None, new: Json) -> Json:
         # Fields are tracked first, so that the sender owns all that it sent, even a duplicate.
@@ -168,6 +169,7 @@ def write_of(
     return Write(
         dry_run=options.dry_run,
         track=tracked,
+        manager=f"{operation} {subresource} {manager}",
         user=scope.request.user,
         warn=scope.warnings.append,
         annotate=scope.request.notes.__setitem__,

@@ -92,7 +92,7 @@ class OwnServer:
         quotas = DelayedQuotas(self._clock, slowness * _QUOTA_DELAY)
         plugins = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         admission = [quotas if isinstance(one, ResourceQuota) else one for one in plugins]
-        self.store = Store(ids, admission=admission, registry=API_SERVER)
+        self.store = Store(ids, admission=admission, registry=API_SERVER, copies_pods=True)
         self.store.subscribe(quotas.note)
         self.store.storage.restore((), self.versions_before)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))

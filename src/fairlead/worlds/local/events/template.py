@@ -72,7 +72,8 @@ class EventTemplates:
             ],
         }
         values = {key: value for key, value in manifest.items() if value}
-        return storage.put(EVENT, {**known, **values, "metadata": {**known["metadata"], **own}})
+        event = {**known, **values, "metadata": {**known["metadata"], **own}}
+        return storage.put(EVENT, event, is_arranged=True)
 
 
 def _form_of(manifest: Json, component: Component) -> Form:

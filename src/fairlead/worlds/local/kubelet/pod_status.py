@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.worlds.perform import condition_json
 
 _ANYWHERE: Final = "10.200.0.0/16"
+NETWORKS_KEPT: Final = 8_192
 _KUBELETS_CONDITIONS: Final = (
     "PodReadyToStartContainers",
     "Initialized",
@@ -46,6 +48,8 @@ class PodDetails:
         """Start with no assigned IPs."""
         self._taken: dict[str, str] = {}  # by the pod's uid
         self._uids: dict[str, str] = {}  # by address
+        # By network: all its addresses below this number are taken.
+        self._lowest: dict[str, int] = {}
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Handle a change; see StoreListener."""
@@ -105,10 +109,13 @@ class PodDetails:
         return made
 
     def _next(self, uid: str, node: Json) -> str:
-        network = IPv4Network(node.get("spec", {}).get("podCIDR") or _ANYWHERE)
-        for host in network.hosts():
-            address = str(host)
+        """Return the lowest free address of the pod's node; "" if there is none."""
+        network = node.get("spec", {}).get("podCIDR") or _ANYWHERE
+        first, last = _hosts(network)
+        for number in range(self._lowest.get(network, first), last + 1):
+            address = str(IPv4Address(number))
             if address not in self._uids:
+                self._lowest[network] = number + 1
                 self._take(uid, address)
                 return address
         return ""
@@ -121,6 +128,7 @@ class PodDetails:
         address = self._taken.pop(uid, None)
         if address is not None and self._uids.get(address) == uid:
             del self._uids[address]
+            self._lowest.clear()
 
 
 def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -131,6 +139,15 @@ def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     if manifest.get("kind") != POD.kind or owner is None or "generateName" in meta:
         return manifest
     return {**manifest, "metadata": {**meta, "generateName": f"{owner['name']}-"}}
+
+
+@lru_cache(maxsize=NETWORKS_KEPT)
+def _hosts(network: str) -> tuple[int, int]:
+    """Return the first and the last address that pods of `network` can have, as numbers."""
+    hosts = IPv4Network(network)
+    is_tiny = hosts.num_addresses <= 2  # all addresses of such networks belong to hosts
+    first, last = int(hosts.network_address), int(hosts.broadcast_address)
+    return (first, last) if is_tiny else (first + 1, last - 1)
 
 
 def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json]:

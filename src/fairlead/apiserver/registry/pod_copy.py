@@ -1,0 +1,198 @@
+"""PodCopies: creates a pod as a copy of an earlier pod of the same workload.
+
+The pods of a workload have equal manifests apart from their names. Admission, defaults, validation
+and managed fields turn equal manifests into equal pods, apart from what each pod has of its own:
+
+    own strings     metadata.name, uid, creationTimestamp and the times of managedFields;
+                    the random name of the volume with the service account token
+    shared          everything else
+
+So a pod goes through all stages of `Store.create` once, and later pods are copies with strings of
+their own. A copy is the pod that the stages would make, because a template is used only
+
+- for the same manifest, user and field manager, and for a name that is a valid DNS label
+- until an object changes that admission could read: any object but the kinds in _UNREAD
+
+and because no template is made while webhooks, policies or quotas are configured (they may look at
+each pod), for a pod that names its node, and for a pod with conditions, which have times.
+Plugins that count pods (`COUNTS_PODS`) check each copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.text.json_template import Places, has_marks, marker, places_in, with_strings
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.plugins.service_account import VOLUME_PREFIX
+from fairlead.apiserver.admission.write import Write
+from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
+from fairlead.apiserver.registry.admission_control import AdmissionControl, judges_users
+from fairlead.apiserver.registry.id_source import IdSource
+from fairlead.apiserver.registry.snapshot_load import DEFAULT_NAMESPACE
+from fairlead.apiserver.storage.storage import Storage, StoredChange
+from fairlead.apiserver.validation.meta.format import dns_label_problems
+
+TEMPLATES_MAX: Final = 256
+# Resources whose objects change while pods are created, and which no plugin reads for a pod that
+# names no node.
+_UNREAD: Final = frozenset(
+    (
+        "pods", "events", "nodes", "leases.coordination.k8s.io", "replicationcontrollers",
+        "replicasets.apps", "deployments.apps", "statefulsets.apps", "daemonsets.apps",
+        "jobs.batch", "cronjobs.batch", "endpoints", "endpointslices.discovery.k8s.io",
+        "horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy",
+    )
+)  # fmt: skip
+_NODES: Final = "system:nodes"
+_NAME, _UID, _TIME, _VOLUME = range(4)  # a copy's own strings
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+
+
+class Recording:
+    """Records what the stages say about a pod while they handle `write`."""
+
+    def __init__(self, write: Write) -> None:
+        """`self.write` is `write`, recorded."""
+        self._client = write
+        self.warnings: list[str] = []
+        self.annotations: dict[str, str] = {}
+        self.write = replace(write, warn=self._warn, annotate=self._annotate)
+
+    def _warn(self, text: str) -> None:
+        self.warnings.append(text)
+        self._client.warn(text)
+
+    def _annotate(self, key: str, text: str) -> None:
+        self.annotations[key] = text
+        self._client.annotate(key, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A stored pod, where the strings of its own are, and what was said when it was created."""
+
+    pod: Json
+    places: Places | None
+    has_volume: bool
+    warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+class PodCopies:
+    """The templates of the pods in one store."""
+
+    def __init__(self, storage: Storage, admission: AdmissionControl, ids: IdSource) -> None:
+        """Start without templates; `ids` names new volumes, as ServiceAccount does."""
+        self._storage = storage
+        self._admission = admission
+        self._ids = ids
+        self._templates: dict[bytes, _Template] = {}
+        storage.subscribe(self._see)
+
+    def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
+        """Store a copy for `manifest`, a pod; None if the pod must go through all stages.
+
+        Raises ApiError if there are too many pods, or no space.
+        """
+        template = self._templates.get(_key(manifest, write)) if self._templates else None
+        if template is None or write.dry_run:
+            return None
+        meta = manifest["metadata"]
+        namespace, name = meta.get("namespace") or DEFAULT_NAMESPACE, meta.get("name")
+        if not name or dns_label_problems(name) or self._storage.find(POD, namespace, name):
+            return None
+        volume = VOLUME_PREFIX + self._ids.new_suffix() if template.has_volume else ""
+        uid = self._ids.new_uid(POD, namespace, name)
+        strings = (name, uid, format_timestamp(now), volume)
+        pod = with_strings(template.pod, template.places, strings)
+        for text in template.warnings:
+            write.warn(text)
+        for key, text in template.annotations.items():
+            write.annotate(key, text)
+        self._admission.check_count(
+            self._admission.attributes(Operation.CREATE, POD, pod, write=write)
+        )
+        return self._storage.put(POD, pod, is_arranged=True)
+
+    def record(self, write: Write) -> Recording:
+        """Record what the stages say about a pod that is not a copy."""
+        return Recording(write)
+
+    def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:
+        """Make a template of `stored`, which went through all stages for `manifest`."""
+        write = recording.write
+        if not self._is_typical(manifest, write, stored):
+            return
+        volume = _token_volume(manifest, stored)
+        marked = _marked(stored, volume)
+        if marked is None:
+            return
+        if len(self._templates) >= TEMPLATES_MAX:
+            self._templates.clear()
+        self._templates[_key(manifest, write)] = _Template(
+            stored, places_in(marked), bool(volume), recording.warnings, recording.annotations
+        )
+
+    def _is_typical(self, manifest: Mapping[str, Any], write: Write, stored: Json) -> bool:
+        """Return whether an equal manifest will always make an equal pod, but for its own strings.
+
+        A node's answer depends on its labels and its pods; a client's duplicate owners cause
+        warnings that are not recorded.
+        """
+        is_tracked_alike = write.track is None or write.manager is not None
+        is_of_node = write.user is not None and _NODES in write.user.groups
+        if write.dry_run or is_of_node or not is_tracked_alike:
+            return False
+        meta = manifest["metadata"]
+        if "managedFields" in meta or len(meta.get("ownerReferences") or ()) > 1:
+            return False
+        if stored["spec"].get("nodeName") or stored["status"].get("conditions"):
+            return False
+        return not judges_users(self._storage) and not self._storage.count(RESOURCE_QUOTA)
+
+    def _see(self, change: StoredChange) -> None:
+        if self._templates and change.kind.resource not in _UNREAD:
+            self._templates.clear()
+
+
+def _key(manifest: Mapping[str, Any], write: Write) -> bytes:
+    """Return everything on which the stages depend, except the name and stored objects."""
+    meta = manifest.get("metadata")
+    nameless = {**meta, "name": ""} if isinstance(meta, dict) else meta
+    return _encode(({**manifest, "metadata": nameless}, write.manager, write.user))
+
+
+def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
+    """Return the name of the volume that ServiceAccount has added; "" for none."""
+    sent = _encode(manifest)
+    for volume in stored["spec"].get("volumes") or ():
+        name: str = volume["name"]
+        if name.startswith(VOLUME_PREFIX) and name.encode() not in sent:
+            return name
+    return ""
+
+
+def _marked(stored: Json, volume: str) -> Json | None:
+    """Return `stored` with markers in place of the strings of its own; None if it has markers."""
+    if has_marks(_encode(stored)):
+        return None
+    meta = {
+        **stored["metadata"],
+        "name": marker(_NAME),
+        "uid": marker(_UID),
+        "creationTimestamp": marker(_TIME),
+    }
+    if "managedFields" in meta:
+        meta["managedFields"] = [{**one, "time": marker(_TIME)} for one in meta["managedFields"]]
+    spec = stored["spec"]
+    if volume:
+        spec = _decode(_encode(spec).replace(_encode(volume), _encode(marker(_VOLUME))))
+    return {**stored, "metadata": meta, "spec": spec}

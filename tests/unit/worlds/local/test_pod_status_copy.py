@@ -1,0 +1,155 @@
+"""Status writes that are copies of earlier ones store what all stages would have stored."""
+
+from __future__ import annotations
+
+from hashlib import shake_128
+from itertools import count
+
+import pytest
+
+from fairlead.apiserver.negotiation.serializer import encode
+from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.issuer import Component
+from fairlead.worlds.local.pod_status_copy import PodStatusCopies
+
+CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+INITIAL = {"name": "before", "image": "i"}
+PODS = "/api/v1/namespaces/default/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def deployment(name, replicas, **spec):
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER], **spec}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def history(cluster):
+    """Every stored object, of every version, of a cluster that runs workloads of many pods."""
+    seen = []
+    cluster.local.store.subscribe(
+        lambda change: seen.append((change.type, change.kind.kind, encode(change.object)))
+    )
+    cluster.ask("POST", DEPLOYMENTS, deployment("web", 6))
+    cluster.pass_time(3)
+    cluster.ask("POST", DEPLOYMENTS, deployment("db", 4, initContainers=[INITIAL]))
+    cluster.ask("POST", DEPLOYMENTS, deployment("host", 4, hostNetwork=True))
+    cluster.pass_time(3)
+    cluster.ask("POST", DEPLOYMENTS, deployment("huge", 3, nodeSelector={"no": "node"}))
+    for number, pod in enumerate(cluster.list("Pod")):
+        path = f"{PODS}/{pod['metadata']['name']}"
+        if number % 3 == 0:
+            cluster.ask("DELETE", path)
+        elif number % 3 == 1:
+            patch = {"metadata": {"annotations": {"seen": pod["status"].get("podIP", "")}}}
+            cluster.ask("PATCH", path, patch, "application/merge-patch+json")
+            own = {"status": {"conditions": [{"type": "example.com/own", "status": "True"}]}}
+            cluster.ask("PATCH", f"{path}/status", own, "application/strategic-merge-patch+json")
+    for _ in range(4):
+        cluster.pass_time(20)
+    return seen
+
+
+@pytest.fixture
+def same_ids(monkeypatch):
+    """Call it before each cluster, so that their random ids are the same."""
+
+    def install():
+        numbers = count()
+
+        def token_bytes(size):
+            return shake_128(str(next(numbers)).encode()).digest(size)
+
+        monkeypatch.setattr("fairlead.worlds.local.random_ids.token_bytes", token_bytes)
+
+    return install
+
+
+def test_every_version_of_every_object_is_the_same(same_ids, make_cluster, monkeypatch):
+    """Also the order of members, and what watches see."""
+    copied = []
+    write = PodStatusCopies.write
+
+    def noted(*arguments):
+        copied.append(write(*arguments))
+        return copied[-1]
+
+    same_ids()
+    monkeypatch.setattr(PodStatusCopies, "write", noted)
+    copying = history(make_cluster(nodes=3))
+    assert sum(copied) > len(copied) / 2
+    same_ids()
+    monkeypatch.setattr(PodStatusCopies, "described", lambda *_: None)
+    assert history(make_cluster(nodes=3)) == copying
+
+
+def described(cluster, name, fields, **options):
+    """The description of a kubelet's write to the pod `name`."""
+    target = ObjectRef("Pod", "default", name, "")
+    command = PatchStatus(target, fields, **options)
+    copies = PodStatusCopies(cluster.local.store)
+    return copies.described(command, Component.KUBELET, cluster.clock.now())
+
+
+@pytest.fixture
+def cluster(make_cluster):
+    cluster = make_cluster(nodes=2)
+    for name in "ab":
+        meta = {"name": name}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": meta,
+            "spec": {"containers": [CONTAINER]},
+        }
+        cluster.ask("POST", PODS, body)
+    cluster.pass_time(5)
+    return cluster
+
+
+def test_pods_in_the_same_state_have_the_same_text(cluster):
+    """Their addresses and uids differ."""
+    one, other = (described(cluster, name, {"phase": "Failed"}) for name in "ab")
+    assert one.text == other.text
+    assert one.replaced != other.replaced
+
+
+def test_times_in_another_order_are_another_text(cluster):
+    """managedFields are sorted by time."""
+    earlier, later = "2025-12-31T00:00:00Z", "2026-12-31T00:00:00Z"
+    texts = [described(cluster, "a", {"startTime": time}).text for time in (earlier, later)]
+    assert texts[0] != texts[1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"nominatedNodeName": "node-0"}, {}),
+        ({"podIP": "010.0.0.1"}, {}),
+        ({"podIP": "fd00::1"}, {}),
+        ({"message": "\x7fA"}, {}),
+        ({"message": "ends in Z"}, {}),
+        ({"phase": "Failed"}, {"resource_version": "1"}),
+        ({"message": "x" * 20_000}, {}),
+    ],
+    ids=[
+        "a nomination, which is checked", "an unusual address", "an address of version 6",
+        "a marker", "something like a time", "a precondition", "a large text",
+    ],
+)  # fmt: skip
+def test_unusual_writes_go_through_all_stages(cluster, fields, options):
+    assert described(cluster, "a", fields, **options) is None
+
+
+def test_conditions_are_part_of_the_text(cluster):
+    """A command may carry them beside its fields."""
+    ready, unready = (
+        described(cluster, "a", {}, conditions=(Condition("Ready", status),)).text
+        for status in ("True", "False")
+    )
+    assert ready != unready
