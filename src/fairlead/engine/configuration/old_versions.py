@@ -49,7 +49,7 @@ _replace = msgspec.structs.replace
 
 
 class OldPluginsForm(PluginsForm, frozen=True, kw_only=True):
-    """Includes the extension point unreserve, which became part of Reserve."""
+    """The plugins of an old profile, with the extension point unreserve (now part of Reserve)."""
 
     unreserve: PluginSetForm = PluginSetForm()
 

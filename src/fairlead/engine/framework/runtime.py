@@ -201,7 +201,8 @@ class Framework:
         """Return the first rejection of `pod` on `node`, with the node's nominated pods counted.
 
         The pod must fit both with and without the nominated pods: they may never arrive, so it must
-        not depend on affinity to them. upstream: RunFilterPluginsWithNominatedPods
+        not depend on affinity to them.
+        upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:

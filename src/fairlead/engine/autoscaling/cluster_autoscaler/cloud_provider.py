@@ -56,12 +56,12 @@ class NodeGroup(Protocol):
 
     @property
     def min_size(self) -> int:
-        """The fewest nodes that scale-down leaves."""
+        """The minimum size: scale-down leaves at least this many nodes."""
         ...
 
     @property
     def max_size(self) -> int:
-        """The most nodes to which scale-up grows the group."""
+        """The maximum size: scale-up grows the group to at most this many nodes."""
         ...
 
     @property
@@ -70,7 +70,7 @@ class NodeGroup(Protocol):
         ...
 
     def target_size(self) -> int:
-        """Return the number of nodes that the provider should have."""
+        """Return the target size: the number of nodes requested from the provider."""
         ...
 
     def template_node(self) -> Node | None:

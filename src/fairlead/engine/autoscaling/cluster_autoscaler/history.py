@@ -103,8 +103,8 @@ class AutoscalerHistory:
 def _staying(autoscaler: StaticAutoscaler, before: Mapping[str, str]) -> dict[str, str]:
     """Return, for each examined node, upstream's reason for keeping it.
 
-    A node that was not examined again because it was found unremovable a moment ago keeps the
-    reason found then, which is `before`.
+    `before` has the earlier reasons. A node that was recently found unremovable is not examined
+    again and keeps its earlier reason.
     """
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():

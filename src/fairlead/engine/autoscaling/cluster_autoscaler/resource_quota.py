@@ -38,7 +38,7 @@ class NodeResources:
         self._by_group: dict[str, Amounts] = {}
 
     def of(self, node: Node, group: str | None = None) -> Amounts:
-        """Whole cores, bytes of memory, and GPUs of `node`, which belongs to `group`."""
+        """Return the whole cores, bytes of memory, and GPUs of `node`, which belongs to `group`."""
         if group is None:
             found = self._provider.node_group_for(node.spec.provider_id)
             group = None if found is None else found.id
@@ -69,7 +69,7 @@ class QuotaTracker:
         resources: NodeResources,
         nodes: Iterable[tuple[Node, str | None]],
     ) -> None:
-        """Count all `nodes` of the snapshot; a placeholder comes with its group."""
+        """Count all `nodes` of the snapshot; a placeholder is listed with its group."""
         self._resources = resources
         self._left = {name: limit.maximum for name, limit in limits.items()}
         for node, group in nodes:

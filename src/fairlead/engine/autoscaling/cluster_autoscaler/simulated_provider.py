@@ -119,7 +119,7 @@ class SimulatedNodeGroup:
         return self.spec.overrides
 
     def target_size(self) -> int:
-        """Return the number of nodes that the group should have."""
+        """Return the target size of the group."""
         return self.target
 
     def template_node(self) -> Node | None:
@@ -264,7 +264,7 @@ class SimulatedProvider:
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
         """Return a name that no machine has, and its providerID.
 
-        Nodes that an earlier process created have such names, too.
+        Names of Nodes that an earlier process created are skipped, too.
         """
         stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
         while True:

@@ -122,7 +122,7 @@ class TemplateProvider:
     def _first_by_group(
         self, nodes: Iterable[Node], is_chosen: Callable[[Node], bool] = lambda _: True
     ) -> dict[str, Node]:
-        """Return the first node of each group that `is_chosen`."""
+        """Return the first node of each group that `is_chosen` accepts."""
         first: dict[str, Node] = {}
         for node in nodes:
             group = self._provider.node_group_for(node.spec.provider_id)
@@ -131,7 +131,7 @@ class TemplateProvider:
         return first
 
     def _of_node(self, group: str, node: Node, daemon_sets: Sequence[DaemonSet]) -> Template:
-        """Return the node's mirror and DaemonSet pods, and DaemonSet pods that it lacks."""
+        """Return a template from `node` and its mirror and DaemonSet pods, adding missing ones."""
         info = self._snapshot.node(node.metadata.name)
         running = [] if info is None else self._snapshot.pods_on(info)
         kept = [pod for pod in running if _comes_with_node(pod.pod)]
@@ -145,7 +145,7 @@ class TemplateProvider:
         return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)))
 
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
-        """Return the provider's node with all DaemonSets that match it."""
+        """Return the provider's template node with a pod of each DaemonSet that matches it."""
         node = group.template_node()
         if node is None:
             return None

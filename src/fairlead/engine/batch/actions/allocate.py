@@ -1,4 +1,4 @@
-"""allocate: place pending tasks on idle resources, or pipeline them onto releasing ones.
+"""allocate: places pending tasks on idle resources, or pipelines them onto releasing ones.
 
     while any queue is below its share:
         take the first queue, its first job, and that job's tasks in order

@@ -1,4 +1,4 @@
-"""preempt: evicts tasks of less important jobs in the queue, then lesser tasks of the same job.
+"""preempt: evicts less important tasks, of other jobs in the queue and then of the same job.
 
     phase 1   between jobs of one queue: a statement per job, committed once the job can start
     phase 2   within a job: a statement per task

@@ -162,7 +162,7 @@ class JobInfo:
 
     @property
     def created(self) -> Instant:
-        """The creation time of its group."""
+        """The creation time of the job's group."""
         assert self.group is not None
         return self.group.created
 
@@ -173,7 +173,7 @@ class JobInfo:
 
     @property
     def is_inqueue(self) -> bool:
-        """Whether it was admitted and has not started."""
+        """Whether the group was admitted and has not started."""
         return self.group is not None and self.group.status.phase == INQUEUE
 
     # --- progress --------------------------------------------------------------------------

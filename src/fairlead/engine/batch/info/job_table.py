@@ -50,8 +50,8 @@ class Ownership:
 class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
-    `leaving` are the placed pods that are being deleted; `odd` are the placed pods whose usage the
-    nodes' sums count differently from the rule of `requests`. Both include pods of other
+    `leaving` are the placed pods that are being deleted; `odd` are the placed pods whose usage
+    differs between the nodes' sums and the rule of `requests`. Both include pods of other
     schedulers, by `PodInfo.id`. `touched` are the jobs that changed since the last session.
     """
 
@@ -208,7 +208,7 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Return whether the pod was evicted by a session and its object does not show that yet."""
+        """Return whether a session has evicted the pod and its object does not show that yet."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 

@@ -1,7 +1,7 @@
 """TaskRequest: the resources that a task uses, and those that must be free to start it.
 
-There are two rules. Kubernetes' own counts effective requests, as the kubelet does. kube-batch's
-adds up containers, ignores overhead, and counts init containers only for starting.
+There are two rules. Kubernetes' rule counts effective requests, as the kubelet does. kube-batch's
+rule adds up containers, ignores overhead, and counts init containers only for starting.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Slack:
     """The tolerance of comparisons: `a` fits into `b` if `a < b + least`.
 
     An amount below `least` counts as nothing. `cpu_milli` and `memory_bytes` are the tolerances of
-    cpu and memory; for other resources it is 1.
+    cpu and memory; for other resources the tolerance is 1.
     """
 
     cpu_milli: int = 1

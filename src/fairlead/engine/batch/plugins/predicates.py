@@ -29,7 +29,7 @@ class Predicates:
         self._names = [*rules.filters]
         wanted = [check for key, check in PRESSURE_CHECKS.items() if arguments.get(key) in _TRUE]
         if wanted:
-            # before inter-pod affinity, which is the most expensive filter, as upstream
+            # before inter-pod affinity, which is the most expensive filter, as in upstream
             at = self._names.index("InterPodAffinity")
             self._names[at:at] = wanted
 

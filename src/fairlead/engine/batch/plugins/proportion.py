@@ -8,7 +8,8 @@
 Queues may form a tree, with guarantees, explicit spec.deserved and capabilities
 (`engine.batch.shares.queue_tree`). Resources that a queue does not request are available to others.
 When the queue requests them again, the others are above their deserved amounts, and reclaim evicts
-their tasks. upstream: pkg/scheduler/plugins/proportion/proportion.go
+their tasks.
+upstream: pkg/scheduler/plugins/proportion/proportion.go
 """
 
 from __future__ import annotations
@@ -251,7 +252,7 @@ class Proportion:
         return all(_has_room(found, needs) for found in self._lines[job.queue])
 
     def enqueued(self, job: JobInfo) -> None:
-        """Add what the job will need."""
+        """Add the minResources that the job will need to its queue and all queues above."""
         self._expect(job.queue, needs_of(job, self._columns))
 
     def _expect(self, queue: str, amounts: Amounts) -> None:

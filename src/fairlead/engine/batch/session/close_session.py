@@ -113,7 +113,7 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
-    """Return the group's conditions; this session's condition replaces the one of its type."""
+    """Return the group's conditions, with this session's in place of an earlier one of its type."""
     assert job.group is not None
     before = job.group.status.conditions
     if found is None:
@@ -198,9 +198,9 @@ def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
 def _resolved_conditions(
     session: Session, before: tuple[PodGroupCondition, ...]
 ) -> tuple[Condition, ...]:
-    """Return the resolved condition that replaces `before`.
+    """Return the condition Unschedulable=False for a group that was Unschedulable `before`.
 
-    kube-batch leaves `before` unchanged (mute-fit-error).
+    kube-batch does not write it (mute-fit-error).
     """
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()

@@ -197,11 +197,11 @@ class Explains(BatchPlugin, Protocol):
 
 
 class BatchHandle(Handle, Protocol):
-    """What scheduler plugins that a batch plugin builds may read."""
+    """The state that scheduler plugins built by a batch plugin may read."""
 
     @property
     def sums(self) -> Sums:
-        """What counts as used on a node, by the rules of the configuration."""
+        """The usage of nodes, by the rules of the configuration."""
         ...
 
 

@@ -35,7 +35,7 @@ class StatementOperation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AllocateOperation:
-    """Allocate idle resources on `node` to `task`; it is bound once its job is ready."""
+    """Allocates idle resources on `node` to `task`, which is bound once its job is ready."""
 
     task: TaskInfo
     node: NodeInfo
@@ -57,7 +57,7 @@ class AllocateOperation:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Pipeline `task` onto releasing resources of `node`, until the end of the session."""
+    """Pipelines `task` onto releasing resources of `node`, until the end of the session."""
 
     task: TaskInfo
     node: NodeInfo
@@ -76,7 +76,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Evict `task`, with the reason `why`."""
+    """Evicts `task`, with the reason `why`."""
 
     task: TaskInfo
     why: str
@@ -96,7 +96,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Displace:
-    """Report that `victims` are evicted to make room for `task` on `node`."""
+    """Reports that `victims` are evicted to make room for `task` on `node`."""
 
     task: TaskInfo
     node: NodeInfo

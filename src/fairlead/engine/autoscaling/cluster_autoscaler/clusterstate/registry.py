@@ -57,7 +57,7 @@ class ScaleUpRequest:
 
 @dataclass(slots=True)
 class Readiness:
-    """Names of the nodes of a group (or of all) by class."""
+    """Names of the nodes of a group (or of all groups) by readiness."""
 
     ready: list[str] = field(default_factory=list)
     unready: list[str] = field(default_factory=list)

@@ -3,9 +3,8 @@
 Whether such a pod fits a new node depends only on what is free there, so arithmetic gives the same
 result as a simulation.
 
-Example: nodes with 4 cores, pods of 1 core. `take_new(10)` opens a node with room for four pods,
-then a second and a third one; on the third remain 2 cores. A later group of 2-core pods finds room
-for one pod there.
+Example: nodes with 4 cores, ten pods of 1 core. They fill two nodes and half of a third, on which 2
+cores stay free. A later group of 2-core pods finds room for one pod there.
 """
 
 from __future__ import annotations

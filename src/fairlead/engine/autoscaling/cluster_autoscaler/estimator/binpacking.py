@@ -8,9 +8,9 @@ For each equivalence group, largest first:
 If a pod does not fit even an empty new node, the group ends, because further nodes would be equal.
 The limit of nodes also ends it.
 
-As long as the pods of the groups need only free resources, the new nodes are rows of numbers
-(`AddedNodes`). The first other group makes them nodes of the snapshot, where it and the groups
-after it are simulated pod by pod.
+While the groups need only free resources, the new nodes are rows of numbers (`AddedNodes`). The
+first group that needs more turns them into nodes of the snapshot, where this group and all later
+ones are simulated pod by pod.
 
 Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first gets node 0,
 the second node 1 (in (b): node 0 is no longer tried), the third fits node 0 or 1 in (a). Two nodes.

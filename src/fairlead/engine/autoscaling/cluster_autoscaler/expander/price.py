@@ -38,7 +38,7 @@ class Cheapest:
     def __init__(self, provider: CloudProvider, cluster_nodes: int) -> None:
         """Read prices from `provider`.
 
-        `cluster_nodes`, the cluster's size, sets the preferred node.
+        `cluster_nodes`, the number of nodes, determines the preferred node size.
         """
         self._provider = provider
         self._preferred = _preferred_cores(cluster_nodes)

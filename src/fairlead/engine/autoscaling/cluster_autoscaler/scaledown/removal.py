@@ -66,7 +66,7 @@ class RemovalSimulator:
         self._simulator.drop_old_hints()
 
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
-        """Return whether no pod of the node has to move, and whether pods are still to complete.
+        """Return whether no pod of the node has to move, and whether some must complete first.
 
         Only the drain rules that read neither controllers nor disruption budgets are applied.
         """

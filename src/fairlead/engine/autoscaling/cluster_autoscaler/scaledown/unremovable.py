@@ -72,7 +72,10 @@ class UnremovableNodes:
         self._until: dict[str, Instant] = {}
 
     def update(self, present: Collection[str], now: Instant) -> None:
-        """Start a loop: drop reasons, and simulations that are too old or of deleted nodes."""
+        """Start a loop: drop all reasons, and failed simulations that are too old.
+
+        Simulations of nodes that are not `present` are dropped, too.
+        """
         self.reasons = {}
         self._until = {
             name: until for name, until in self._until.items() if until > now and name in present

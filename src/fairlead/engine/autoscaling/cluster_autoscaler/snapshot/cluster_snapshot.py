@@ -2,7 +2,7 @@
 
     with snapshot.fork() as fork:
         snapshot.add_node(template)
-        snapshot.schedule_on_any(pod)
+        snapshot.add_pod(pod, snapshot.find_place(pod))
         fork.commit()                   # else leaving the block reverts
 
 The snapshot has its own cluster state, which is updated between loops. Changes inside a fork are
@@ -296,7 +296,7 @@ class ClusterSnapshot:
     def find_place(
         self, pod: PodInfo, among: Collection[str] | None = None, first: int = 0
     ) -> str | None:
-        """Return the first node after the last found one that fits `pod`; None if there is none.
+        """Return the first node that fits `pod`, None if none does; start after the last result.
 
         `among` limits the nodes by name, `first` to positions from there on. Cordoned nodes are
         never chosen, even if the pod tolerates the cordon.

@@ -66,7 +66,7 @@ class HintingSimulator:
 
 @dataclass(slots=True)
 class _FailedPods:
-    """Up to ten different pods by controller that could not be placed."""
+    """The pods that could not be placed, up to ten different ones of each controller."""
 
     _by_controller: dict[str, list[Pod]] = field(default_factory=dict)
 

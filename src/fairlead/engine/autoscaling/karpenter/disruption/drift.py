@@ -38,7 +38,10 @@ class Drift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """Return the first replaceable node: empty nodes first, then the longest drifted."""
+        """Return the command for the first replaceable node, [] if there is none.
+
+        Empty nodes come first, then the nodes that drifted first.
+        """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):
             if allowed[one.pool.name] == 0:

@@ -93,8 +93,8 @@ class DisruptionLoop:
     ) -> Generator[DurationNs, Instant, LoopResult]:
         """Run one loop, beginning at `now`.
 
-        It yields how long to wait, and continues with the time sent to it. `start` executes a
-        command.
+        The generator yields how long to wait (ns) and is resumed with the current time. `start`
+        executes a command.
         """
         if not self._cluster.is_synced():
             return LoopResult((), UNSYNCED_RETRY_NS)
@@ -161,7 +161,7 @@ class DisruptionController:
         return self._running is not None or len(self._queue) > 0 or self._loop_at is not None
 
     def change(self, now: Instant) -> None:
-        """Run a loop and look at the commands again, because the cluster has changed."""
+        """Run a loop and check the commands again, because the cluster has changed."""
         if self._loop_at is None:
             self._loop_at = max(now, self._last_loop + LOOP_PERIOD_NS)
         if len(self._queue):
@@ -194,9 +194,9 @@ class DisruptionController:
             if result.commands:
                 self._loop_at = now + RETRY_NS
             else:
-                self._loop_at = self._next_look(now)
+                self._loop_at = self._next_check(now)
 
-    def _next_look(self, now: Instant) -> Instant | None:
+    def _next_check(self, now: Instant) -> Instant | None:
         """Return when a loop could have a new result without a change: nominations have ended."""
         later = [due for due in self._context.cluster.nominated_until.values() if due > now]
         return max(min(later), now + LOOP_PERIOD_NS) if later else None

@@ -218,7 +218,7 @@ class PlainPlacement:
         left_places: list[tuple[Size | None, int, int]] = []
         starting: list[tuple[Size | None, int, int, StateNode]] = []
         free: dict[str, Amounts] = {}
-        rooms: dict[int, list[NodeRoom]] = {}  # the last one of each facts is the next to try
+        rooms: dict[int, list[NodeRoom]] = {}  # by facts; the last node is tried next
         for place, one in enumerate(pods):
             facts = one.pending.facts
             if id(facts) not in rooms:

@@ -83,7 +83,7 @@ class DisruptionQueue:
     def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
         """Return whether the replacements are ready; a command that takes too long has failed.
 
-        The time is checked last, so even a check that finds them ready may be too late.
+        The time is checked last, so replacements that became ready too late do not count.
         """
         # upstream: queue.go:Reconcile, waitOrTerminate
         claims = self._cluster.node_claims

@@ -131,7 +131,7 @@ class Machines:
         return bool(self._due)
 
     def resume(self, claim: NodeClaim, now: Instant) -> None:
-        """Start the machine of a launched NodeClaim without a Node again."""
+        """Start again the machine of a launched NodeClaim that has no Node."""
         self._count += 1
         usual = self._config.provision_time_of(claim.node_pool)
         self._due[claim.name] = now + provision_time(usual, self._seed, self._count)
@@ -184,7 +184,7 @@ def node_of(claim: NodeClaim, now: Instant) -> CreateObject:
 
 
 def _claim_of(request: NodeClaimRequest, name: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim that a pass asks for, before its launch."""
+    """Return the NodeClaim that a pass requests, before its launch."""
     template = request.pool.spec.template.spec
     hashes = {
         key: value

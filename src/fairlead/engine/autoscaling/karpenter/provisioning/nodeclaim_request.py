@@ -84,7 +84,7 @@ class NodeClaimRequest:
     def labels(self) -> dict[str, str]:
         """The template's labels, and one value for each requirement on a custom label.
 
-        If upstream chooses any value, this is the first one, or the smallest number.
+        Where upstream picks an arbitrary value, the first one or the smallest number is taken.
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)

@@ -107,7 +107,7 @@ class LabelRequirement:
         return any(_within(value, gte, lte) for value in _combined(self, other))
 
     def with_min_values(self, min_values: int | None) -> LabelRequirement:
-        """Return the same values with another `min_values`."""
+        """Return this requirement with another `min_values`."""
         return replace(self, min_values=min_values)
 
     def sorted_values(self) -> list[str]:
