@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import Counter
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.engine.core.status import Code
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
@@ -25,6 +28,8 @@ from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.dry_run import only_fit
+from fairlead.engine.scheduling.preemption.policy import RULES
+from fairlead.engine.scheduling.preemption.victim_columns import VictimColumns, guarded_rows
 from fairlead.engine.scheduling.preemption.victims import (
     select_victims_by_resources,
     select_victims_on_node,
@@ -100,6 +105,7 @@ class Life:
         self.objects = {}
         self.waiting = {}
         self.served = self.serve(self.cluster, self.nominator)
+        self.victims = VictimColumns(self.cluster.table)
         self.seen = Counter()
         for name in NODE_NAMES[:4]:
             self.tell(any_node(self.chance, name))
@@ -227,6 +233,32 @@ class Life:
                     fit, pod, node, rivals, budgets
                 ) == select_victims_on_node(framework, found.state, pod, node, budgets)
                 self.seen["by resources"] += 1
+        self.victims_over_columns(fit, pod, found)
+
+    def victims_over_columns(self, fit, pod, found):
+        """The costs over columns are those of the candidates found on each node."""
+        table, budgets = self.cluster.table, self.cluster.budgets()
+        guarded = guarded_rows(table, budgets)
+        rows = [
+            node.row
+            for node in table.nodes()
+            if any(other.priority < pod.priority for other in node.pods.values())
+            and not guarded[node.row]
+            and not found.plan.static_code(node.row)
+            and not self.nominator.competing_pods_on(node.name, pod)
+        ]
+        assert self.victims.refresh()
+        result = self.victims.costs(fit, pod, np.array(rows, np.int64), RULES)
+        for i, row in enumerate(rows if result is not None else ()):
+            answer = select_victims_by_resources(fit, pod, table.at(row), (), budgets)
+            if isinstance(answer, Candidate):
+                assert result.is_candidate[i]
+                assert result.costs[:, i].tolist() == [rule.cost(answer) for rule in RULES]
+            else:
+                assert not result.is_candidate[i]
+                code = result.codes[i]
+                assert answer == result.statuses[code] if code else answer.code is Code.ERROR
+            self.seen["over columns"] += 1
 
     def told_anew(self, pod):
         """A profile over a cluster that has no history, and `pod` as known there."""

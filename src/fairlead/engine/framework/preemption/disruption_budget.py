@@ -5,7 +5,7 @@ upstream: default_preemption.go: filterPodsWithPDBViolation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.selector import selector_matches
@@ -40,11 +40,16 @@ def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
     A pod without labels matches no budget; a budget with an empty or absent selector matches no
     pod.
     """
+    if not selects(budget, pod.namespace, pod.labels):
+        return False
+    return pod.pod.metadata.name not in budget.status.disrupted_pods
+
+
+def selects(budget: PodDisruptionBudget, namespace: str, labels: Mapping[str, str]) -> bool:
+    """Return True if `budget` selects pods of `namespace` with `labels`."""
     selector = budget.spec.selector
-    if budget.metadata.namespace != pod.namespace or not pod.labels or selector is None:
+    if budget.metadata.namespace != namespace or not labels or selector is None:
         return False
     if not (selector.match_labels or selector.match_expressions):
         return False
-    if not selector_matches(selector, pod.labels):
-        return False
-    return pod.pod.metadata.name not in budget.status.disrupted_pods
+    return selector_matches(selector, labels)

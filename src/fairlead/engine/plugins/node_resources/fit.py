@@ -38,6 +38,7 @@ INSUFFICIENT: Final = "Insufficient {}"
 _NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
 _FITS: Final = (SUCCESS,)
 _UNLIMITED: Final = 1 << 62
+Ints = npt.NDArray[np.int64]
 
 
 class NodeResourcesFit:
@@ -59,6 +60,7 @@ class NodeResourcesFit:
 
     def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
         """Set up the scoring strategy in `args`, the plugin's NodeResourcesFitArgs."""
+        self._table = handle.cluster.table
         self._resources = handle.cluster.table.resources
         self._extended = handle.cluster.devices.extended
         strategy = scoring_strategy(args or FitArgs(), handle)
@@ -181,6 +183,31 @@ class NodeResourcesFit:
         short = tuple(c for c, amount in zip(columns, spare, strict=True) if amount < 0)
         beyond = any(amounts[column] > node.allocatable_of(column) for column in short)
         return self._rejection(short, crowded=crowded, beyond=beyond)
+
+    def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
+        """Return the column and amount of each resource of `pod` that counts on every node.
+
+        None if it depends on the node whether a resource counts.
+        """
+        wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
+        return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
+
+    def rejections_after(
+        self, wanted: list[tuple[int, int]], spare: Sequence[Ints], crowded: Mask, rows: Rows
+    ) -> tuple[Ints, list[Status]]:
+        """Return codes and statuses for nodes at `rows`, on which the pod leaves `spare`.
+
+        `wanted` are the `counted_requests`, and `spare` has what is left of each. Nodes on which
+        the pod fits have code 0.
+        """
+        bits = crowded.astype(np.int64)
+        for i, ((column, amount), left) in enumerate(zip(wanted, spare, strict=True)):
+            short = left < 0
+            beyond = short & (amount > self._table.allocatable[column, rows])
+            bits |= short * (4 << i) | beyond * 2
+        distinct, codes = np.unique(bits, return_inverse=True)
+        statuses = [self._decode(mask, wanted) if mask else SUCCESS for mask in distinct.tolist()]
+        return (codes, statuses) if SUCCESS in statuses else (codes + 1, [SUCCESS, *statuses])
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True for every pod removal, and for a node that could hold the pod."""

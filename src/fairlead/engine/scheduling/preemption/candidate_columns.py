@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ class CandidateColumns:
 
     `unknown[row]` is set if the node has not been evaluated since its last change. `costs[i, row]`
     is the candidate's cost by rule i, valid only where `is_candidate`. `statuses[refusals[row]]` is
-    the reason why the node is no candidate; `refusals[row]` is 0 for candidates.
+    the reason why the node is no candidate; `refusals[row]` is 0 for candidates. `find` evaluates
+    one row, for candidates of which only the costs are stored.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -29,6 +30,7 @@ class CandidateColumns:
         self.is_candidate: npt.NDArray[np.bool_] = np.zeros(capacity, np.bool_)
         self.costs: Ints = np.zeros((len(rules), capacity), np.int64)
         self._candidates: dict[int, Candidate] = {}
+        self.find: Callable[[int], Candidate | Status] | None = None
         self.refusals: npt.NDArray[np.int32] = np.zeros(capacity, np.int32)
         self.statuses: list[Status] = [SUCCESS]
         self._refusal_of: dict[Status, int] = {}
@@ -43,6 +45,19 @@ class CandidateColumns:
             self.refusals[row] = 0
         else:
             self.refusals[row] = self._refusal(answer)
+
+    def put_costs(self, rows: Rows, costs: Ints) -> None:
+        """Store that `rows` are candidates with `costs`, [rule, row].
+
+        Their victims are found when they are needed.
+        """
+        self.unknown[rows] = False
+        self.is_candidate[rows] = True
+        self.costs[:, rows] = costs
+        self.refusals[rows] = 0
+        if self._candidates:
+            for row in rows.tolist():
+                self._candidates.pop(row, None)
 
     def refuse(self, rows: Rows, status: Status) -> None:
         """Store `status` as the result of the dry runs on `rows`."""
@@ -75,11 +90,17 @@ class CandidateColumns:
 
     def candidate(self, row: int) -> Candidate:
         """Return the candidate of `row`; the row must have one."""
-        return self._candidates[row]
+        found = self._candidates.get(row)
+        if found is None:
+            assert self.find is not None
+            answer = self.find(row)
+            assert isinstance(answer, Candidate)
+            found = self._candidates[row] = answer
+        return found
 
     def answer(self, row: int) -> Candidate | Status:
         """Return the result of the dry run on `row`, which must have been evaluated."""
-        return self._candidates[row] if self.is_candidate[row] else self._status(row)
+        return self.candidate(row) if self.is_candidate[row] else self._status(row)
 
     def _status(self, row: int) -> Status:
         return self.statuses[int(self.refusals[row])]

@@ -10,8 +10,9 @@ cache is not used if another Filter looks beyond the node, or if a plugin's vict
 depends on the preemptor. Configuration can limit the search to a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If only
-NodeResourcesFit depends on the pods of a node, victims are found by arithmetic
-(`select_victims_by_resources`), otherwise by a trial on the node.
+NodeResourcesFit depends on the pods of a node, victims are found by arithmetic: on many nodes at
+once (`VictimColumns`), on few, guarded or nominated nodes one by one
+(`select_victims_by_resources`). Otherwise they are found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would give now. Each log (nodes, pods, nominations) marks the rows it names as unknown; a changed
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -42,6 +44,11 @@ from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.scheduling.preemption.victim_columns import (
+    VictimColumns,
+    can_rate,
+    guarded_rows,
+)
 from fairlead.engine.scheduling.preemption.victims import (
     NO_VICTIMS,
     select_victims_by_resources,
@@ -56,6 +63,8 @@ _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
 _NO_PODS: Final = 1 << 62  # higher than every priority
 _KEPT_MIN: Final = 32
 _NODES_TIMES_KEPT_MAX: Final = 400_000  # a result takes about 300 bytes if it has victims
+# On fewer nodes, evaluating them one by one is faster.
+_COLUMNS_FROM: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,7 @@ class _LowestPriorities:
             rows = {row for row in (*nodes, *pods) if table.alive[row]}
         for row in rows:
             others = table.at(row).pods.values()
-            self._column[row] = min((other.priority for other in others), default=_NO_PODS)
+            self._column[row] = min([other.priority for other in others], default=_NO_PODS)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
         return self._column < priority
 
@@ -130,6 +139,7 @@ class DryRuns:
         self._policy = policy
         self._kept: dict[Hashable, _CachedAnswers] = {}
         self._lowest = _LowestPriorities()
+        self._victims = VictimColumns(plans.framework.cluster.table)
 
     def dry_run_preemption(
         self,
@@ -142,6 +152,7 @@ class DryRuns:
         framework = self._plans.framework
         table = framework.cluster.table
         columns = self._current(pod, found, table)
+        columns.find = partial(self._evaluate, pod, found, only_fit(framework, found))
         own = table.find(framework.nominator.node_of(pod.uid))
         if own is not None:
             columns.unknown[own.row] = True  # the pod's own nomination does not count on its node
@@ -246,21 +257,55 @@ class DryRuns:
     def _ask(self, pod: PodInfo, found: Feasibility, rows: Rows, columns: CandidateColumns) -> None:
         """Evaluate `rows`; those without pods of lower priority are ruled out first."""
         framework = self._plans.framework
-        table, nominator = framework.cluster.table, framework.nominator
-        budgets = framework.cluster.budgets()
+        table = framework.cluster.table
         has_victims = self._lowest.below(pod.priority, table)[rows]
         columns.refuse(rows[~has_victims], NO_VICTIMS)
-        fit = only_fit(framework, found)
-        for row in rows[has_victims].tolist():
-            node = table.at(row)
-            if fit is not None and not found.plan.static_code(row):
-                rivals = nominator.competing_pods_on(node.name, pod)
-                answer = select_victims_by_resources(fit, pod, node, rivals, budgets, self._policy)
-            else:
-                answer = select_victims_on_node(
-                    framework, found.state, pod, node, budgets, self._policy
-                )
-            columns.put(row, answer)
+        fit, rows = only_fit(framework, found), rows[has_victims]
+        if fit is not None and len(rows) >= _COLUMNS_FROM and can_rate(self._policy):
+            rows = self._ask_columns(fit, pod, found, rows, columns)
+        for row in rows.tolist():
+            columns.put(row, self._evaluate(pod, found, fit, row))
+
+    def _ask_columns(
+        self,
+        fit: NodeResourcesFit,
+        pod: PodInfo,
+        found: Feasibility,
+        rows: Rows,
+        columns: CandidateColumns,
+    ) -> Rows:
+        """Evaluate `rows` over columns; return those that must be evaluated one by one."""
+        cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
+        plan, table = found.plan, cluster.table
+        at = rows if plan.node_names is None else np.searchsorted(plan.rows, rows)
+        apart = guarded_rows(table, cluster.budgets())[rows] | (plan.static_codes[at] != 0)
+        if nominator:
+            nodes = (table.find(name) for name in nominator.nodes())
+            apart |= np.isin(rows, [node.row for node in nodes if node is not None])
+        together = rows[~apart]
+        if len(together) < _COLUMNS_FROM or not self._victims.refresh():
+            return rows
+        result = self._victims.costs(fit, pod, together, self._policy.rules)
+        if result is None:
+            return rows
+        chosen, codes = result.is_candidate, result.codes
+        columns.put_costs(together[chosen], result.costs[:, chosen])
+        for code, status in enumerate(result.statuses):
+            if code:
+                columns.refuse(together[codes == code], status)
+        left: Rows = rows[columns.unknown[rows]]
+        return left
+
+    def _evaluate(
+        self, pod: PodInfo, found: Feasibility, fit: NodeResourcesFit | None, row: int
+    ) -> Candidate | Status:
+        """Evaluate one row, by arithmetic if `fit` alone decides."""
+        framework = self._plans.framework
+        node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()
+        if fit is None or found.plan.static_code(row):
+            return select_victims_on_node(framework, found.state, pod, node, budgets, self._policy)
+        rivals = framework.nominator.competing_pods_on(node.name, pod)
+        return select_victims_by_resources(fit, pod, node, rivals, budgets, self._policy)
 
 
 def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None:

@@ -123,6 +123,10 @@ class PodIndex:
         pod.pod_class = found
         return found
 
+    def classes(self) -> Iterable[PodClass]:
+        """Return the known classes; some have no pods any more."""
+        return self._pod_class.values()
+
     def _meet(self, key: PodClassKey, pod: PodInfo) -> PodClass:
         if len(self._pod_class) >= self._sweep_at:
             self._sweep()

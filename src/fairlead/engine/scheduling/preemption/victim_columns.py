@@ -1,0 +1,233 @@
+"""VictimColumns: the costs of preemption on many nodes at once, where resources alone decide.
+
+The pods of every node are a column, sorted by importance and padded:
+
+    priority[slot, row], start[slot, row]   of the pod; NO_POD where there is none
+    kind[slot, row]                         index of the pod's shape in `_kinds`; 0 if there is none
+
+A dry run of the preemptor reads the columns of all its nodes: the sums over the lesser pods say
+where it fits without them, and one pass per slot reprieves the pods of all nodes in the order of
+their importance, as `select_victims_by_resources` does for one node. Only costs are computed here;
+the victims themselves are looked up on the node that is picked.
+
+Example: the preemptor needs 3 cores; node 0 has 4 cores and pods of 1, 1 and 2 cores in descending
+importance, node 1 has 4 cores and pods of 2 and 2. Without its pods, node 0 would have 1 core to
+spare, node 1 too. Slot 0: the pod of 1 core stays on node 0 (spare 0), that of 2 cores is lost on
+node 1. Slot 1: both are lost. Slot 2: the pod of 2 cores is lost on node 0.
+
+Invariant after `refresh`: the columns are those of the pods on the nodes now. Rows that the logs
+name are written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import PodDisruptionBudget
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.candidate import CandidateRule
+from fairlead.engine.framework.interface import Mask, Rows
+from fairlead.engine.framework.preemption.disruption_budget import selects
+from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
+from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
+
+Ints = npt.NDArray[np.int64]
+NO_POD: Final = 1 << 62  # higher than every priority
+_ENTRIES_MAX: Final = 8_000_000  # slots × rows, 20 bytes each
+_LOWEST: Final = -(1 << 62)
+# what `Candidate.priority_sum` adds for each victim
+_PER_VICTIM: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class VictimCosts:
+    """The results of dry runs on some nodes.
+
+    `costs[i]` are the costs by rule i where `is_candidate`. Where `codes` is not 0, the pod would
+    not fit without the lesser pods either, and `statuses[codes]` has the reason. A node that is
+    neither must be evaluated on its own.
+    """
+
+    is_candidate: Mask
+    costs: Ints
+    codes: npt.NDArray[np.int64]
+    statuses: Sequence[Status]
+
+
+class VictimColumns:
+    """The pods of all nodes as columns; see the module's docstring."""
+
+    def __init__(self, table: NodeTable) -> None:
+        """Start without columns; `refresh` reads `table`."""
+        self._table = table
+        self._nodes = self._pods = -1
+        self._allocate(0, 0)
+
+    def _allocate(self, slots: int, capacity: int) -> None:
+        self._priority: Ints = np.full((slots, capacity), NO_POD, np.int64)
+        self._start: Ints = np.full((slots, capacity), NO_POD, np.int64)
+        self._kind: npt.NDArray[np.int32] = np.zeros((slots, capacity), np.int32)
+        self._kinds: list[Shape | None] = [None]
+        self._kind_of: dict[Shape, int] = {}
+
+    # --- the columns -----------------------------------------------------------------------
+
+    def refresh(self) -> bool:
+        """Bring the columns up to date; return False if they would take too much memory."""
+        table = self._table
+        nodes = table.node_log.since(self._nodes) if self._nodes >= 0 else None
+        pods = table.pod_log.since(self._pods) if self._pods >= 0 else None
+        is_new = nodes is None or pods is None or self._priority.shape[1] != table.capacity
+        changed = table.every_row() if is_new else np.array([*(nodes or ()), *(pods or ())])
+        rows = np.unique(changed.astype(np.int64))
+        alive = rows[table.alive[rows]]
+        slots = int(table.pod_count[alive].max(initial=0))
+        if max(slots, len(self._priority)) * table.capacity > _ENTRIES_MAX:
+            self._nodes = -1
+            self._allocate(0, 0)
+            return False
+        if is_new:
+            self._allocate(slots, table.capacity)
+        elif slots > len(self._priority):
+            self._widen(slots)
+        self._priority[:, rows] = NO_POD
+        self._kind[:, rows] = 0
+        self._fill(alive)
+        self._nodes, self._pods = table.node_log.position, table.pod_log.position
+        return True
+
+    def _widen(self, slots: int) -> None:
+        more = slots - len(self._priority)
+        for name, value in (("_priority", NO_POD), ("_start", NO_POD), ("_kind", 0)):
+            setattr(
+                self, name, np.pad(getattr(self, name), ((0, more), (0, 0)), constant_values=value)
+            )
+
+    def _fill(self, rows: Rows) -> None:
+        """Write the pods of the nodes at `rows`, whose columns are empty."""
+        nodes = [self._table.at(row) for row in rows.tolist()]
+        pods = [pod for node in nodes for pod in node.pods.values()]
+        if not pods:
+            return
+        row_of = np.repeat(rows, [len(node.pods) for node in nodes])
+        priority = np.array([pod.priority for pod in pods], np.int64)
+        start = np.array([pod.start for pod in pods], np.int64)
+        kind = np.array(self._numbers([pod.shape for pod in pods]), np.int32)
+        order = np.lexsort((start, -priority, row_of))
+        row_of, priority, start, kind = row_of[order], priority[order], start[order], kind[order]
+        slot = np.arange(len(pods)) - np.searchsorted(row_of, row_of)
+        self._priority[slot, row_of] = priority
+        self._start[slot, row_of] = start
+        self._kind[slot, row_of] = kind
+        ties = (row_of[1:] == row_of[:-1]) & (priority[1:] == priority[:-1])
+        ties &= (start[1:] == start[:-1]) & (kind[1:] != kind[:-1])
+        for row in np.unique(row_of[1:][ties]).tolist():
+            by_name = sorted(self._table.at(row).pods.values(), key=importance)
+            self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
+
+    def _numbers(self, shapes: Sequence[Shape]) -> list[int]:
+        numbers = self._kind_of
+        for shape in set(shapes).difference(numbers):  # any order will do: numbers are only names
+            numbers[shape] = len(self._kinds)
+            self._kinds.append(shape)
+        return [numbers[shape] for shape in shapes]
+
+    # --- dry runs --------------------------------------------------------------------------
+
+    def costs(
+        self, fit: NodeResourcesFit, pod: PodInfo, rows: Rows, rules: Sequence[CandidateRule]
+    ) -> VictimCosts | None:
+        """Return the results for `pod` on `rows`, each of which has a pod of lower priority.
+
+        Only `fit` may depend on the pods of these nodes, and they have neither nominated pods nor
+        pods that a budget selects. Returns None if `fit` has to look at each node. Call `refresh`
+        first.
+        """
+        wanted = fit.counted_requests(pod)
+        if wanted is None:
+            return None
+        table = self._table
+        priority = self._priority[:, rows]
+        is_lower = priority < pod.priority
+        used = int(np.flatnonzero(is_lower.any(axis=1)).max(initial=-1)) + 1
+        priority, is_lower = priority[:used], is_lower[:used]
+        loads = self._loads([column for column, _ in wanted], self._kind[:used, rows])
+        spare = [
+            table.allocatable[column, rows] - table.requested[column, rows] - amount
+            for column, amount in wanted
+        ]
+        for i, load in enumerate(loads):
+            spare[i] += (load * is_lower).sum(axis=0)
+        places = table.allowed_pods[rows] - table.pod_count[rows] + is_lower.sum(axis=0) - 1
+        codes, statuses = fit.rejections_after(wanted, spare, places < 0, rows)
+        lost = _lost(is_lower, loads, spare, places)
+        costs = self._rated(rows, priority, lost)
+        by_rule = np.array([costs[rule] for rule in rules])
+        return VictimCosts((codes == 0) & lost.any(axis=0), by_rule, codes, statuses)
+
+    def _loads(self, columns: Sequence[int], kind: npt.NDArray[np.int32]) -> list[Ints]:
+        """Return what each pod occupies of the resources in `columns`, [slot, row] each."""
+        wanted = tuple(columns)
+        nothing = (0,) * len(wanted)
+        amounts = [nothing if one is None else one.amounts_of(wanted) for one in self._kinds]
+        table = np.array(amounts, np.int64).reshape(len(amounts), len(wanted))
+        return [table[:, i].take(kind) for i in range(len(wanted))]
+
+    def _rated(self, rows: Rows, priority: Ints, lost: Mask) -> Mapping[CandidateRule, Ints]:
+        """Return the costs by rule, as the rules compute them from the pods that are `lost`."""
+        highest: Ints = np.where(lost, priority, _LOWEST).max(axis=0, initial=_LOWEST)
+        number: Ints = lost.sum(axis=0)
+        total: Ints = np.where(lost, priority, 0).sum(axis=0) + number * _PER_VICTIM
+        of_highest = lost & (priority == highest)
+        starts: Ints = np.where(of_highest, self._start[: len(lost), rows], NO_POD)
+        earliest: Ints = starts.min(axis=0, initial=NO_POD)
+        by_rule = (np.zeros(len(rows), np.int64), highest, total, number, -earliest)
+        return dict(zip(RULES, by_rule, strict=True))
+
+
+def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
+    """Return which pods cannot be reprieved; the most important are tried first.
+
+    Overwrites `spare` and `places`, which are what the preemptor and all reprieved pods leave.
+    """
+    lost = is_lower.copy()
+    for slot in range(len(lost)):
+        stays = is_lower[slot] & (places > 0)
+        for free, load in zip(spare, loads, strict=True):
+            stays &= load[slot] <= free
+        places -= stays
+        for i, load in enumerate(loads):
+            spare[i] -= load[slot] * stays
+        lost[slot] &= ~stays
+    return lost
+
+
+def can_rate(policy: PreemptionPolicy) -> bool:
+    """Return True if columns can order victims and rate candidates as `policy` does."""
+    return (
+        policy.order is importance
+        and not policy.eligibility
+        and all(rule in RULES for rule in policy.rules)
+    )
+
+
+def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Mask:
+    """Return, by row, whether the node has a pod that one of `budgets` selects."""
+    guarded = np.zeros(table.capacity, np.bool_)
+    by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+    for budget in budgets:
+        by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+    for pods in table.pod_index.classes() if budgets else ():
+        theirs = by_namespace.get(pods.namespace, ())
+        if any(selects(budget, pods.namespace, pods.labels) for budget in theirs):
+            guarded[list(pods.where.rows)] = True
+    return guarded
