@@ -35,11 +35,11 @@ class _Member:
         self.due: Instant | None = None
         self.is_outdated = True
 
-    def next_deadline(self) -> Instant | None:
+    def is_due(self, now: Instant) -> bool:
         if self.is_outdated:
             self.due = self.controller.next_deadline()
             self.is_outdated = not self.keeps_deadline
-        return self.due
+        return self.due is not None and self.due <= now
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
         self.is_outdated = True
@@ -100,7 +100,10 @@ class Engine:
         """Return when to call `handle_deadline`; an instant in the past means at once."""
         found: Instant | None = None
         for member in self._members:
-            due = member.next_deadline() if member.is_outdated else member.due
+            if member.is_outdated:
+                member.due = member.controller.next_deadline()
+                member.is_outdated = not member.keeps_deadline
+            due = member.due
             if due is not None and (found is None or due < found):
                 found = due
         return found
@@ -109,8 +112,7 @@ class Engine:
         """Do one unit of work of the first controller with due work; return its commands."""
         self.cluster.now = now
         for member in self._members:
-            due = member.next_deadline() if member.is_outdated else member.due
-            if due is not None and due <= now:
+            if member.is_due(now):
                 return member.handle_deadline(now)
         return []
 
@@ -123,7 +125,6 @@ class Engine:
         self.cluster.now = now
         issued: list[Issued] = []
         for member in self._members:
-            due = member.next_deadline()
-            if due is not None and due <= now:
+            if member.is_due(now):
                 issued += member.handle_deadline(now)
         return issued

@@ -15,10 +15,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.status_config_m
     StatusConfigMap,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHistory
-from fairlead.engine.autoscaling.cluster_autoscaler.object_change import (
-    is_read,
-    is_visible_change,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.object_change import is_read, is_visible_change
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import created_at
 from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
@@ -29,14 +26,9 @@ from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
 )
-from fairlead.engine.core.command import (
-    Command,
-    CreateObject,
-    DeleteObject,
-    EvictPod,
-    PatchObject,
-)
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, EvictPod, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import CLUSTER_AUTOSCALER, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -59,6 +51,9 @@ class ClusterAutoscaler:
     """Cluster Autoscaler with a simulated provider; `history` records its actions."""
 
     issuer: ClassVar[Issuer] = CLUSTER_AUTOSCALER
+    interest: ClassVar[Interest] = Interest(
+        succeeded=(EvictPod,), failed=(CreateObject, DeleteObject, EvictPod, PatchObject)
+    )
 
     def __init__(
         self, options: AutoscalingOptions, provider: SimulatedProvider, *, seed: int, start: Instant

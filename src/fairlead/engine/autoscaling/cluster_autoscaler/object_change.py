@@ -6,7 +6,6 @@ Cluster Autoscaler looks at none of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.objects import (
@@ -51,7 +50,7 @@ def is_visible_change(old: ApiObject, new: ApiObject) -> bool:
     """Return True if the autoscaler can see a difference between two versions of an object."""
     match old, new:
         case (Pod(), Pod()):
-            return _of_pod(old) != _of_pod(new) or _load(old) != _load(new)
+            return _of_pod(old) != _of_pod(new) or _is_load_changed(old, new)
         case (Node(), Node()):
             return _of_node(old) != _of_node(new)
         case (ReplicaSet(), ReplicaSet()):
@@ -85,9 +84,22 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
     )
 
 
-def _load(pod: Pod) -> Mapping[str, int]:
-    """Return the resources that the pod uses; during a resize, its status counts, too."""
-    return pod_requests(pod, existing=True)
+def _is_load_changed(old: Pod, new: Pod) -> bool:
+    """Return True if two versions with equal specs use different amounts of their node.
+
+    Only a status that states resources counts, while the pod is resized.
+    """
+    if not _states_resources(old) and not _states_resources(new):
+        return False
+    return pod_requests(old, existing=True) != pod_requests(new, existing=True)
+
+
+def _states_resources(pod: Pod) -> bool:
+    status = pod.status
+    if status.resources is not None:
+        return True
+    reported = (*status.container_statuses, *status.init_container_statuses)
+    return any(one.resources is not None for one in reported)
 
 
 def _of_node(node: Node) -> tuple[object, ...]:

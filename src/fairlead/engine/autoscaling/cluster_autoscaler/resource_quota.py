@@ -5,7 +5,8 @@ upstream: resourcequotas/, core/scaledown/resource/limits.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Final
 
 from fairlead.api.objects import Node
@@ -110,19 +111,26 @@ class MinimumLeft:
         self,
         limits: Mapping[str, Limits],
         resources: NodeResources,
-        nodes: Iterable[tuple[Node, str | None]],
+        nodes: Callable[[], Iterable[tuple[Node, str | None]]],
         now: Instant,
     ) -> None:
-        """Count `nodes`, except those that are being deleted."""
+        """Count `nodes()`, except those that are being deleted, when it is first needed."""
         self._resources = resources
+        self._limits = limits
+        self._nodes = nodes
+        self._now = now
+
+    @cached_property
+    def _left(self) -> Amounts:
+        limits = self._limits
         totals: Amounts = dict.fromkeys(limits, 0)
-        for node, group in nodes:
-            if is_being_deleted(node, now):
+        for node, group in self._nodes():
+            if is_being_deleted(node, self._now):
                 continue
-            for name, amount in resources.of(node, group).items():
+            for name, amount in self._resources.of(node, group).items():
                 if name in totals:
                     totals[name] += amount
-        self._left = {name: max(totals[name] - limits[name].minimum, 0) for name in limits}
+        return {name: max(totals[name] - limits[name].minimum, 0) for name in limits}
 
     def try_take(self, node: Node) -> bool:
         """Return whether the minimums allow removing `node`; if so, count it as removed."""

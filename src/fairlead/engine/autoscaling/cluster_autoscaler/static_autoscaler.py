@@ -42,9 +42,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
     ScaleDownResult,
     ScaleDownStatus,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.orchestrator import (
-    ScaleUpOrchestrator,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.orchestrator import ScaleUpOrchestrator
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
     NoScaleUpInfo,
     ScaleUpResult,
@@ -119,6 +117,8 @@ class StaticAutoscaler:
         self._repair = FleetRepair(context)
         self.scale_down = ScaleDown(context, self.planner, self.actuator)
         self._is_initialized = False
+        # The nodes of the last loop by name, as they are stored and as loops read them.
+        self._listed: dict[str, tuple[Node, Node]] = {}
 
     # --- following the cluster -------------------------------------------------------------
 
@@ -150,11 +150,8 @@ class StaticAutoscaler:
 
     def _loop(self, record: LoopRecord, now: Instant) -> None:
         self._clean_up_once()
-        listers, provider = self.context.listers, self.context.provider
-        nodes = [
-            with_starting_nodes_unready(node, self._taints, provider.gpu_label)
-            for node in listers.nodes.values()
-        ]
+        listers = self.context.listers
+        nodes = self._listed_nodes()
         self.context.placeholders.clear()
         self.orchestrator.choices = []
         deletions = self.actuator.tracker.in_progress()
@@ -184,6 +181,17 @@ class StaticAutoscaler:
                 record.took = self.scale_down.took
             if self.context.options.enforce_node_group_min_size:
                 self._enforce_min_size(record, templates, now)
+
+    def _listed_nodes(self) -> list[Node]:
+        """Return the nodes in list order, starting ones as unready."""
+        taints, gpu_label = self._taints, self.context.provider.gpu_label
+        before, self._listed = self._listed, {}
+        for name, node in self.context.listers.nodes.items():
+            known = before.get(name)
+            if known is None or known[0] is not node:
+                known = node, with_starting_nodes_unready(node, taints, gpu_label)
+            self._listed[name] = known
+        return [listed for _, listed in self._listed.values()]
 
     def _clean_up_once(self) -> None:
         """Remove the taints that an earlier process may have left."""
@@ -249,10 +257,9 @@ class StaticAutoscaler:
         pods = self._pods.process(record.unschedulable, drained)
         record.to_help = [pod.pod for pod in pods]
         pods = without_young(pods, options.new_pod_scale_up_delay, now)
-        ready = sum(is_ready_and_schedulable(node) for node in nodes)
         if not pods:
             self._report(record, ScaleUpStatus(ScaleUpResult.NOT_NEEDED))
-        elif 0 < options.max_nodes_total <= ready:
+        elif 0 < options.max_nodes_total <= sum(map(is_ready_and_schedulable, nodes)):
             message = f"Max total nodes in cluster reached: {options.max_nodes_total}"
             self.context.events.on_status(WARNING, "MaxNodesTotalReached", message)
             self._report(record, _limited(pods))

@@ -112,10 +112,11 @@ class TemplateProvider:
             template = template or self._of_provider(group, daemon_sets)
             if template is not None:
                 found[group.id] = template
-        for name, node in self._first_by_group(nodes).items():
-            if name not in found:
-                found[name] = self._of_node(name, node, daemon_sets)
         known = {group.id for group in groups}
+        if not known <= found.keys():
+            for name, node in self._first_by_group(nodes).items():
+                if name not in found:
+                    found[name] = self._of_node(name, node, daemon_sets)
         self._cache = {name: one for name, one in self._cache.items() if name in known}
         return found
 
@@ -124,7 +125,10 @@ class TemplateProvider:
     ) -> dict[str, Node]:
         """Return the first node of each group that `is_chosen` accepts."""
         first: dict[str, Node] = {}
+        total = len(self._provider.node_groups())
         for node in nodes:
+            if len(first) == total:
+                break
             group = self._provider.node_group_for(node.spec.provider_id)
             if group is not None and group.id not in first and is_chosen(node):
                 first[group.id] = node

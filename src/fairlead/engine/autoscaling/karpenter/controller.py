@@ -26,14 +26,12 @@ from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import is_pod_even
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
-from fairlead.engine.autoscaling.karpenter.served_resources import (
-    ServedResources,
-    karpenter_view,
-)
+from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources, karpenter_view
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
 from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.core.command import Command, CreateObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import KARPENTER, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -51,6 +49,7 @@ class Karpenter:
     """Karpenter as one controller of the engine; `history` records its actions."""
 
     issuer: ClassVar[Issuer] = KARPENTER
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(CreateObject,))
 
     def __init__(self, config: KarpenterConfig, *, seed: int, start: Instant) -> None:
         """Start; the first disruption loop runs one period after `start`."""

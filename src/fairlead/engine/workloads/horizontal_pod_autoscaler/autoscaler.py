@@ -39,6 +39,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.metric import (
     Metric,
     metrics_of,
 )
+from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import PodReadings
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_history import ScaleHistory
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
     Scale,
@@ -115,6 +116,7 @@ class Autoscaler:
     pending: _Pending | None = None
     history: ScaleHistory = field(init=False)
     _metrics: tuple[Metric, ...] = ()
+    _readings: PodReadings = field(default_factory=PodReadings)
     _skip: _Skip | None = None
     _last_sync: Instant | None = None
 
@@ -295,7 +297,7 @@ class Autoscaler:
         if self.is_stale or expired:
             load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}
             pods = self.pods.values()
-            self._metrics = metrics_of(self.view, list(pods), load, self.config, now)
+            self._metrics = metrics_of(self.view, pods, load, self.config, now, self._readings)
             self.is_stale = False
 
     def _wait_for_change(self) -> None:

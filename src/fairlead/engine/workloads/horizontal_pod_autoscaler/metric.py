@@ -10,7 +10,7 @@ computeStatusForResourceMetricGeneric
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.api.json import Json
@@ -35,6 +35,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import (
     MeteredResource,
     MetricError,
     PodGroups,
+    PodReadings,
     group_pods,
     thousandths,
 )
@@ -83,11 +84,17 @@ class Metric:
     groups: PodGroups | None
     curve: LoadCurve | None
     problem: str = ""
+    source: MetricSource = field(init=False)
+    _target: int = field(init=False)  # the amount in thousandths, or the percentage
 
-    @property
-    def source(self) -> MetricSource:
-        """The source that the type names."""
-        return _source(self.spec)
+    def __post_init__(self) -> None:
+        """Find the source that the type names, and its target."""
+        source = _source(self.spec)
+        object.__setattr__(self, "source", source)
+        target = source.target.average_utilization or 0
+        if self.groups is not None and source.target.average_value is not None:
+            target = -(-parse_quantity(source.target.average_value).nano // NANOS_PER_MILLI)
+        object.__setattr__(self, "_target", target)
 
     @property
     def name(self) -> str:
@@ -124,14 +131,10 @@ class Metric:
         """
         if self.problem or self.groups is None:
             raise FailedMetricError(self, self.problem)
-        target, usage = self.source.target, self.usage(at)
+        is_amount = self.source.target.average_value is not None
+        propose = average_proposal if is_amount else utilization_proposal
         try:
-            if target.average_value is not None:
-                amount = -(-parse_quantity(target.average_value).nano // NANOS_PER_MILLI)
-                return average_proposal(self.groups, usage, amount, self.tolerances, current)
-            percent = target.average_utilization
-            assert percent is not None
-            return utilization_proposal(self.groups, usage, percent, self.tolerances, current)
+            return propose(self.groups, self.usage(at), self._target, self.tolerances, current)
         except MetricError as problem:
             raise FailedMetricError(self, f"{_attempt(self.source)}: {problem}") from None
 
@@ -173,8 +176,12 @@ def metrics_of(
     load: WorkloadLoad,
     config: HorizontalPodAutoscalerConfig,
     now: Instant,
+    readings: PodReadings,
 ) -> tuple[Metric, ...]:
-    """Return the metrics of `autoscaler` for the `pods` of its target and their `load`."""
+    """Return the metrics of `autoscaler` for the `pods` of its target and their `load`.
+
+    `readings` keeps what was read of pods that have not changed since the last call.
+    """
     tolerances = tolerances_of(autoscaler, config)
     namespace = autoscaler.metadata.namespace
     found = []
@@ -187,7 +194,7 @@ def metrics_of(
         curve = load.get(source.name)
         groups, problem = None, NO_TARGET
         if source.target.average_value is not None or source.target.average_utilization is not None:
-            groups, problem = _groups(pods, source, load, config, now)
+            groups, problem = _groups(pods, source, load, config, now, readings)
         found.append(Metric(spec, namespace, tolerances, groups, curve, problem))
     return tuple(found)
 
@@ -216,10 +223,11 @@ def _groups(
     load: WorkloadLoad,
     config: HorizontalPodAutoscalerConfig,
     now: Instant,
+    readings: PodReadings,
 ) -> tuple[PodGroups | None, str]:
     metered = MeteredResource(source.name, source.container, has_load=source.name in load)
     try:
-        return group_pods(pods, metered, config, now), ""
+        return group_pods(pods, metered, config, now, readings), ""
     except MetricError as problem:
         return None, f"{_attempt(source)}: {problem}"
 

@@ -20,7 +20,7 @@ metrics/client.go:getPodMetrics, getContainerMetrics
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -105,33 +105,121 @@ class MeteredResource:
     has_load: bool
 
 
+@dataclass(slots=True)
+class _Reading:
+    """What a metric reads of one version of a pod; amounts in thousandths.
+
+    `since` is when Ready changed last, `started` when the pod started, both 0 if they do not
+    matter. `part` of the pod's usage is that of the metered container, `stated` the usage by the
+    pod's annotation. A problem is "" if there is none.
+    """
+
+    pod: Pod
+    has_metric: bool
+    is_gone: bool
+    is_pending: bool
+    is_serving: bool
+    requests: int
+    request_problem: str
+    container_problem: str
+    readiness: str | None = None
+    since: Instant = 0
+    started: Instant = 0
+    part: Fraction | int = 0
+    stated: int = 0
+
+
+class PodReadings:
+    """Reads each version of a pod once for each metered resource."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._known: dict[MeteredResource, dict[str, _Reading]] = {}
+
+    def of(self, pods: Iterable[Pod], metered: MeteredResource) -> Collection[_Reading]:
+        """Return the readings of `pods`, all in one namespace, in their order."""
+        known = self._known.get(metered, {})
+        found: dict[str, _Reading] = {}
+        for pod in pods:
+            name = pod.metadata.name
+            reading = known.get(name)
+            if reading is None or reading.pod is not pod:
+                reading = _read(pod, metered)
+            found[name] = reading
+        self._known[metered] = found
+        return found.values()
+
+
 def group_pods(
-    pods: Collection[Pod],
+    pods: Iterable[Pod],
     metered: MeteredResource,
     config: HorizontalPodAutoscalerConfig,
     now: Instant,
+    readings: PodReadings | None = None,
 ) -> PodGroups:
-    """Return the groups of `pods` at `now`. Raises MetricError if there are no metrics at all."""
-    if not any(_has_metric(pod, metered) for pod in pods):
+    """Return the groups of `pods` at `now`. Raises MetricError if there are no metrics at all.
+
+    `readings` keeps what was read of pods that have not changed since the last call.
+    """
+    read = (readings or PodReadings()).of(pods, metered)
+    if not any(one.has_metric for one in read):
         raise MetricError(f"unable to get metrics for resource {metered.name}: {NO_METRICS}")
     groups = PodGroups(PodTotals(), PodTotals(), [])
-    for pod in pods:
-        _require_container(pod, metered)
-        requests = _known_requests(pod, metered, groups)
-        if is_terminating(pod) or pod.status.phase == "Failed":
+    for one in read:
+        if one.container_problem:
+            raise MetricError(one.container_problem)
+        groups.request_problem = groups.request_problem or one.request_problem
+        if one.is_gone:
             continue
-        is_serving = pod.status.phase == "Running" and _is_ready(pod)
-        groups.serving += is_serving
-        if pod.status.phase == "Pending":
-            groups.unready.add(requests)
-        elif not _has_metric(pod, metered):
-            groups.missing_requests.append(requests)
-        elif metered.name == CPU and _is_unready(pod, groups, config, now):
-            groups.unready.add(requests)
+        groups.serving += one.is_serving
+        if one.is_pending:
+            groups.unready.add(one.requests)
+        elif not one.has_metric:
+            groups.missing_requests.append(one.requests)
+        elif metered.name == CPU and _is_unready(one, groups, config, now):
+            groups.unready.add(one.requests)
         else:
-            groups.counted.add(requests)
-            _add_usage(pod, metered, groups, is_serving=is_serving)
+            groups.counted.add(one.requests)
+            if not metered.has_load:
+                groups.stated += one.stated
+            elif one.is_serving:
+                groups.weight += one.part
     return groups
+
+
+def _read(pod: Pod, metered: MeteredResource) -> _Reading:
+    has_metric, phase = _has_metric(pod, metered), pod.status.phase
+    ready = condition(pod, "Ready")
+    is_gone = is_terminating(pod) or phase == "Failed"
+    container_problem = _container_problem(pod, metered) if has_metric else ""
+    requests, request_problem = 0, ""
+    if not container_problem:
+        try:
+            requests = _requests(pod, metered)
+        except MetricError as problem:
+            request_problem = str(problem)
+    reading = _Reading(
+        pod=pod,
+        has_metric=has_metric,
+        is_gone=is_gone,
+        is_pending=phase == "Pending",
+        is_serving=phase == "Running" and ready is not None and ready.status == "True",
+        requests=requests,
+        request_problem=request_problem,
+        container_problem=container_problem,
+    )
+    if not has_metric or is_gone or container_problem:
+        return reading
+    if metered.name == CPU and ready is not None and pod.status.start_time:
+        reading.readiness = ready.status
+        changed = ready.last_transition_time
+        reading.since = parse_timestamp(changed) if changed else 0
+        reading.started = parse_timestamp(pod.status.start_time)
+    reading.part = _container_part(pod, metered) if metered.container else 1
+    if not metered.has_load:
+        stated = thousandths(metered.name, usage_of(pod)[metered.name]) * reading.part
+        reading.stated = stated.numerator // stated.denominator
+    return reading
 
 
 def _has_metric(pod: Pod, metered: MeteredResource) -> bool:
@@ -140,51 +228,34 @@ def _has_metric(pod: Pod, metered: MeteredResource) -> bool:
     return metered.has_load or metered.name in usage_of(pod)
 
 
-def _require_container(pod: Pod, metered: MeteredResource) -> None:
+def _container_problem(pod: Pod, metered: MeteredResource) -> str:
     name = metered.container
-    if not name or not _has_metric(pod, metered):
-        return
-    if all(one.name != name for one in _containers(pod)):
-        problem = f"container {name} not present in metrics for pod {pod.key}"
-        raise MetricError(
-            f"unable to get metrics for resource {metered.name}: "
-            f"failed to get container metrics: {problem}"
-        )
-
-
-def _is_ready(pod: Pod) -> bool:
-    ready = condition(pod, "Ready")
-    return ready is not None and ready.status == "True"
+    if not name or any(one.name == name for one in _containers(pod)):
+        return ""
+    problem = f"container {name} not present in metrics for pod {pod.key}"
+    return (
+        f"unable to get metrics for resource {metered.name}: "
+        f"failed to get container metrics: {problem}"
+    )
 
 
 def _is_unready(
-    pod: Pod, groups: PodGroups, config: HorizontalPodAutoscalerConfig, now: Instant
+    reading: _Reading, groups: PodGroups, config: HorizontalPodAutoscalerConfig, now: Instant
 ) -> bool:
     """Return whether the pod's cpu metric does not count yet."""
-    ready = condition(pod, "Ready")
-    if ready is None or not pod.status.start_time:
+    if reading.readiness is None:
         return True
-    since = parse_timestamp(ready.last_transition_time) if ready.last_transition_time else 0
-    started = parse_timestamp(pod.status.start_time)
-    initialized = started + config.cpu_initialization_period
+    since, is_down = reading.since, reading.readiness == "False"
+    initialized = reading.started + config.cpu_initialization_period
     if initialized > now:
         groups.expires(initialized)
-        if ready.status == "False":
+        if is_down:
             return True
         if now < since + WINDOW:
             groups.expires(since + WINDOW)
             return True
         return False
-    return ready.status == "False" and started + config.initial_readiness_delay > since
-
-
-def _add_usage(pod: Pod, metered: MeteredResource, groups: PodGroups, *, is_serving: bool) -> None:
-    part: Fraction | int = _container_part(pod, metered) if metered.container else 1
-    if metered.has_load:
-        groups.weight += part if is_serving else 0
-        return
-    stated = thousandths(metered.name, usage_of(pod)[metered.name]) * part
-    groups.stated += stated.numerator // stated.denominator
+    return is_down and reading.started + config.initial_readiness_delay > since
 
 
 # --- requests ------------------------------------------------------------------------------------
@@ -194,15 +265,6 @@ def _containers(pod: Pod) -> Iterator[Container]:
     """Yield the containers that run all the time: containers and sidecars."""
     yield from pod.spec.containers
     yield from (one for one in pod.spec.init_containers if is_sidecar(one))
-
-
-def _known_requests(pod: Pod, metered: MeteredResource, groups: PodGroups) -> int:
-    """Return the requests of `pod`; note the first problem in `groups`."""
-    try:
-        return _requests(pod, metered)
-    except MetricError as problem:
-        groups.request_problem = groups.request_problem or str(problem)
-        return 0
 
 
 def _requests(pod: Pod, metered: MeteredResource) -> int:

@@ -16,7 +16,6 @@ calcPlainMetricReplicas; metrics/utilization.go
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
@@ -52,15 +51,6 @@ class Proposal:
     utilization: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """The usage of some pods, their requests and their number."""
-
-    usage: int
-    requests: int
-    pods: int
-
-
 def utilization_proposal(
     groups: PodGroups, usage: int, target: int, tolerances: Tolerances, current: int
 ) -> Proposal:
@@ -69,20 +59,23 @@ def utilization_proposal(
     `usage` is that of the counted pods in thousandths, `current` the present number of replicas.
     Raises MetricError.
     """
-    if not groups.counted.pods:
+    counted = groups.counted
+    if not counted.pods:
         raise MetricError(NO_READY_PODS)
     if groups.request_problem:
         raise MetricError(groups.request_problem)
-
-    def ratio_of(sample: _Sample) -> float:
-        return _utilization(sample) / target
-
-    sample = _Sample(usage, groups.counted.requests, groups.counted.pods)
-    # A missing pod counts with its requests, or with the target if that is higher.
-    fallback = max(100, target)
-    missing = sum(requests * fallback // 100 for requests in groups.missing_requests)
-    replicas = _replicas(groups, sample, ratio_of, missing, tolerances, current)
-    return Proposal(replicas, usage // sample.pods, _utilization(sample))
+    utilization = _utilization(usage, counted.requests)
+    ratio = utilization / target
+    if _counts_all(groups, ratio):
+        replicas = current if tolerances.contain(ratio) else ceil(ratio * counted.pods)
+    else:
+        # A missing pod counts with its requests, or with the target if that is higher.
+        fallback = max(100, target)
+        missing = sum(requests * fallback // 100 for requests in groups.missing_requests)
+        whole = _with_uncounted(groups, usage, ratio, missing)
+        new_ratio = _utilization(whole.usage, whole.requests) / target
+        replicas = _agreed(ratio, new_ratio, whole.pods, tolerances, current)
+    return Proposal(replicas, usage // counted.pods, utilization)
 
 
 def average_proposal(
@@ -92,48 +85,68 @@ def average_proposal(
 
     See `utilization_proposal`. Raises MetricError.
     """
-    if not groups.counted.pods:
+    counted = groups.counted
+    if not counted.pods:
         raise MetricError(NO_READY_PODS)
+    average = usage // counted.pods
+    ratio = average / target
+    if _counts_all(groups, ratio):
+        replicas = current if tolerances.contain(ratio) else ceil(ratio * counted.pods)
+    else:
+        missing = target * len(groups.missing_requests)
+        whole = _with_uncounted(groups, usage, ratio, missing)
+        new_ratio = whole.usage // whole.pods / target
+        replicas = _agreed(ratio, new_ratio, whole.pods, tolerances, current)
+    return Proposal(replicas, average)
 
-    def ratio_of(sample: _Sample) -> float:
-        return sample.usage // sample.pods / target
 
-    sample = _Sample(usage, groups.counted.requests, groups.counted.pods)
-    missing = target * len(groups.missing_requests)
-    replicas = _replicas(groups, sample, ratio_of, missing, tolerances, current)
-    return Proposal(replicas, usage // sample.pods)
-
-
-def _utilization(sample: _Sample) -> int:
-    if not sample.requests:
+def _utilization(usage: int, requests: int) -> int:
+    if not requests:
         raise MetricError(NO_MATCH)
-    return sample.usage * 100 // sample.requests
+    return usage * 100 // requests
 
 
-def _replicas(
-    groups: PodGroups,
-    sample: _Sample,
-    ratio_of: Callable[[_Sample], float],
-    missing_usage: int,
-    tolerances: Tolerances,
-    current: int,
-) -> int:
-    """Return the replicas; on a scale-down, missing pods count with `missing_usage`."""
-    ratio = ratio_of(sample)
-    counts_unready = groups.unready.pods > 0 and ratio > 1.0
-    if not counts_unready and not groups.missing_requests:
-        return current if tolerances.contain(ratio) else ceil(ratio * sample.pods)
-    usage, requests, pods = sample.usage, sample.requests, sample.pods
+def _counts_unready(groups: PodGroups, ratio: float) -> bool:
+    return groups.unready.pods > 0 and ratio > 1.0
+
+
+def _counts_all(groups: PodGroups, ratio: float) -> bool:
+    """Return whether the counted pods alone determine the proposal."""
+    return not groups.missing_requests and not _counts_unready(groups, ratio)
+
+
+@dataclass(slots=True)
+class _Sample:
+    """The usage of some pods, their requests and their number."""
+
+    usage: int
+    requests: int
+    pods: int
+
+
+def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
+    """Return the counted pods with missing and unready pods, which make the change smaller.
+
+    `missing_usage` is what missing pods count as on a scale-down.
+    """
+    whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:
-        usage += missing_usage if ratio < 1.0 else 0
-        requests += sum(groups.missing_requests)
-        pods += len(groups.missing_requests)
-    if counts_unready:
-        requests += groups.unready.requests
-        pods += groups.unready.pods
-    new_ratio = ratio_of(_Sample(usage, requests, pods))
+        whole.usage += missing_usage if ratio < 1.0 else 0
+        whole.requests += sum(groups.missing_requests)
+        whole.pods += len(groups.missing_requests)
+    if _counts_unready(groups, ratio):
+        whole.requests += groups.unready.requests
+        whole.pods += groups.unready.pods
+    return whole
+
+
+def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, current: int) -> int:
+    """Return the replicas for `new_ratio`, which counts all `pods`; `ratio` counts only some.
+
+    No change if it would be too small, or point in the other direction.
+    """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
-        return current  # the change would be too small, or point in the other direction
+        return current
     replicas = ceil(new_ratio * pods)
     if (new_ratio < 1.0 and replicas > current) or (new_ratio > 1.0 and replicas < current):
         return current

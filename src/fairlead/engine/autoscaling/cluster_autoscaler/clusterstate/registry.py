@@ -27,9 +27,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
     ProviderError,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.backoff import ExponentialBackoff
-from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.instance_cache import (
-    InstanceCache,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.instance_cache import InstanceCache
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
     node_readiness,
 )
@@ -190,17 +188,19 @@ class ClusterStateRegistry:
 
     def _classify(self, nodes: Sequence[Node], now: Instant) -> None:
         self.readiness, self.total = {}, Readiness()
+        total, group_for = self.total, self._provider.node_group_for
         for node in nodes:
-            group = self._provider.node_group_for(node.spec.provider_id)
+            group = group_for(node.spec.provider_id)
             kind, name = self._class_of(node, group, now), node.metadata.name
-            self.total.registered.append(name)
-            getattr(self.total, kind).append(name)
-            if group is not None:
-                own = self.readiness.get(group.id)
-                if own is None:
-                    own = self.readiness[group.id] = Readiness()
-                own.registered.append(name)
-                getattr(own, kind).append(name)
+            own = None if group is None else self.readiness.get(group.id)
+            if group is not None and own is None:
+                own = self.readiness[group.id] = Readiness()
+            for one in (total,) if own is None else (total, own):
+                one.registered.append(name)
+                if kind == "ready":
+                    one.ready.append(name)
+                else:
+                    getattr(one, kind).append(name)
         for provider_id, since in self._first_seen.items():
             group = self._provider.node_group_for(provider_id)
             if group is None:

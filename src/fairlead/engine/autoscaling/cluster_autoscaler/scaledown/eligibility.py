@@ -61,13 +61,16 @@ class EligibilityChecker:
         """Return the names of the candidates to simulate, in order."""
         self.utilizations = {}
         eligible = []
+        revision, judged = self._context.snapshot.revision, self._judged
         for node in candidates:
             name = node.metadata.name
-            reason = (
-                UnremovableReason.RECENTLY_UNREMOVABLE
-                if self._unremovable.is_recent(name)
-                else self._reason(node, now)
-            )
+            known = judged.get(name)
+            if self._unremovable.is_recent(name):
+                reason: UnremovableReason | None = UnremovableReason.RECENTLY_UNREMOVABLE
+            elif known is not None and known[0] is node and known[1] == revision(name):
+                self.utilizations[name], reason = known[2], known[3]
+            else:
+                reason = self._reason(node, now)
             if reason is None:
                 eligible.append(name)
             else:
@@ -96,10 +99,6 @@ class EligibilityChecker:
         context = self._context
         name = node.metadata.name
         revision = context.snapshot.revision(name)
-        judged = self._judged.get(name)
-        if judged is not None and judged[0] is node and judged[1] == revision:
-            self.utilizations[name] = judged[2]
-            return judged[3]
         if is_being_deleted(node, now):
             return UnremovableReason.CURRENTLY_BEING_DELETED
         if has_no_scale_down_annotation(node):

@@ -150,7 +150,7 @@ class ScaleDownPlanner:
         left = MinimumLeft(
             resource_limits(context.options),
             NodeResources(context.provider),
-            context.nodes_with_group(),
+            context.nodes_with_group,
             now,
         )
         found, refused = self.unneeded.removable_at(now, left, deletions.by_group)

@@ -180,8 +180,14 @@ class ScaleDown:
     ) -> None:
         """Taint unneeded nodes; writes that upstream delays become background work."""
         context, writer = self._context, self._actuator.writer
-        autoscaled = [node for node in nodes if context.group_of(node) is not None]
         unneeded = self._planner.unneeded.by_name
+        # A node that is needed and has no taints is written in no case.
+        autoscaled = [
+            node
+            for node in nodes
+            if (node.spec.taints or node.metadata.name in unneeded)
+            and context.group_of(node) is not None
+        ]
         for write in soft_taint_writes(autoscaled, unneeded, written, context.options):
             self.took = write.delay
             perform = partial(_perform, writer, write.name, add=write.add)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
@@ -60,6 +61,9 @@ class Unremovable:
     blocking: BlockingPod | None = None
 
 
+_BY_REASON: Final = {reason: Unremovable(reason) for reason in UnremovableReason}
+
+
 class UnremovableNodes:
     """The nodes that cannot be removed, with the `reasons` found in this loop.
 
@@ -85,7 +89,9 @@ class UnremovableNodes:
         self, name: str, reason: UnremovableReason, blocking: BlockingPod | None = None
     ) -> None:
         """Record why a node is not removed."""
-        self.reasons[name] = Unremovable(reason, blocking)
+        self.reasons[name] = (
+            _BY_REASON[reason] if blocking is None else Unremovable(reason, blocking)
+        )
 
     def remember(self, name: str, until: Instant) -> None:
         """Do not simulate the removal of the node again before `until`."""

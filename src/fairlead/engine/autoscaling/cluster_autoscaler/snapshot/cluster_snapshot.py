@@ -68,7 +68,6 @@ class ClusterSnapshot:
         self.table = self._cluster.table
         self._plans = build_plans(self._cluster)
         self._order: list[str] = []
-        self._places: dict[str, int] | None = None
         self._rows: Positions | None = None
         self._undo: list[Callable[[], None]] = []
         self._revision = 0
@@ -103,12 +102,18 @@ class ClusterSnapshot:
             if before is not None:
                 self._changed(before.pod.spec.node_name)
 
-    def _changed(self, name: str) -> None:
+    def _changed(self, name: str) -> int:
+        """Give the node a new revision; return the one before."""
+        before = self._revisions.get(name, 0)
         self._revision += 1
         self._revisions[name] = self._revision
+        return before
 
     def revision(self, name: str) -> int:
-        """Return a number that grows whenever the node or a pod on it changes, also in a fork."""
+        """Return the number of the node's state, its pods included; each state has its own.
+
+        A fork that is reverted restores the number together with the state.
+        """
         return self._revisions.get(name, 0)
 
     @contextmanager
@@ -118,7 +123,7 @@ class ClusterSnapshot:
         Its changes end with the block.
         """
         self._order = list(nodes)
-        self._changed_order()
+        self._rows = None
         with self.fork():
             yield
 
@@ -169,35 +174,30 @@ class ClusterSnapshot:
     def add_node(self, node: Node, pods: Iterable[PodInfo] = ()) -> None:
         """Add a node with `pods` at the end of the order."""
         name = node.metadata.name
-        self._changed(name)
+        revision = self._changed(name)
         info = self.table.put_node(node)
         for pod in pods:
             self.table.add_pod(info, pod)
         self._order.append(name)
-        if self._places is not None:
-            self._places[name] = len(self._order) - 1
         self._rows = None
-        self._undo.append(lambda: self._forget_last_node(name))
+        self._undo.append(lambda: self._forget_last_node(name, revision))
 
-    def _forget_last_node(self, name: str) -> None:
-        self._changed(name)
+    def _forget_last_node(self, name: str, revision: int) -> None:
+        self._revisions[name] = revision
         self.table.remove_node(name)
         assert self._order.pop() == name
-        if self._places is not None:
-            del self._places[name]
         self._rows = None
 
     def replace_node(self, node: Node) -> None:
         """Replace a node by another version; its pods stay."""
         info = self.table.find(node.metadata.name)
         assert info is not None
-        before = info.node
-        self._changed(info.name)
+        before, revision = info.node, self._changed(info.name)
         self.table.put_node(node)
-        self._undo.append(lambda: self._put_back(before))
+        self._undo.append(lambda: self._put_back(before, revision))
 
-    def _put_back(self, before: Node) -> None:
-        self._changed(before.metadata.name)
+    def _put_back(self, before: Node, revision: int) -> None:
+        self._revisions[before.metadata.name] = revision
         self.table.put_node(before)
 
     def remove_node(self, name: str) -> None:
@@ -205,34 +205,38 @@ class ClusterSnapshot:
         info = self.table.find(name)
         if info is None:
             return
-        place, node = self._place(name), info.node
-        self._changed(name)
+        place, node = self._order.index(name), info.node
+        revision = self._changed(name)
         pods = self.table.remove_node(name)
         del self._order[place]
-        self._changed_order()
-        self._undo.append(lambda: self._restore_node(place, node, pods))
+        self._rows = None
+        self._undo.append(lambda: self._restore_node(place, node, pods, revision))
 
-    def _restore_node(self, place: int, node: Node, pods: list[PodInfo]) -> None:
-        self._changed(node.metadata.name)
+    def _restore_node(self, place: int, node: Node, pods: list[PodInfo], revision: int) -> None:
+        self._revisions[node.metadata.name] = revision
         info = self.table.put_node(node)
         for pod in pods:
             self.table.add_pod(info, pod)
         self._order.insert(place, node.metadata.name)
-        self._changed_order()
+        self._rows = None
 
     def add_pod(self, pod: PodInfo, name: str) -> None:
         """Add `pod` to a node."""
-        self._changed(name)
+        revision = self._changed(name)
         info = self.table.find(name)
         assert info is not None
         ports = dict(info.used_ports) if pod.shape.host_ports else None
         self.table.add_pod(info, pod)
-        self._undo.append(lambda: self._take_off(pod, name, ports))
+        self._undo.append(lambda: self._take_off(pod, name, ports, revision))
 
     def _take_off(
-        self, pod: PodInfo, name: str, ports: dict[tuple[str, str, int], None] | None
+        self,
+        pod: PodInfo,
+        name: str,
+        ports: dict[tuple[str, str, int], None] | None,
+        revision: int,
     ) -> None:
-        self._changed(name)
+        self._revisions[name] = revision
         info = self.table.find(name)
         assert info is not None
         self.table.remove_pod(info, info.pods[pod.id])
@@ -241,17 +245,21 @@ class ClusterSnapshot:
 
     def remove_pod(self, pod: PodInfo, name: str) -> None:
         """Remove `pod` from a node."""
-        self._changed(name)
+        revision = self._changed(name)
         info = self.table.find(name)
         assert info is not None
         ports = dict(info.used_ports) if pod.shape.host_ports else None
         self.table.remove_pod(info, pod)
-        self._undo.append(lambda: self._put_on(pod, name, ports))
+        self._undo.append(lambda: self._put_on(pod, name, ports, revision))
 
     def _put_on(
-        self, pod: PodInfo, name: str, ports: dict[tuple[str, str, int], None] | None
+        self,
+        pod: PodInfo,
+        name: str,
+        ports: dict[tuple[str, str, int], None] | None,
+        revision: int,
     ) -> None:
-        self._changed(name)
+        self._revisions[name] = revision
         info = self.table.find(name)
         assert info is not None
         self.table.add_pod(info, pod)
@@ -322,14 +330,6 @@ class ClusterSnapshot:
         if self._rows is None:
             self._rows = np.array([info.row for info in self.nodes()], np.int64)
         return self._rows
-
-    def _place(self, name: str) -> int:
-        if self._places is None:
-            self._places = {one: place for place, one in enumerate(self._order)}
-        return self._places[name]
-
-    def _changed_order(self) -> None:
-        self._places = self._rows = None
 
 
 def _codes(found: Feasibility, rows: Positions) -> npt.NDArray[np.int32]:

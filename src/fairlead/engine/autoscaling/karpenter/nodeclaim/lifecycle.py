@@ -20,10 +20,7 @@ from fairlead.api.objects import Node, Taint
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
-from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
-    InstanceType,
-    Offering,
-)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
@@ -218,8 +215,11 @@ class NodeClaimLifecycle:
     def note_pod_event(self, node_name: str, now: Instant) -> None:
         """Record that a pod came to a node or left it, which postpones its consolidation."""
         claim = self._claim_on(node_name)
-        if claim is not None:
-            self._context.cluster.put(with_pod_event(claim, now), now)
+        if claim is None:
+            return
+        noted = with_pod_event(claim, now)
+        if noted is not claim or self._context.cluster.has_changed_claims:
+            self._context.cluster.put(noted, now)
             self._conditions_at = now
 
     def _claim_on(self, node_name: str) -> NodeClaim | None:

@@ -171,6 +171,11 @@ class KarpenterCluster:
         for owner in old.metadata.owner_references:
             self._daemon_pods.get(owner.uid, {}).pop(key, None)
 
+    @property
+    def has_changed_claims(self) -> bool:
+        """Whether `take_changed_claims` would return any."""
+        return bool(self._changed_claims)
+
     def take_changed_claims(self) -> set[str]:
         """Return the names of the NodeClaims that were put since the last call.
 
