@@ -237,7 +237,7 @@ Command = (
 
 
 class Issued(Struct, frozen=True):
-    """A command, and the component as which a world performs it."""
+    """A command with its issuer, the component as which a world performs it."""
 
     command: Command
     issuer: Issuer

@@ -41,7 +41,7 @@ class MirrorPods:
             missing.pop(pod.key, None)
 
     def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
-        """Handle the deletion of a static pod: recreate it, now if its kubelet works."""
+        """Handle the deletion of a static pod: recreate it, at once if its kubelet works."""
         if not is_static(pod) or not pod.spec.node_name:
             return []
         if is_reporting:

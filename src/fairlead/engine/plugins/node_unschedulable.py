@@ -22,7 +22,7 @@ _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedul
 
 
 class NodeUnschedulable:
-    """Rejects cordoned nodes unless the pod tolerates that (Filter)."""
+    """Rejects cordoned nodes unless the pod tolerates the taint unschedulable (Filter)."""
 
     name = "NodeUnschedulable"
     locality = Locality.NODE

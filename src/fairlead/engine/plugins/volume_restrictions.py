@@ -1,8 +1,8 @@
 """VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node for some disks.
 
 If a ReadWriteOncePod claim is in use, every node is rejected; preemption helps if it removes the
-claim's users. The count of conflicting uses starts as the number of claims in use; each such claim
-of a pod assumed removed decreases it by one.
+claim's users. The count of conflicting uses starts as the number of claims in use; a pod that is
+removed hypothetically lowers it by the number of such claims that the pod uses.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 
@@ -53,7 +53,7 @@ class _ExclusiveUse:
         return _ExclusiveUse(self.claims, self.disks, self.uses)
 
     def move(self, pod: PodInfo, by: int) -> None:
-        """Count the claims of `pod`, added or removed; as upstream, the namespace is ignored."""
+        """Count the claims of `pod`, added or removed; as in upstream, the namespace is ignored."""
         self.uses += by * sum(name in self.claims for name in named_claims(pod.pod))
 
 

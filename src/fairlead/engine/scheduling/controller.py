@@ -4,8 +4,8 @@
     deadline ──▶ handle_deadline: pop one pod, run schedule_one, then place it or fail it
 
 A cycle that calls extenders is suspended until they have answered. The next cycle starts when the
-previous one has ended. If that one failed, it also waits for the outcome of the status patch (as in
-schedule_one.go: handleSchedulingFailure).
+previous one has ended. After a failed cycle, the next one also waits for the outcome of the status
+patch (as in schedule_one.go: handleSchedulingFailure).
 """
 
 from __future__ import annotations
@@ -494,7 +494,8 @@ class Scheduler:
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
         """Nominate `pod` to `node`.
 
-        If `node` is None, renew the earlier nomination as its node's latest.
+        If `node` is None, renew the earlier nomination, which then counts as the latest on its
+        node.
         """
         wanted = nomination_of(pod) if node is None else node
         if wanted:

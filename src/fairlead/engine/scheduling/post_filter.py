@@ -24,9 +24,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class PostFilterOutcome:
     """The result of all PostFilter plugins.
 
-    `result` is the one that counts; `message` is the text if none found a way.
+    `result` is the one that counts; `message` is the text if no plugin made room.
 
-    `commands` are those of all plugins that ran.
+    `commands` are the commands of all plugins that ran.
     """
 
     status: Status

@@ -80,7 +80,7 @@ class Cluster:
     """
 
     def __init__(self, *, device_taint_rules: bool = False) -> None:
-        """Start with an empty cluster; DeviceTaintRules have an effect if `device_taint_rules`."""
+        """Start with an empty cluster; `device_taint_rules`: do DeviceTaintRules take effect."""
         self._device_taint_rules = device_taint_rules
         self.table = NodeTable()
         self.shapes = ShapeTable(self.table.resources)

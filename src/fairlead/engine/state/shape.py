@@ -125,7 +125,7 @@ def _sums_key(pod: Pod) -> bytes:
 
 
 def _shape_key(pod: Pod) -> bytes:
-    """Return what identifies the shape of `pod`."""
+    """Return the key of the shape of `pod`."""
     spec = pod.spec
     return _ENCODER.encode(
         (

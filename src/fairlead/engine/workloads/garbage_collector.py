@@ -6,14 +6,14 @@
     Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
 A dependent with another owner only loses the reference; any other dependent is deleted. Owners that
-own each other in a circle would wait for each other: a dependent with a dependent that is being
+own each other in a circle would wait for each other. So a dependent whose own dependent is being
 deleted in the foreground no longer blocks the deletion of its owners. Objects are indexed by the
 owners that they name, so a deletion needs no search. Uids of deleted owners are stored, for
 dependents that are created too late.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
-collected if it does not exist. Differs from upstream: without it, as in a simulation, such an owner
-is not taken for deleted, because a dump seldom contains all owners.
+collected if it does not exist. Differs from upstream: if it is not set, as in a simulation, such an
+owner does not count as deleted, because a dump seldom contains all owners.
 
 A refused write is retried with exponential backoff: its object is examined again.
 

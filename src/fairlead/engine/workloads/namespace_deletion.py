@@ -71,7 +71,7 @@ _CLEAR: Final = {
 
 @dataclass(slots=True)
 class NamespaceDeletion:
-    """All terminating namespaces; other objects cause no work."""
+    """The namespace controller: empties and finalizes terminating namespaces."""
 
     issuer: ClassVar[Issuer] = controller_account("namespace-controller")
     interest: ClassVar[Interest] = Interest(
@@ -121,7 +121,7 @@ class NamespaceDeletion:
             self._schedule(meta.name, now + GRACE)
 
     def _forget(self, namespace: Namespace) -> list[Command]:
-        """Delete the content of a namespace whose deletion did not wait for that."""
+        """Delete the content of a namespace that was removed before its content."""
         name = namespace.metadata.name
         self._due.pop(name, None)
         is_emptied = self._terminating.pop(name, None) is not None

@@ -38,7 +38,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 class OwnerOutput(Protocol):
-    """What is written about an owner for clients: status, revisions, job tracking."""
+    """Writes what clients read about an owner: status, revisions, job tracking."""
 
     def learn(self, key: str, owner: Owner) -> None:
         """Store the newest version of `owner`."""

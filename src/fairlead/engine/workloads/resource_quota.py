@@ -25,7 +25,7 @@ _KIND: Final = "ResourceQuota"
 
 @dataclass(slots=True)
 class ResourceQuotas:
-    """All quotas; a change in a namespace without quotas costs one lookup."""
+    """The quota controller; a change in a namespace without quotas costs one lookup."""
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=())

@@ -38,9 +38,10 @@ class StatusWriter:
     def write(
         self, target: ObjectRef, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> list[Command]:
-        """Write the status `after` over `before`, unless a write is in flight or nothing changes.
+        """Return the write of the status `after` over `before`.
 
-        Call this again after the outcome of the write in flight.
+        Returns [] if nothing changes, and while a write is in flight; call this again after its
+        outcome.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:

@@ -6,7 +6,7 @@ plans in use are the rows of matrices, and ROW plugins evaluate one node for all
 (`filter_shapes`, `score_shapes`), in about 20 µs for up to a hundred shapes.
 
     base[m, row]    static score of plan m; NOT_FEASIBLE where a NODE plugin rejects the node
-    total[m, row]   the plan's `total`, of which the plan has a view
+    total[m, row]   plan m's `total`; the plan has a view of row m
     codes[m, row]   the plan's `codes`
 
 Invariants: every member is as current as `position` in the table's pod log; `base` follows from the

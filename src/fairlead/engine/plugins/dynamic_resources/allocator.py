@@ -4,8 +4,8 @@ A result depends on the requests of the claims, on the devices that the node can
 them are allocated. It is valid until the node's labels or devices change (see the logs) or a
 DeviceClass changes. Claims with equal requests share their results.
 
-`build_allocation` writes the chosen devices as status.allocation: results, configuration and node
-selector (allocator_stable.go: Allocate, its second half, createNodeSelector).
+`allocation_of` writes the chosen devices as status.allocation: results, configuration and node
+selector (allocator_stable.go: the second half of Allocate, createNodeSelector).
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _texts(consumption: Consumption | None) -> dict[str, QuantityText]:
 
 
 def with_share_ids(claim: ResourceClaim, allocation: ClaimAllocation) -> ClaimAllocation:
-    """Return `allocation` with an own share ID for each share.
+    """Return `allocation` with a share ID of its own for each share.
 
     Upstream draws random IDs; here they follow from the claim's version and the position.
     """
@@ -258,7 +258,7 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Yield the configurations of each class once, then those of the claim that apply."""
+    """Yield the configurations of each class once, then the claim's own that apply."""
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:
@@ -284,7 +284,7 @@ def _config(source: str, names: Sequence[str], config: Json, requests: int) -> J
 
 
 def _node_selector(devices: Sequence[PoolDevice], node: str) -> NodeSelector | None:
-    """Return the nodes that can use all `devices` once `node` uses them, None for every node."""
+    """Return a selector of the nodes that can use `devices` once `node` does; None: all nodes."""
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for one in devices:

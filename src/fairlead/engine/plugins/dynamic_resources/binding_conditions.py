@@ -30,7 +30,7 @@ def has_binding_conditions(claim: ResourceClaim) -> bool:
 def is_ready_for_binding(claim: ResourceClaim) -> bool:
     """Return whether all binding conditions of an allocated claim are True.
 
-    Raises DeviceBindingFailedError if a failure condition is.
+    Raises DeviceBindingFailedError if a failure condition is True.
     """
     if claim.status.allocation is None:
         return False

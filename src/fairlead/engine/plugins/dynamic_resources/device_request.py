@@ -1,6 +1,6 @@
 """The requests of claims, validated and resolved for the search.
 
-Errors here are errors in the claim or class; as upstream, they fail the scheduling attempt.
+Errors here are errors in the claim or class; as in upstream, they fail the scheduling attempt.
 
 upstream: structured/internal/stable/allocator_stable.go: validateDeviceRequest
 """

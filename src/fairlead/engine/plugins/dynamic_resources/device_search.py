@@ -448,7 +448,7 @@ class SharedCapacity:
 
 
 class AttributeMatch:
-    """Requires one attribute value for the devices of the named requests (of all, if none is)."""
+    """Requires equal attribute values for all devices of the named (or all) requests."""
 
     __slots__ = ("_attribute", "_count", "_requests", "_value")
 

@@ -177,7 +177,7 @@ class _ResourceRequests:
     def _add(
         self, index: int, container: Container, reusable: Sequence[DeviceRequest | None]
     ) -> DeviceRequest | None:
-        """Return the request for what `reusable` does not cover, None if that is nothing.
+        """Return the request for the devices that `reusable` does not cover, None if it covers all.
 
         upstream: createResourceRequestAndMappings
         """
@@ -255,7 +255,7 @@ def is_special_claim_of(claim: ResourceClaim, pod: Pod) -> bool:
 def creation_of(
     special: SpecialClaim, allocation: ClaimAllocation, pod: Pod, now: Instant
 ) -> Writes:
-    """Return the writes that create the claim for `pod` and tell the pod its name.
+    """Return the writes that create the claim for `pod` and store its name in the pod's status.
 
     upstream: dynamicresources.go: bindClaim, patchPodExtendedResourceClaimStatus
     """

@@ -155,7 +155,7 @@ class NamespaceLabels:
 
 @dataclass(slots=True)
 class _Match:
-    """The terms that match one PodClass, and their counts; valid for two versions."""
+    """The terms that match one PodClass, their counts, and the versions for which they hold."""
 
     term_version: int
     namespace_version: int

@@ -128,7 +128,7 @@ class AffinityState:
     def sources(self) -> tuple[KeyedCounts, ...] | None:
         """Return the counts that this state was copied from.
 
-        None once a hypothesis has changed it.
+        Returns None once a hypothesis has changed the state.
         """
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source

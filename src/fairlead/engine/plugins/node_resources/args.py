@@ -25,7 +25,7 @@ Problems = Iterator[str]
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One resource; a `weight` of 0 means that it was not set, which defaults to 1."""
+    """One resource; a `weight` of 0 means that it was not set, and then 1 applies."""
 
     name: str
     weight: int = 0

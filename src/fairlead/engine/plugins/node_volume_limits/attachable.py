@@ -49,7 +49,7 @@ class Attachables:
     ) -> dict[str, str] | Status:
         """Return the driver of each volume of `pod`, keyed by unique name, or a rejection.
 
-        An unknown claim is an error only if `is_new` is set: the pod is to be scheduled.
+        An unknown claim is an error only for a pod that is to be scheduled (`is_new`).
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:

@@ -137,7 +137,7 @@ class NodeVolumeLimits:
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
         """Set the error for nodes with limits whose volumes cannot be determined.
 
-        It fails the cycle.
+        The error fails the cycle.
         """
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:

@@ -94,7 +94,7 @@ class SpreadState:
     ) -> None:
         """Start without hypothesis; `known` caches which constraints select which pods.
 
-        Use `suppose_spread`.
+        Call `suppose_spread` instead.
         """
         self._namespace = namespace
         self._constraints = constraints

@@ -1,4 +1,4 @@
-"""find_volumes: computes the `NodeVolumes` of all rows at once, in the four steps described there.
+"""find_volumes: computes the `NodeVolumes` of all rows at once, in the steps described there.
 
 `FreeVolumes` is the live index of the free volumes by storage class. A volume that is finally bound
 is removed from its class, so that a class whose volumes are provisioned dynamically stays small.

@@ -24,7 +24,7 @@ def settle(
 ) -> Result:
     """Run `consultation` to its result; `ask` answers its calls.
 
-    If `ask` is None, it must make none.
+    If `ask` is None, the consultation must make no calls.
     """
     try:
         questions = next(consultation)

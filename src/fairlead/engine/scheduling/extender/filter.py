@@ -1,7 +1,7 @@
 """Extender filters: remove the feasible nodes that an extender rejects.
 
 They are called one after the other, each with the nodes that the previous one accepted. The reason
-for a rejected node is what the extender says; it may be empty.
+for a rejected node is the extender's text, which may be empty.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassExtenders; extender.go: Filter
 """
 

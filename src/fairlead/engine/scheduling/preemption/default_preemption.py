@@ -166,7 +166,7 @@ class CandidateShortlist:
     diagnosis: Diagnosis
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Return the result for `candidates`; if it is a Status (an extender failed), an error."""
+        """Return the result for `candidates`; an error if it is the Status of a failed extender."""
         if isinstance(candidates, Status):
             return PostFilterResult(error(f"preemption: {candidates.message}"))
         return self.preemption.choose(candidates, self.diagnosis)

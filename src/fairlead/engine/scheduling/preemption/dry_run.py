@@ -4,9 +4,9 @@ The result for a node depends on the pod's shape and priority, the node and its 
 budgets, and pods nominated to the node. Results are cached per shape and priority, and only changed
 nodes are evaluated again. With topology spread or affinity between pods a result also depends on
 the pod's namespace and labels, on the pods of all nodes, and on related objects; such results are
-cached until any of these changes. If anti-affinity alone looks beyond the node, it depends only on
-the pods of the node's topology domains, so a changed pod concerns the nodes of its domains. The
-cache is not used if another Filter looks beyond the node, or if a plugin's victim eligibility
+cached until any of these changes. If anti-affinity alone looks beyond the node, the result depends
+only on the pods of the node's topology domains, so a changed pod concerns the nodes of its domains.
+The cache is not used if another Filter looks beyond the node, or if a plugin's victim eligibility
 depends on the preemptor. Configuration can limit the search to a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If only

@@ -30,7 +30,7 @@ class InFlightEvents:
         self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:
-        """Stop keeping events for `queued`; return those that may be relevant to it."""
+        """Stop keeping events for `queued`; return the relevant ones."""
         since = self._since.pop(queued, None)
         if since is None:
             return []

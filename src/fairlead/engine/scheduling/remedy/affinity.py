@@ -31,7 +31,7 @@ def propose_for_node_affinity(
 ) -> Iterator[RemedyChange]:
     """Yield a label for the node if one label is enough.
 
-    Otherwise, remove the pod's required terms.
+    Otherwise yields the removal of the pod's required terms.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]

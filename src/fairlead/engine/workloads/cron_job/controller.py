@@ -70,7 +70,7 @@ class CronJobs:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Time when the next CronJob is due; 0 if one has changed."""
+        """Return when the next CronJob is due; 0 if one has changed."""
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -162,7 +162,7 @@ class CronJobState:
     def _adopt(self, name: str) -> None:
         """List the Job of the current run if it exists already and is unfinished.
 
-        It was created before the controller stopped, and the status was not written any more.
+        The controller created it before a restart, but did not write the status.
         upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob (IsAlreadyExists)
         """
         job = self.jobs.get(name)
@@ -258,7 +258,7 @@ class CronJobState:
 
 
 def write_status(cron: CronJobState, writer: StatusWriter) -> list[Command]:
-    """Write the CronJob's status if it has changed."""
+    """Return the write of the CronJob's status, if the status has changed."""
     before: Mapping[str, Any] = cron.view.status
     return writer.write(cron.ref, before, cron.status())
 

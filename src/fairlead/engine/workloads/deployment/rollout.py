@@ -226,7 +226,7 @@ class Rollout:
             self.creating, self.failures = "", 0
 
     def create(self, replicas: int) -> Command:
-        """Create the ReplicaSet for the Deployment's template with `replicas`."""
+        """Return the command that creates the ReplicaSet for the Deployment's template."""
         # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
         digest = template_hash(self.deployment.spec.template, self.collisions)
         self.creating = f"{self.deployment.metadata.name}-{digest}"
@@ -235,7 +235,7 @@ class Rollout:
         return CreateObject(made)
 
     def scale(self, key: str, size: int) -> Command:
-        """Scale the ReplicaSet `key` to `size`."""
+        """Return the command that scales the ReplicaSet `key` to `size`."""
         bounds = self.bounds
         self.requested[key] = RequestedScale(size, bounds.replicas, bounds.max_pods)
         self.writing[key] = None
@@ -244,7 +244,7 @@ class Rollout:
         return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
 
     def cleanup_commands(self, sets: dict[str, PodSet]) -> list[Command]:
-        """Delete old, empty ReplicaSets over revisionHistoryLimit."""
+        """Return the commands that delete old, empty ReplicaSets over revisionHistoryLimit."""
         # upstream: sync.go:cleanupDeployment
         old = [
             (number_in(one.metadata.annotations, REVISION) or 0, one.metadata.name, key)

@@ -3,13 +3,14 @@
     a driver or a DeviceTaintRule taints a device
         ──▶ claims that are allocated it ──▶ the pods they are reserved for
 
-A pod is evicted when the taint was added. Tolerations of the request count from that time: one
-without tolerationSeconds means forever; of several, the shortest counts. A pod with several tainted
+A pod is evicted at the time when the taint was added. Tolerations of the request delay this, one
+without tolerationSeconds forever; of several, the shortest counts. A pod with several tainted
 devices is evicted at the earliest of their times. Only the newest generation of a pool counts. A
 DeviceTaintRule also taints allocated devices that no slice lists any more.
 
 Example: `gpu-0` was tainted at 10:00. A pod whose claim tolerates the taint for 300 s is evicted at
-10:05, one without toleration at once. If the taint goes at 10:03, the first eviction is cancelled.
+10:05, one without toleration at once. If the taint is removed at 10:03, the first eviction is
+cancelled.
 
 Differs from upstream: a taint without timeAdded, which an API server would have set, counts from
 when it is first seen.
@@ -269,7 +270,7 @@ class DeviceTaintEviction:
     def _evictions_of(
         self, claim: ResourceClaim, rules: Iterable[DeviceTaintRule]
     ) -> Iterator[_Eviction]:
-        """Yield when each taint of the claim's devices evicts (upstream: claimEvictionTime)."""
+        """Yield the eviction by each taint of the claim's devices (upstream: claimEvictionTime)."""
         allocation = claim.status.allocation
         for result in () if allocation is None else allocation.devices.results:
             for one in self._taints.of((result.driver, result.pool, result.device), rules):

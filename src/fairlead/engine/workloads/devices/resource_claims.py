@@ -225,8 +225,8 @@ class ResourceClaims:
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
         """Remove finished consumers, deallocate unused devices, delete unused claims.
 
-        The finalizer goes when the claim is deallocated in the API: a conflicting write must not
-        remove a claim that still has its devices.
+        The finalizer is removed once the claim is deallocated in the API: a conflicting write must
+        not remove a claim that still has its devices.
         """
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)

@@ -144,7 +144,7 @@ class BudgetRoom:
         )
 
     def _scale(self, state: BudgetState) -> int:
-        """Return the number of pods that controllers want, else that in the status.
+        """Return the sum of the controllers' scales; if unknown, the expected pods in the status.
 
         Raises BudgetError for a controller without a scale.
         """

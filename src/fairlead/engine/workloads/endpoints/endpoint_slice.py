@@ -85,7 +85,7 @@ class ServiceState:
 
 
 def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
-    """Yield the commands after which the slices of `state` hold `endpoints`."""
+    """Yield the commands that make the slices of `state` hold `endpoints`."""
     groups: dict[Ports, dict[str, Endpoint]] = {}
     labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
     for one in endpoints:

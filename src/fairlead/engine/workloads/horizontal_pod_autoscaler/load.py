@@ -4,7 +4,7 @@ A `LoadCurve` is linear between its points, and two points at one time make a st
 
     points (0 s, 1000), (60 s, 1000), (60 s, 4000), (120 s, 2000)
 
-    at 0 s to 60 s 1000; from 60 s on 4000, falling to 2000 at 120 s; then 2000 forever
+from 0 s to 60 s 1000; from 60 s on 4000, falling to 2000 at 120 s; then 2000 forever
 
 With a period, the curve between 0 and the period repeats. Amounts are thousandths of a core for
 cpu and bytes for memory.

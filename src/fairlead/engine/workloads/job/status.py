@@ -67,7 +67,7 @@ def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
 
 
 def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
-    """Return whether the final condition can be set: the interim one is, and all pods count."""
+    """Return whether the final condition can be set: the interim one is set, all pods counted."""
     # upstream: job_controller.go:enactJobFinished
     is_told = any(
         one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"

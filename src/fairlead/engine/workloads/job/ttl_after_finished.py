@@ -21,7 +21,7 @@ ENDS: Final = ("Complete", "Failed")
 
 
 class TtlAfterFinished:
-    """The TTL-after-finished controller."""
+    """The TTL-after-finished controller: deletes finished Jobs."""
 
     issuer: ClassVar[Issuer] = controller_account("ttl-after-finished-controller")
     interest: ClassVar[Interest] = Interest(changed=(Job,), deleted=(Job,), succeeded=(), failed=())

@@ -17,7 +17,7 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import template_of
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
-# Owners of these kinds replace pods that finish; a Job or a workflow may not.
+# Owners of these kinds replace pods that finish; a Job or a workflow might not.
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")
 NAME_KEEPING_KIND: Final = "StatefulSet"
 NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
@@ -66,7 +66,7 @@ class UnknownOwnerRule:
 
 @dataclass(frozen=True, slots=True)
 class NoOpRule:
-    """Does not change the pods of the owner."""
+    """A rule that does not change the owner's pods."""
 
     is_watchful: ClassVar[bool] = False
 

@@ -54,7 +54,7 @@ _WAITING: Final = "waiting for first consumer to be created before binding"
 
 
 class ClaimOutput(Protocol):
-    """What is written about claims for clients only."""
+    """Writes what only clients read about claims: events, annotations, the phase Lost."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
         """Remove a deleted claim."""

@@ -54,7 +54,7 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 
 
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
-    """Return the next writes on the way to both objects referencing each other and being Bound.
+    """Return the next writes until claim and volume reference each other and are Bound.
 
     The volume is written first: a conflict means that another claim was faster.
     """
@@ -94,7 +94,8 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     """Return the next command about a volume whose claim was deleted.
 
     It is released first: while it is bound, a finalizer protects it. Then it is deleted if its
-    policy says so and `deletes`, which is False for volumes of external provisioners.
+    reclaim policy is Delete and `deletes` is set (it is False for volumes of external
+    provisioners).
 
     upstream: pv_controller.go: syncVolume, reclaimVolume
     """

@@ -127,7 +127,7 @@ class VolumeIndex:
         return claim is None or claim.metadata.uid != reference.uid
 
     def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """Return the smallest free volume that satisfies `claim`, wherever it is."""
+        """Return the smallest free volume that satisfies `claim`, whichever nodes can reach it."""
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
         suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
         return min(suitable, key=lambda one: (size_of(one), one.key), default=None)

@@ -115,7 +115,7 @@ class LabelRequirement:
         return sorted(self.values)
 
     def __str__(self) -> str:
-        """Return `key Op [v1 v2] >=g <=l minValues m` with at most five values, as upstream."""
+        """Return `key Op [v1 v2] >=g <=l minValues m` with at most five values, as in upstream."""
         text = f"{self.key} {self.operator}"
         if self.values:
             shown = self.sorted_values()
