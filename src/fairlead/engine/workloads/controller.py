@@ -45,6 +45,7 @@ from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.identity import owner_key
+from fairlead.engine.workloads.job.tracking_finalizer import RETRY_AFTER
 from fairlead.engine.workloads.owner import (
     Owner,
     OwnerRules,
@@ -328,6 +329,8 @@ class Workloads:
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):
                 self._rollouts.not_written(target, now)
+            case PatchObject(target) if target.kind == "Pod":
+                self._pod_sets.not_released(target, now + RETRY_AFTER)
             case PatchStatus(target):
                 self._see_status_refused(target, reason, now)
             case _:

@@ -20,6 +20,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.core.command import (
     Bind,
+    CreateObject,
     DeleteObject,
     Issued,
     ObjectRef,
@@ -38,6 +39,7 @@ from fairlead.engine.core.reporter import (
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
+    FailureReason,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
@@ -45,6 +47,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.engine import Engine
 from fairlead.engine.state.resource_columns import allocatable_amount
+from fairlead.testing.torture.karpenter_auditor import KarpenterAuditor
 from fairlead.testing.torture.law import Law, LawBrokenError
 
 OUTAGE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -54,7 +57,7 @@ _REFUSAL: Final = re.compile(
 )
 _RATE_TOLERANCE: Final = seconds(0.1)  # of the periodic passes that take the turns
 # A turn is taken when a pass chooses a node. Its write waits until the write before it (another
-# taint of the same node) was shown, so a late one moves the write and not the turn: seed 1 had
+# taint of the same node) was shown, so a late one moves the write and not the turn: a run had
 # turns at 2271.24 s and 2281.29 s, with writes at 2271.94 s and 2281.29 s. A delay within the
 # tolerance of rates does not matter.
 # upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
@@ -91,6 +94,7 @@ class Auditor:
         self._shown_late: dict[str, Instant] = {}  # by node, when a change was shown late
         self._last_turn: dict[str, Instant] = {}
         self._rates: dict[str, float] = {}
+        self._karpenter = KarpenterAuditor(checked, self._nodes, self._pods, self._pods_on)
         self._deadlines = 0
         self.unexpected_jobs: set[tuple[str, str]] = set()  # by namespace and name
         self.suspended_until: Instant = 0
@@ -145,6 +149,7 @@ class Auditor:
                     pass
         for group in bound:
             self._check_gang(group)
+        self._karpenter.check(issued)
         return issued
 
     # --- Reporter ---------------------------------------------------------------------------
@@ -186,6 +191,9 @@ class Auditor:
             case ObjectsLoaded(views):
                 for view in views:
                     self._see(view, _since(view, self.now))
+            case CommandFailed(CreateObject() as command, reason):
+                if reason is not FailureReason.ALREADY_EXISTS:
+                    self._karpenter.drop_claim(command.target.name)
             case CommandFailed(command=Bind(pod=pod)):
                 self._binding.pop(pod.uid, None)
                 self._placed.pop(pod.uid, None)
@@ -210,7 +218,7 @@ class Auditor:
             case PodGroup():
                 self._groups[view.key] = view
             case _:
-                pass
+                self._karpenter.see(view)
 
     def _see_pod(self, pod: Pod, since: Instant) -> None:
         uid, node = pod.metadata.uid, pod.spec.node_name
@@ -237,6 +245,7 @@ class Auditor:
                 stretch.append((one.key, min(added, self.now)))
 
     def _forget(self, view: ApiObject) -> None:
+        self._karpenter.forget(view)
         match view:
             case Pod():
                 uid = view.metadata.uid

@@ -21,6 +21,7 @@ from fairlead.testing.torture.scenario import (
     ClockJump,
     Create,
     Delete,
+    DeleteAny,
     DeletePod,
     Patch,
     Restart,
@@ -109,7 +110,7 @@ def change_name(change: Change) -> str:
             return f"{kind.partition('.')[0]} changed"
         case Create(manifest=manifest):
             return f"{manifest['kind']} created"
-        case Delete(kind=kind):
+        case Delete(kind=kind) | DeleteAny(kind=kind):
             return f"{kind.partition('.')[0]} deleted"
         case DeletePod(evicts=evicts):
             return "pod evicted" if evicts else "pod deleted"
@@ -130,7 +131,9 @@ def _node_change_name(patch: Json) -> str:
     return "Node tainted" if "taints" in patch["spec"] else "Node cordoned"
 
 
-def _request(change: Create | Patch | Delete | DeletePod, store: Store, now: Instant) -> None:
+def _request(
+    change: Create | Patch | Delete | DeletePod | DeleteAny, store: Store, now: Instant
+) -> None:
     match change:
         case Create(manifest=manifest):
             store.create(manifest, now)
@@ -140,6 +143,12 @@ def _request(change: Create | Patch | Delete | DeletePod, store: Store, now: Ins
             store.patch(_kind(kind), namespace, name, patch, now)
         case Delete(kind=kind, name=name, namespace=namespace, policy=policy):
             store.delete(_kind(kind), namespace, name, now, Deletion(policy=policy))
+        case DeleteAny(kind=kind, nth=nth, has_label=label):
+            found = [one["metadata"] for one in store.list(_kind(kind))]
+            found = [one for one in found if not label or label in one.get("labels", {})]
+            if found:
+                name = found[nth % len(found)]["name"]
+                store.delete(_kind(kind), "", name, now, Deletion())
         case DeletePod(nth=nth, grace_s=grace_s, evicts=evicts):
             pods = store.list(POD)
             if pods:

@@ -20,6 +20,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.torture.in_process_extender import CONFIGURATION
+from fairlead.testing.torture.karpenter_scenario import KARPENTER, karpenter_config
 from fairlead.testing.torture.scenario import ControlPlaneOptions
 from fairlead.testing.torture.unreliable_plugin import NAME, UnreliablePlugin
 from fairlead.worlds.local.control_plane import OBSERVED
@@ -53,6 +54,7 @@ def engine_config(
         batch=shipped_configuration(options.batch) if options.batch else None,
         scheduler=_scheduler(options, tally, is_calm),
         autoscaler=_autoscaler() if options.autoscaler == CLUSTER_AUTOSCALER else None,
+        karpenter=karpenter_config(ZONES) if options.autoscaler == KARPENTER else None,
     )
 
 

@@ -15,6 +15,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NAMESPACE, NODE, POD
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT, NODE_POOL
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.testing.torture.auditor import OUTAGE_TAINTS
@@ -68,6 +69,7 @@ class FinalState:
         self._check_gangs()
         self._check_cron_jobs()
         self._check_claims()
+        self._check_node_claims()
         for namespace in self._kinds[NAMESPACE.kind]:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
@@ -196,6 +198,42 @@ class FinalState:
             is_kept = volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
             self._require(is_claimed or is_kept, volume, "outlives its claim")
 
+    def _check_node_claims(self) -> None:
+        """NodeClaims have Nodes and the other way round; no node is empty, or disrupted for ever.
+
+        A drain waits for pods that are protected by do-not-disrupt or a disruption budget.
+        """
+        claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
+        for name, held in claims.items():
+            node = self._nodes.get(held.get("status", {}).get("nodeName", ""))
+            self._require(node is not None, held, "has no Node")
+            is_blocked = bool(self._movable_pods(name))
+            self._require(is_blocked or not _is_ending(held), held, "does not end")
+        pools = {one["metadata"]["name"]: one for one in self._kinds["NodePool"]}
+        for name, node in self._nodes.items():
+            pool = pools.get(node["metadata"].get("labels", {}).get(NODE_POOL, ""))
+            if pool is None:
+                continue
+            claim = claims.get(name)
+            self._require(claim is not None, node, "has no NodeClaim")
+            assert claim is not None
+            keys = [one["key"] for one in node["spec"].get("taints", ())]
+            is_left = DISRUPTED_TAINT in keys and not _is_ending(claim)
+            self._require(not is_left, node, "has the taint of a disruption that has ended")
+            is_kept = _is_ending(claim) or not _is_ready(node) or bool(self._movable_pods(name))
+            self._require(is_kept, node, "is empty, and Karpenter keeps it")
+
+    def _movable_pods(self, node: str) -> list[Json]:
+        """Return the pods on `node` that no DaemonSet owns."""
+        here = [pod for pod in self._pods if pod["spec"].get("nodeName") == node]
+        owners = (pod["metadata"].get("ownerReferences", ()) for pod in here)
+        of_daemons = [any(one["kind"] == "DaemonSet" for one in refs) for refs in owners]
+        return [
+            pod
+            for pod, of_daemon in zip(here, of_daemons, strict=True)
+            if not of_daemon and pod["status"].get("phase") not in _ENDED
+        ]
+
     def _check_observed(self) -> None:
         for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
             for one in self._kinds[kind]:
@@ -313,12 +351,21 @@ def difference(old: object, new: object, path: str = "") -> str:
 
 
 def _essence(obj: Json) -> Json:
+    """Return what a new process must not change.
+
+    A Karpenter that starts sees every pod as created, which sets lastPodEventTime of all NodeClaims
+    with pods. upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose
+    predicate has no CreateFunc
+    """
     meta = {
         key: value
         for key, value in obj["metadata"].items()
         if key not in ("resourceVersion", "managedFields")
     }
-    return {**obj, "metadata": meta}
+    if obj["kind"] != "NodeClaim":
+        return {**obj, "metadata": meta}
+    status = {key: one for key, one in obj["status"].items() if key != "lastPodEventTime"}
+    return {**obj, "metadata": meta, "status": status}
 
 
 def _is_ending(obj: Json) -> bool:

@@ -42,6 +42,7 @@ from fairlead.testing.torture.law import Law, LawBrokenError
 from fairlead.testing.torture.scenario import Fault, TortureScenario
 from fairlead.worlds.driver import CommandSource, LivelockError, World
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
+from fairlead.worlds.local.bootstrap.karpenter_definitions import karpenter_kinds
 from fairlead.worlds.local.control_plane import ControlPlane
 from fairlead.worlds.local.world import LocalWorld
 from fairlead.worlds.seeded_ids import SeededIds
@@ -128,7 +129,7 @@ class _Run:
     def _bootstrap(self) -> None:
         self._auditor = Auditor(self.result.checked, self._note)
         self._open(CompactStorage())
-        for manifest in (*job_kinds(), *self._scenario.objects, DEFAULT_QUEUE):
+        for manifest in (*job_kinds(), *karpenter_kinds(), *self._scenario.objects, DEFAULT_QUEUE):
             self._store.create(manifest, START)
         self._start(START)
 

@@ -86,6 +86,18 @@ class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defa
     evicts: bool = False
 
 
+class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defaults=True):
+    """A client deletes a cluster-scoped object: of those of `kind`, the `nth` modulo their number.
+
+    With `has_label`, only objects with that label count.
+    """
+
+    at_ms: int
+    kind: str
+    nth: int
+    has_label: str = ""
+
+
 class Restart(Struct, frozen=True, tag_field="do", tag="restart", omit_defaults=True):
     """The process is killed and starts again from the store, after `down_ms`."""
 
@@ -112,7 +124,7 @@ class WatchCut(Struct, frozen=True, tag_field="do", tag="watch-cut", omit_defaul
     is_compacted: bool = False
 
 
-Change = Create | Patch | Delete | DeletePod | Restart | ClockJump | WatchCut
+Change = Create | Patch | Delete | DeletePod | DeleteAny | Restart | ClockJump | WatchCut
 
 
 class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -17,6 +17,11 @@ from fairlead.engine.workloads.annotation import DRAIN
 from fairlead.testing.random_cluster import Chance
 from fairlead.testing.torture.control_plane_config import CLUSTER_AUTOSCALER, ZONES
 from fairlead.testing.torture.in_process_webhooks import configurations
+from fairlead.testing.torture.karpenter_scenario import (
+    KARPENTER,
+    karpenter_changes,
+    node_pools,
+)
 from fairlead.testing.torture.scenario import (
     Change,
     ClockJump,
@@ -41,7 +46,7 @@ PRIORITIES: Final = {"low": -5, "middle": 100, "high": 1000}
 QUEUES: Final = {"q1": 1, "q2": 3}
 STORAGE_CLASSES: Final = ("late", "at-once")
 # Chosen by the number of the seed, so that 60 consecutive seeds have every combination once.
-_AUTOSCALERS: Final = ("", CLUSTER_AUTOSCALER, "")
+_AUTOSCALERS: Final = ("", CLUSTER_AUTOSCALER, KARPENTER)
 _PLUGINS: Final = ("", RAISES, "", WAITS, "")
 _WEBHOOKS_EVERY: Final = 4
 _VOLCANO: Final = "scheduling.volcano.sh/v1beta1"
@@ -77,10 +82,15 @@ class _Draw:
         objects = (*self._environment(), *self._nodes())
         if options.webhooks:
             objects = (*objects, *configurations())
+        if options.autoscaler == KARPENTER:
+            objects = (*objects, *node_pools(seed))
         for one in self._workloads(len(self.nodes)):
             self.changes.append(Create(chance.below(_FIRST_MS), one))
         for _ in range(CHANGES * self.chaos_ms // CHAOS_MS):
             self._any_change(chance.below(self.chaos_ms))
+        if options.autoscaler == KARPENTER:
+            workloads = self.counts["deploy"]
+            self.changes += karpenter_changes(seed, self.chaos_ms, NAMESPACES, workloads)
         self._calm_down()
         return TortureScenario(
             seed=self.seed,

@@ -26,15 +26,26 @@ from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import is_pod_even
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
-from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources, karpenter_view
+from fairlead.engine.autoscaling.karpenter.served_resources import (
+    OWN_KINDS,
+    ServedResources,
+    karpenter_view,
+)
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
 from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
-from fairlead.engine.core.command import Command, CreateObject
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import KARPENTER, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
+    FailureReason,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
@@ -93,15 +104,32 @@ class Karpenter:
                 for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
                     self._see(one, now)
                 self._claims.continue_launches(now)
+                self._claims.finish_vanished(now)
             case ObjectChanged(changed):
                 self._see(changed, now)
             case ObjectDeleted(gone):
                 self._forget(gone, now)
-            case CommandFailed(CreateObject() as command, _, message):
-                self._claims.lose_machine(command.target.name, message, now)
+            case CommandFailed():
+                self._see_failure(stimulus, now)
             case _:
                 return []
         return self._context.take_commands()
+
+    def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
+        """Repeat what did not happen; an eviction is repeated by the drain."""
+        match failure:
+            case CommandFailed(CreateObject() as command, reason, message):
+                self._claims.see_failed_creation(command, reason, message, now)
+            case CommandFailed(PatchObject() | DeleteObject() as command, reason) if (
+                command.target.kind == "Node"
+            ):
+                if reason is not FailureReason.NOT_FOUND:
+                    self._claims.see_failed_write(command, now)
+            case CommandFailed(PatchObject() | PatchStatus() | DeleteObject() as command):
+                if self._context.served is not None and command.target.kind in OWN_KINDS:
+                    self._context.served.failed(command, now)
+            case _:
+                pass
 
     def _see(self, obj: ApiObject, now: Instant) -> None:
         if isinstance(obj, Pod):
@@ -188,6 +216,7 @@ class Karpenter:
             self._batch_due(),
             self._context.offerings.next_expiry(),
             self._disruption.next_due(),
+            None if self._context.served is None else self._context.served.next_due(),
         )
         return min((one for one in due if one is not None), default=None)
 
@@ -207,6 +236,9 @@ class Karpenter:
         """Do the work that is due, machines first."""
         if self._context.offerings.expire(now):
             self._change(now)
+        if self._context.served is not None:
+            self._context.commands.extend(self._context.served.repeated(now))
+        self._claims.repeat_failed_writes(now)
         self._claims.create_ready_nodes(now)
         batch_due = self._batch_due()
         if batch_due is not None and batch_due <= now:

@@ -4,6 +4,9 @@
     write   NodeClaims, with the finalizer that keeps a deleted one until its node is drained;
             the status of NodePools: resources and conditions
 
+A write that fails is repeated after RETRY_NS with the state at that time, until the API server
+deletes the object.
+
 Every nodeClassRef is taken as Ready. The hash of a NodePool's template is not upstream's number;
 only whether two hashes are equal has a meaning.
 
@@ -48,15 +51,19 @@ from fairlead.engine.core.command import (
     PatchStatus,
     RecordEvent,
 )
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
+RETRY_NS: Final[DurationNs] = seconds(1)
 FINALIZER: Final = "karpenter.sh/termination"
 _API: Final = "karpenter.sh/v1"
 _HASH_VERSION: Final = "v3"
+ObjectWrite = PatchStatus | PatchObject | DeleteObject
 _VIEWS: Final[dict[str, type[NodePool | NodeClaim | NodeOverlay]]] = {
     "NodePool": NodePool,
     "NodeClaim": NodeClaim,
     "NodeOverlay": NodeOverlay,
 }
+OWN_KINDS: Final = ("NodeClaim", "NodePool")
 _COUNTED: Final = ("cpu", "ephemeral-storage", "memory", "pods")
 _READY: Final = "Ready"
 _OF_READINESS: Final = (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION)
@@ -106,6 +113,7 @@ class ServedResources:
         self._deleting: set[str] = set()
         self._removed_names: set[str] = set()
         self._pools: dict[str, tuple[Json, tuple[Condition, ...]]] = {}
+        self._failed: dict[tuple[str, str], tuple[Instant, ObjectWrite]] = {}
 
     def is_removed(self, name: str) -> bool:
         """Return whether the NodeClaim was removed here, but not yet by the API server."""
@@ -114,6 +122,39 @@ class ServedResources:
     def gone(self, name: str) -> None:
         """Record that the API server has deleted a NodeClaim."""
         self._removed_names.discard(name)
+        for key in [key for key, (_, one) in self._failed.items() if one.target.name == name]:
+            del self._failed[key]
+
+    # --- failures ----------------------------------------------------------------------------
+
+    def failed(self, command: ObjectWrite, now: Instant) -> None:
+        """Repeat a write about a NodeClaim or a NodePool later."""
+        key = type(command).__name__, command.target.name
+        self._failed.setdefault(key, (now + RETRY_NS, command))
+
+    def still_there(self, name: str, now: Instant) -> None:
+        """Delete a removed NodeClaim again later, because it was created or changed meanwhile."""
+        self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
+
+    def next_due(self) -> Instant | None:
+        """Return when the next failed write is repeated."""
+        return min((due for due, _ in self._failed.values()), default=None)
+
+    def repeated(self, now: Instant) -> Iterator[Command]:
+        """Yield the failed writes that are due, as far as they still make sense."""
+        for key in [key for key, (due, _) in self._failed.items() if due <= now]:
+            _, command = self._failed.pop(key)
+            yield from self._repeated(command)
+
+    def _repeated(self, command: ObjectWrite) -> Iterator[Command]:
+        name = command.target.name
+        if command.target.kind == "NodePool":
+            self.pool_changed(name)
+        elif name in self._removed_names:
+            yield from _removal(name)
+        elif (claim := self._claims.get(name)) is not None:
+            is_status = isinstance(command, PatchStatus)
+            yield PatchStatus(command.target, _status(claim)) if is_status else command
 
     def stored(self, claim: NodeClaim) -> None:
         """Record a NodeClaim that the API server has."""
@@ -153,11 +194,12 @@ class ServedResources:
         """Delete a NodeClaim whose machine is gone, and remove its finalizer if it has one."""
         claim = self._claims.pop(name)
         self._removed_names.add(name)
+        deletion, release = _removal(name)
         if name not in self._deleting:
-            yield DeleteObject(_ref("NodeClaim", name), why="karpenter")
+            yield deletion
         self._deleting.discard(name)
-        if claim.status.provider_id:
-            yield PatchObject(_ref("NodeClaim", name), {"metadata": {"finalizers": None}})
+        if claim.status.provider_id or claim.metadata.finalizers:
+            yield release
 
     def _manifest(self, claim: NodeClaim) -> Json:
         metadata: Json = {
@@ -189,7 +231,7 @@ class ServedResources:
         conditions = [Condition(kind, "True", kind, "") for kind in _POOL_CONDITIONS]
         if any(one.is_true(REGISTERED_CONDITION) for one in claims):
             conditions.append(Condition(_HEALTHY, "True", _HEALTHY, ""))
-        elif pool.name not in self._pools:
+        elif all(one.type != _HEALTHY for one in pool.status.conditions):
             conditions.append(Condition(_HEALTHY, "Unknown", "AwaitingReconciliation", ""))
         status = resources, tuple(conditions)
         ref = _ref("NodePool", pool.name)
@@ -208,6 +250,13 @@ class ServedResources:
 
 def _ref(kind: str, name: str) -> ObjectRef:
     return ObjectRef(kind, "", name)
+
+
+def _removal(name: str) -> tuple[DeleteObject, PatchObject]:
+    """Return the commands that delete a NodeClaim, and remove the finalizer that keeps it."""
+    ref = _ref("NodeClaim", name)
+    release = PatchObject(ref, {"metadata": {"finalizers": None}})
+    return DeleteObject(ref, why="karpenter"), release
 
 
 def _resources(claims: list[NodeClaim]) -> Json:

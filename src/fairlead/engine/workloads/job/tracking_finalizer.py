@@ -26,12 +26,20 @@ from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.job.progress import TRACKING, JobProgress, is_held
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 
 BATCH_PERIOD: Final[DurationNs] = seconds(1)
+RETRY_AFTER: Final[DurationNs] = seconds(1)  # upstream: job_controller.go: DefaultJobApiBackOff
 
 
 @dataclass(slots=True)
@@ -100,11 +108,13 @@ class JobOrphans:
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Job, Pod), deleted=(Job, Pod), succeeded=(), failed=()
+        changed=(Job, Pod), deleted=(Job, Pod), succeeded=(), failed=(PatchObject,)
     )
 
     _jobs: dict[str, None] = field(default_factory=dict)  # by uid
     _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
+    _orphans: dict[str, Pod] = field(default_factory=dict)  # by uid, until the finalizer is gone
+    _retries: TimerQueue[str] = field(default_factory=TimerQueue)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Remove the finalizers of the pods that `stimulus` has orphaned."""
@@ -115,9 +125,13 @@ class JobOrphans:
                 return self._see(pod)
             case ObjectDeleted(Job() as job):
                 self._jobs.pop(job.metadata.uid, None)
-                return [released(pod) for pod in self._held.pop(job.metadata.uid, {}).values()]
+                held = self._held.pop(job.metadata.uid, {})
+                self._orphans |= held
+                return [released(pod) for pod in held.values()]
             case ObjectDeleted(Pod() as pod):
                 self._forget(pod)
+            case CommandFailed(PatchObject(target)) if target.uid in self._orphans:
+                self._retries.add(now + RETRY_AFTER, target.uid)
             case ObjectsLoaded(objects):
                 return self._load(objects)
             case _:
@@ -125,12 +139,13 @@ class JobOrphans:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: the controller has no deadlines."""
-        return None
+        """Return when a refused write is repeated."""
+        return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
+        """Repeat the refused writes that are due, unless the pod has gone or has no finalizer."""
+        due = dict.fromkeys(self._retries.pop_due(now))
+        return [released(self._orphans[uid]) for uid in due if uid in self._orphans]
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
         pods = []
@@ -149,11 +164,13 @@ class JobOrphans:
         if owner is not None and owner.kind != "Job":
             return []
         if owner is None or owner.uid not in self._jobs:
+            self._orphans[pod.metadata.uid] = pod
             return [released(pod)]
         self._held.setdefault(owner.uid, {})[pod.metadata.uid] = pod
         return []
 
     def _forget(self, pod: Pod) -> None:
+        self._orphans.pop(pod.metadata.uid, None)
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind == "Job":
             self._held.get(owner.uid, {}).pop(pod.metadata.uid, None)

@@ -295,6 +295,12 @@ class PodSets:
             pods.deletion_failed(target.name)
             self._wait(pods, now)
 
+    def not_released(self, target: ObjectRef, due: Instant) -> None:
+        """Run the rule of a pod again at `due`, because its finalizer was not removed."""
+        key = self._set_keys.get(target.key)
+        if key is not None:
+            self.wake(key, due)
+
     def next_retry(self) -> Instant | None:
         """Return when the next owner is retried or its rule runs again."""
         dues = (self._retries.next_due(), self._wakes.next_due())

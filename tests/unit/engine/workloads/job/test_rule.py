@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.command import PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
@@ -431,6 +432,38 @@ def test_a_deleted_pod_is_there_until_it_is_counted(seen, build):
     assert seen.get("Pod", name) is not None
     assert status(seen)["failed"] == 1
     assert seen.get("Pod", name) is None
+
+
+def refuse_one_release(world):
+    refusals = [FailureReason.INTERNAL_ERROR]
+
+    def refuse(command):
+        is_release = isinstance(command, PatchObject) and command.target.kind == "Pod"
+        return refusals.pop() if is_release and refusals else None
+
+    world.refuse = refuse
+
+
+def test_a_refused_release_is_repeated(seen, build):
+    seen.create(new_job(build))
+    (name,) = held(seen)
+    seen.run(seconds(2))
+    refuse_one_release(seen)
+    end(seen, name)
+    seen.run(seconds(1))
+    assert held(seen) == [name]
+    seen.run(seconds(1))
+    assert held(seen) == []
+
+
+def test_a_refused_release_without_a_job_is_repeated(new_world, build):
+    world = new_world(JobOrphans())
+    world.load(job(build), build.pod("sum-a", OWNER, meta={"finalizers": [TRACKING]}))
+    refuse_one_release(world)
+    world.delete("Job", "sum")
+    assert held(world) == ["sum-a"]
+    world.run(seconds(1))
+    assert held(world) == []
 
 
 def test_who_loses_the_job_is_let_go(new_world, build):

@@ -174,6 +174,7 @@ class DisruptionController:
                 return
             self._loop_at = None
             self._last_loop = now
+            self._claims.untaint_others()
             self._running = self._loop.run(now, self._start)
             self._advance(None, now)
         elif self._resume_at is not None and self._resume_at <= now:

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
+from fairlead.api.json import Json
 from fairlead.api.objects import Node, Taint
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
@@ -38,8 +39,9 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_
 from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
 from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
 from fairlead.engine.autoscaling.karpenter.termination import drain_step
-from fairlead.engine.core.command import DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import FailureReason
 
 _DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 _CREATED_BY_USER: Final = "Created by a user"
@@ -69,13 +71,15 @@ class NodeClaimLifecycle:
         self._check_times: list[tuple[Instant, str]] = []  # a heap that contains `_checks`
         self._ripening: set[str] = set()  # NodeClaims that become Consolidatable as time passes
         self._draining: dict[str, Instant] = {}
+        self._failed_taints: dict[str, Instant] = {}  # by node, when the write is repeated
 
     # --- when ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
         """Return when a machine is ready, a condition may change, or a drain continues."""
         draining = min(self._draining.values(), default=None)
-        due = (self._machines.next_due(), self._conditions_at, draining)
+        failed = min(self._failed_taints.values(), default=None)
+        due = (self._machines.next_due(), self._conditions_at, draining, failed)
         return min((one for one in due if one is not None), default=None)
 
     def is_waiting(self) -> bool:
@@ -197,6 +201,7 @@ class NodeClaimLifecycle:
     def see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
         """Adopt a NodeClaim of an earlier process, launch a user's, start a requested deletion."""
         if served.is_removed(claim.name):
+            served.still_there(claim.name, now)
             return
         served.stored(claim)
         known = self._context.cluster.node_claims.get(claim.name)
@@ -234,6 +239,64 @@ class NodeClaimLifecycle:
         claim = self._claim_on(node.metadata.name)
         if claim is not None:
             self._finish(claim, now)
+
+    def finish_vanished(self, now: Instant) -> None:
+        """Remove the loaded NodeClaims whose Nodes were deleted while no process was there."""
+        # upstream: nodeclaim/garbagecollection/controller.go: Reconcile
+        nodes = self._context.cluster.node_objects
+        for claim in list(self._context.cluster.node_claims.values()):
+            if claim.status.node_name and claim.status.node_name not in nodes:
+                self._finish(claim, now)
+
+    # --- failures ------------------------------------------------------------------------------
+
+    def see_failed_creation(
+        self, command: CreateObject, reason: FailureReason, message: str, now: Instant
+    ) -> None:
+        """Let a kubelet register again; drop a NodeClaim or a machine that was rejected.
+
+        An object that exists already is our own: its names are unique.
+        """
+        name, claims = command.target.name, self._context.cluster.node_claims
+        if reason is FailureReason.ALREADY_EXISTS:
+            return
+        is_rejected = reason in (FailureReason.INVALID, FailureReason.FORBIDDEN)
+        if command.target.kind != "Node" or is_rejected:
+            self.lose_machine(name, message, now)
+        elif name in claims and not claims[name].metadata.deletion_timestamp:
+            self._machines.register_again(name, now)
+
+    def see_failed_write(self, command: PatchObject | DeleteObject, now: Instant) -> None:
+        """Repeat the taint or the deletion of a Node."""
+        name = command.target.name
+        if isinstance(command, PatchObject):
+            self._failed_taints[name] = now + DRAIN_RETRY_NS
+            return
+        claim = self._claim_on(name)
+        if claim is not None and claim.metadata.deletion_timestamp:
+            self._draining[claim.name] = now + DRAIN_RETRY_NS
+
+    def repeat_failed_writes(self, now: Instant) -> None:
+        """Give nodes the taint of a disruption, or remove it, where that failed before."""
+        for name in sorted(name for name, due in self._failed_taints.items() if due <= now):
+            del self._failed_taints[name]
+            claim = self._claim_on(name)
+            if claim is not None:
+                self.set_tainted(claim, tainted=self._is_leaving(claim))
+
+    def untaint_others(self) -> None:
+        """Remove the taint from nodes that are not being disrupted.
+
+        An earlier process may have left it.
+        """
+        # upstream: pkg/controllers/disruption/controller.go: Reconcile
+        for claim in self._context.cluster.node_claims.values():
+            if claim.status.node_name and not self._is_leaving(claim):
+                self.set_tainted(claim, tainted=False)
+
+    def _is_leaving(self, claim: NodeClaim) -> bool:
+        is_marked = self._context.cluster.is_marked(claim.status.provider_id)
+        return bool(claim.metadata.deletion_timestamp) or is_marked
 
     def lose_machine(self, name: str, message: str, now: Instant) -> None:
         """Remove the machine whose Node was rejected."""
@@ -317,7 +380,9 @@ class NodeClaimLifecycle:
         kept = tuple(one for one in node.spec.taints if one.key != DISRUPTED_TAINT)
         taints = (*kept, _DISRUPTED) if tainted else kept
         if taints != node.spec.taints:
-            patch = {"spec": {"taints": [as_json(one) for one in taints]}}
+            patch: Json = {"spec": {"taints": [as_json(one) for one in taints]}}
+            if node.metadata.resource_version:  # the list must not replace a newer one
+                patch["metadata"] = {"resourceVersion": node.metadata.resource_version}
             self._context.commands.append(PatchObject(node_ref(node.metadata.name), patch))
 
     def drain(self, now: Instant) -> None:
@@ -333,6 +398,8 @@ class NodeClaimLifecycle:
             if claim is not None:
                 self._finish(claim, now)
             return
+        if node_name not in self._failed_taints:
+            self.set_tainted(claim, tainted=True)  # an earlier process may not have done so
         step = drain_step(claim, self._context.cluster.pods_on(node_name), now)
         self._context.commands.extend(step.commands)
         if step.remains:

@@ -29,10 +29,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodeClaimStatus,
     NodePool,
 )
-from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
-    InstanceType,
-    Offering,
-)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import (
     INITIALIZED,
@@ -49,9 +46,10 @@ from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import
 from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.autoscaling.provision_time import provision_time
 from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.tie_break import splitmix64
 
+REGISTRATION_RETRY_NS: Final[DurationNs] = seconds(5)
 _SCHEME: Final = "fairlead"
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # the alphabet of generateName
 _SUFFIX_LENGTH: Final = 5
@@ -135,6 +133,10 @@ class Machines:
         self._count += 1
         usual = self._config.provision_time_of(claim.node_pool)
         self._due[claim.name] = now + provision_time(usual, self._seed, self._count)
+
+    def register_again(self, name: str, now: Instant) -> None:
+        """Create the Node of `name` again after a while, because the API server refused it."""
+        self._due[name] = now + REGISTRATION_RETRY_NS
 
     def forget(self, name: str) -> None:
         """Remove the NodeClaim `name`, which was deleted before its Node appeared."""

@@ -26,9 +26,7 @@ from fairlead.api.objects import (
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
 from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
-from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
-    ConsolidationMemory,
-)
+from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import ConsolidationMemory
 from fairlead.engine.autoscaling.karpenter.state.joined_nodes import JoinedNodes
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.storage import StorageObjects
@@ -217,6 +215,10 @@ class KarpenterCluster:
         """Protect a node from disruption for a while, because a pod is about to be bound to it."""
         self.version += 1
         self._joined.nominate(key, now)
+
+    def is_marked(self, key: str) -> bool:
+        """Return whether Karpenter has decided to remove the node."""
+        return key in self._joined.marked
 
     def mark(self, keys: Iterable[str]) -> None:
         """Mark nodes for deletion, because Karpenter has decided to remove them."""

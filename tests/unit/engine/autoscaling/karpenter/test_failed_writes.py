@@ -1,0 +1,181 @@
+"""Karpenter in an API server that refuses writes, and after a restart."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.engine.autoscaling.karpenter.controller import Karpenter
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
+from fairlead.testing.torture.karpenter_scenario import karpenter_config, node_pools
+
+START = seconds(1_767_225_600)
+TAINT = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+LABELS = {
+    "karpenter.sh/nodepool": "general",
+    "karpenter.sh/capacity-type": "on-demand",
+    "karpenter.sh/initialized": "true",
+    "karpenter.sh/registered": "true",
+    "node.kubernetes.io/instance-type": "general-2",
+    "topology.kubernetes.io/zone": "a",
+}
+SIZE = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+
+
+def node(*taints):
+    return decode(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "m", "uid": "node-m", "labels": LABELS},
+            "spec": {"providerID": "fairlead:///m", "taints": list(taints)},
+            "status": {
+                "capacity": SIZE,
+                "allocatable": SIZE,
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+    )
+
+
+def claim(node_name="m", **meta):
+    created = {"creationTimestamp": "2026-01-01T00:00:00Z", "labels": LABELS, **meta}
+    status = {"providerID": "fairlead:///m", "nodeName": node_name, "capacity": SIZE}
+    return decode(
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "metadata": {"name": "m", "finalizers": ["karpenter.sh/termination"], **created},
+            "spec": {"expireAfter": "Never"},
+            "status": status,
+        }
+    )
+
+
+def pool(**status):
+    (manifest, _) = node_pools(1)
+    manifest["metadata"]["name"] = "general"
+    manifest["spec"]["template"]["spec"]["expireAfter"] = "Never"
+    return decode({**manifest, "status": status})
+
+
+class Controller:
+    """Karpenter, and the commands that it has sent since the last look."""
+
+    def __init__(self, *objects):
+        self.now_s = 0
+        self.karpenter = Karpenter(karpenter_config(("a",)), seed=1, start=START)
+        self.commands = []
+        self.tell(ObjectsLoaded(objects))
+
+    def tell(self, stimulus):
+        self.commands += self.karpenter.handle(stimulus, START + seconds(self.now_s))
+
+    def refuse(self, command, reason=FailureReason.INTERNAL_ERROR):
+        self.tell(CommandFailed(command, reason, "not now"))
+
+    def run(self, until_s):
+        while (due := self.karpenter.next_deadline()) is not None:
+            if due > START + seconds(until_s):
+                break
+            self.now_s = max(self.now_s, (due - START) / seconds(1))
+            self.commands += self.karpenter.handle_deadline(START + seconds(self.now_s))
+        self.now_s = until_s
+
+    def sent(self, kind, target):
+        """Return the commands of a type about a kind, and forget all."""
+        found = [c for c in self.commands if isinstance(c, kind) and c.target.kind == target]
+        self.commands.clear()
+        return found
+
+
+@pytest.fixture
+def deleted():
+    """A NodeClaim that a user deletes, with its Node."""
+    controller = Controller(pool(), claim(), node())
+    controller.run(1)
+    controller.tell(ObjectChanged(claim(deletionTimestamp="2026-01-01T00:00:01Z")))
+    return controller
+
+
+def test_a_refused_deletion_of_a_node_is_repeated(deleted):
+    deleted.tell(ObjectChanged(node(TAINT)))
+    deleted.run(2)
+    (deletion,) = deleted.sent(DeleteObject, "Node")
+    deleted.refuse(deletion)
+    deleted.run(8)
+    assert deleted.sent(DeleteObject, "Node") == [deletion]
+
+
+def test_a_refused_taint_is_repeated(deleted):
+    (taint,) = deleted.sent(PatchObject, "Node")
+    assert taint.patch["spec"]["taints"] == [TAINT]
+    deleted.refuse(taint)
+    deleted.run(4)
+    assert deleted.sent(PatchObject, "Node") == []
+    deleted.run(7)
+    assert taint in deleted.sent(PatchObject, "Node")
+
+
+def test_the_finalizer_is_removed_until_the_nodeclaim_is_gone(deleted):
+    deleted.commands.clear()
+    deleted.tell(ObjectDeleted(node(TAINT)))
+    (release,) = deleted.sent(PatchObject, "NodeClaim")
+    assert release.patch == {"metadata": {"finalizers": None}}
+    deleted.refuse(release)
+    deleted.run(3)
+    assert deleted.sent(PatchObject, "NodeClaim") == [release]
+    deleted.refuse(release)
+    deleted.tell(ObjectDeleted(claim()))
+    deleted.run(9)
+    assert deleted.sent(PatchObject, "NodeClaim") == []
+
+
+def test_a_refused_status_is_written_again_as_it_is_then():
+    controller = Controller(pool(), claim(), node())
+    (write,) = controller.sent(PatchStatus, "NodeClaim")
+    controller.refuse(write)
+    controller.run(2)
+    assert controller.sent(PatchStatus, "NodeClaim")[-1] == write
+
+
+def test_a_kubelet_registers_again():
+    controller = Controller(pool(), claim(node_name=""))
+    controller.run(100)
+    (creation,) = controller.sent(CreateObject, "Node")
+    controller.refuse(creation)
+    controller.run(110)
+    (again,) = controller.sent(CreateObject, "Node")
+    assert again.manifest["metadata"] == creation.manifest["metadata"]
+    controller.refuse(again, FailureReason.ALREADY_EXISTS)
+    controller.run(120)
+    assert controller.sent(CreateObject, "Node") == []
+
+
+def test_a_nodeclaim_without_its_node_is_removed_after_a_restart():
+    controller = Controller(pool(), claim())
+    assert len(controller.commands) > 0
+    (deletion,) = controller.sent(DeleteObject, "NodeClaim")
+    assert deletion.target.name == "m"
+
+
+def test_the_taint_of_an_unfinished_disruption_is_removed_after_a_restart():
+    controller = Controller(pool(), claim(), node(TAINT))
+    controller.run(15)
+    (patch,) = controller.sent(PatchObject, "Node")
+    assert patch.patch["spec"]["taints"] == []
+
+
+def test_a_restart_keeps_the_health_of_a_nodepool():
+    healthy = {"type": "NodeRegistrationHealthy", "status": "True"}
+    controller = Controller(pool(conditions=[healthy]))
+    (write,) = controller.sent(PatchStatus, "NodePool")
+    assert "NodeRegistrationHealthy" not in [one.type for one in write.conditions]
