@@ -75,3 +75,4 @@ class ListWatch:
                 self._on_updates(updates)
                 await asyncio.sleep(0)  # a stream that never pauses must not block others
         self._reflector.ended(self._clock())
+        self._on_updates([])

@@ -88,6 +88,9 @@ class Reflector:
         self.has_synced = False
         self.is_forbidden = False
         self.is_served = True
+        self.has_listed = False
+        # the status 403 or 404 with which the server refuses what it has served before; 0: it works
+        self.refusal = 0
         self.relists = 0
         self.decoder = ObjectDecoder(resource)
         self._jitter = jitter
@@ -154,6 +157,7 @@ class Reflector:
         if isinstance(found, WatchFailure):
             self.failed(found.code, now)
             return None
+        self.refusal = 0
         if found is None:
             return []
         version = found.metadata.resource_version
@@ -173,6 +177,7 @@ class Reflector:
     def ended(self, now: int) -> None:
         """Record that the watch ended as agreed; the next one continues where it stopped."""
         self._backoff.reset()
+        self.refusal = 0
         if self._listed is not None:  # before the first list was complete
             self.failed(0, now)
 
@@ -181,8 +186,12 @@ class Reflector:
         self._token, was_streaming = "", self._listed is not None and self._can_stream
         self._listed = None
         if code in (_NOT_FOUND, _FORBIDDEN):
-            self._absent(code, now)
-            return
+            if not self.has_listed:
+                self._absent(code, now)
+                return
+            # An API server that starts refuses requests until it has read the roles and the
+            # custom resources. The known objects are kept.
+            self.refusal = code
         if code == _GONE:
             self._version = ""
             self.relists += 1
@@ -208,8 +217,8 @@ class Reflector:
         gone = [key for key in self.objects if key not in self._listed]
         updates = [ObjectUpdate(self.objects.pop(key), is_deleted=True) for key in gone]
         self._listed, self._version, self._stale_lists = None, version, 0
-        self.has_synced = self.is_served = True
-        self.is_forbidden = False
+        self.has_synced = self.is_served = self.has_listed = True
+        self.is_forbidden, self.refusal = False, 0
         self._backoff.reset()
         return updates
 

@@ -184,6 +184,21 @@ def test_a_resource_that_cannot_be_read_has_no_objects(code):
     assert isinstance(reflector.next_action(0), PauseUntil)
 
 
+@pytest.mark.parametrize("code", [404, 403])
+def test_a_refusal_of_what_has_been_listed_is_a_failure_that_passes(code):
+    reflector = synced()
+    reflector.failed(code, 0)
+    assert reflector.refusal == code
+    assert (reflector.is_served, reflector.is_forbidden) == (True, False)
+    assert set(reflector.objects) == {"d/a", "d/b"}
+    pause = reflector.next_action(0)
+    assert pause.instant < 2 * SECOND
+    action = reflector.next_action(pause.instant)
+    assert action.query["resourceVersion"] == "10"
+    assert told(reflector.watched(event("MODIFIED", pod("a", 11)), 0)) == ["+a"]
+    assert reflector.refusal == 0
+
+
 def test_nulls_and_malformed_objects_do_not_stop_a_list():
     reflector = listing()
     odd = pod("odd", 1)

@@ -92,6 +92,12 @@ def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResour
     return named
 
 
+def is_built_in(resource: ApiResource) -> bool:
+    """Return whether Kubernetes serves `resource` itself, without a CustomResourceDefinition."""
+    served = ((one.api_version, one.kind) for one in KINDS if not one.is_custom)
+    return (resource.api_version, resource.kind) in served
+
+
 def _names(resource: ApiResource) -> Iterator[str]:
     group = resource.api_version.rpartition("/")[0]
     yield f"{resource.kind}.{group}" if group else resource.kind

@@ -35,7 +35,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.cluster.election import Election
 from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
-from fairlead.worlds.cluster.resource import REQUIRED, resources_by_kind
+from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
 from fairlead.worlds.cluster.world import ClusterWorld
 from fairlead.worlds.driver import CommandSource, Driver
@@ -110,6 +110,7 @@ class ClusterRunner:
         self._timer: asyncio.Handle | None = None
         self._is_woken = False
         self._named: set[str] = set()
+        self._refused: set[str] = set()
         self.overcommitments = 0
 
     # --- what callers see ------------------------------------------------------------------
@@ -209,14 +210,30 @@ class ClusterRunner:
         await ListWatch(reflector, client, on_updates, self.clock.now).run()
 
     def _notice(self, reflector: Reflector) -> None:
-        """Report a resource that may not be read, once."""
-        name = reflector.resource.name
+        """Report a resource that may not be read, once, and one that is refused from now on."""
+        name, log = reflector.resource.name, self._options.log
+        if reflector.refusal:
+            if name not in self._refused:
+                self._refused.add(name)
+                log(f"{name} cannot be read (status {reflector.refusal}); the known ones are used")
+            return
+        if name in self._refused:
+            self._refused.remove(name)
+            log(f"{name} can be read again")
         if not reflector.is_forbidden or name in self._named:
             return
         self._named.add(name)
         if name in REQUIRED:
             self._fail(f"{name} may not be read")
-        self._options.log(f"{name} may not be read, so decisions do not take them into account")
+        log(f"{name} may not be read, so decisions do not take them into account")
+
+    def _name_absent(self) -> None:
+        """Report the resources of Kubernetes that this server, an older one, does not serve."""
+        resources = [one.resource for one in self.reflectors if not one.is_served]
+        names = sorted(f"{one.plural} ({one.api_version})" for one in resources if is_built_in(one))
+        if names:
+            absent = ", ".join(names)
+            self._options.log(f"the server does not serve {absent}: decisions do without them")
 
     def _on_election(self) -> None:
         assert self.election is not None
@@ -230,6 +247,7 @@ class ClusterRunner:
         if self._driver is not None or not self.has_synced or not self.is_leader:
             return
         assert self._world is not None
+        self._name_absent()
         now = self.clock.now()
         self.engine = self._options.build(now)
         self._driver = Driver(self.engine, self._world, now=now)

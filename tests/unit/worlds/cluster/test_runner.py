@@ -1,4 +1,4 @@
-"""A defect ends a replica, so that another one takes over from an undamaged state."""
+"""What ends a replica and what is only reported; the API server is a scripted one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from fairlead.client.connection import ConnectionConfig
 from fairlead.engine.core.command import Bind, Issued, ObjectRef
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.state.cluster import Cluster
-from fairlead.worlds.cluster.resource import TAINT_EVICTION, watched_resources
+from fairlead.worlds.cluster.resource import (
+    BATCH,
+    SCHEDULER,
+    TAINT_EVICTION,
+    watched_resources,
+)
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions
 
 UNENCODABLE: Any = object()
@@ -48,21 +53,40 @@ async def empty_cluster(request):
     return web.json_response({"items": [], "metadata": {"resourceVersion": "1"}})
 
 
-async def run(commands, lines):
+def starting_again(refused):
+    """An empty cluster whose server, once, may not read its roles yet when pods are watched."""
+
+    async def handle(request):
+        if request.path == "/api/v1/pods" and "resourceVersion" in request.query and not refused:
+            refused.append(request)
+            return web.json_response({"reason": "Forbidden"}, status=403)
+        return await empty_cluster(request)
+
+    return handle
+
+
+async def run(commands, lines, handler=empty_cluster, controllers=(TAINT_EVICTION,), until=""):
     app = web.Application()
-    app.router.add_get("/{path:.*}", empty_cluster)
+    app.router.add_get("/{path:.*}", handler)
     server = web.AppRunner(app, shutdown_timeout=0)
     await server.setup()
     try:
         site = web.TCPSite(server, "127.0.0.1", 0)
         await site.start()
         config = ConnectionConfig(name="fake", server=f"http://127.0.0.1:{server.addresses[0][1]}")
-        resources = watched_resources((TAINT_EVICTION,))
+
+        def log(line):
+            lines.append(line)
+            if until and until in line:
+                runner.stop()
+
+        resources = watched_resources(controllers)
         options = RunnerOptions(
-            config=config, resources=resources, build=lambda _: Deciding(commands), log=lines.append
+            config=config, resources=resources, build=lambda _: Deciding(commands), log=log
         )
+        runner = ClusterRunner(options)
         async with asyncio.timeout(20):
-            return await ClusterRunner(options).run()
+            return await runner.run()
     finally:
         await server.cleanup()
 
@@ -78,3 +102,24 @@ def test_a_defect_ends_the_run_with_a_traceback(commands, problem):
     lines = []
     assert asyncio.run(run(commands, lines)).startswith(problem)
     assert lines[0].startswith("Traceback")
+
+
+def test_a_server_that_starts_again_does_not_end_the_run():
+    lines = []
+    again = "pods can be read again"
+    assert asyncio.run(run([], lines, starting_again([]), until=again)) == ""
+    assert lines == ["pods cannot be read (status 403); the known ones are used", again]
+
+
+async def of_another_version(request):
+    """An empty cluster that serves neither budgets nor custom resources."""
+    if request.path.startswith(("/apis/policy/", "/apis/scheduling.volcano.sh/")):
+        return web.Response(status=404)
+    return await empty_cluster(request)
+
+
+def test_built_in_resources_that_are_not_served_are_named_once():
+    lines = []
+    absent = "the server does not serve poddisruptionbudgets (policy/v1): decisions do without them"
+    asyncio.run(run([], lines, of_another_version, (SCHEDULER, BATCH), until=absent))
+    assert lines == [absent]
