@@ -225,6 +225,8 @@ def main() -> None:
     _accept_all_characters()
     collect_rarely()
     compile_when_called()
+    # NumPy's library for linear algebra, which is not used, would start a thread for each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _leave(run(sys.argv[1:]))
 
 

@@ -514,9 +514,13 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         changed = replace(changed, scheduler=_scheduler(conditions, snapshot, config, plugins))
     batch = conditions.batch
     new = replace(batch, source=change.new_batch_config or batch.source)
+    is_same = new == batch and changed.scheduler is without.scheduler
+    without = with_batch(without, batch, changed.steps)
     return _Experiments(
-        with_batch(without, batch, changed.steps),
-        with_batch(changed, new, changed.steps),
+        without,
+        replace(without, steps=changed.steps)
+        if is_same
+        else with_batch(changed, new, changed.steps),
         script.drain,
         (*script.notes, *([order] if order else [])),
         kubelets,

@@ -18,9 +18,10 @@ value. Only values vary; texts whose keys or numbers differ have different templ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import compress, count, pairwise
-from operator import ne
+from operator import itemgetter, ne
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -36,6 +37,8 @@ _BETWEEN: Final = "\n"
 Value = TypeVar("Value")
 Places = Mapping[Any, "Places | int"] | int
 """Where strings belong in a value: by field, key or index; the number of a string at the end."""
+_Below = Sequence[tuple[Any, int]]
+_Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 
 
 class JsonTemplate:
@@ -163,23 +166,50 @@ def places_in(value: object) -> Places | None:
     return found or None
 
 
-def with_strings(value: Value, places: Places | None, strings: Sequence[str]) -> Value:
-    """Return a copy of `value` with `strings` at `places`; it shares all other parts."""
-    return value if places is None else _replaced(value, places, strings)
+def substitution(value: Value, places: Places | None) -> Callable[[Sequence[str]], Value]:
+    """Return a function that returns a copy of `value` with given strings at `places`.
+
+    The copy shares all other parts. What does not depend on the strings is done here, once for all
+    copies.
+    """
+    return (lambda _: value) if places is None else _substitution(value, places)
 
 
-def _replaced(value: Any, places: Places, strings: Sequence[str]) -> Any:
+def _substitution(value: Any, places: Places) -> Callable[[Sequence[str]], Any]:
     if isinstance(places, int):
-        return strings[places]
+        return itemgetter(places)
+    below = [(key, place) for key, place in places.items() if isinstance(place, int)]
+    inner = [
+        (key, _substitution(_member(value, key), place))
+        for key, place in places.items()
+        if not isinstance(place, int)
+    ]
     if isinstance(value, msgspec.Struct):
-        made = value.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
-        for field, below in places.items():
-            if type(below) is int:  # saves a call for most fields
-                force_setattr(made, field, strings[below])
-            else:
-                force_setattr(made, field, _replaced(getattr(value, field), below, strings))
-        return made
-    copied = dict(value) if isinstance(value, dict) else list(value)
-    for key, below in places.items():
-        copied[key] = _replaced(copied[key], below, strings)
-    return tuple(copied) if isinstance(value, tuple) else copied
+        return partial(_copied_struct, value.__copy__, below, inner)  # type: ignore[attr-defined]
+    make = dict if isinstance(value, dict) else list
+    made = partial(_copied, partial(make, value), below, inner)
+    return (lambda strings: tuple(made(strings))) if isinstance(value, tuple) else made
+
+
+def _member(value: Any, key: Any) -> Any:
+    return getattr(value, key) if isinstance(value, msgspec.Struct) else value[key]
+
+
+def _copied_struct(
+    copy: Callable[[], msgspec.Struct], below: _Below, inner: _Inner, strings: Sequence[str]
+) -> msgspec.Struct:
+    made = copy()
+    for field, number in below:
+        force_setattr(made, field, strings[number])
+    for field, part in inner:
+        force_setattr(made, field, part(strings))
+    return made
+
+
+def _copied(copy: Callable[[], Any], below: _Below, inner: _Inner, strings: Sequence[str]) -> Any:
+    made = copy()
+    for key, number in below:
+        made[key] = strings[number]
+    for key, part in inner:
+        made[key] = part(strings)
+    return made

@@ -20,14 +20,14 @@ Plugins that count pods (`COUNTS_PODS`) check each copy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.api.json import Json
-from fairlead.api.text.json_template import Places, has_marks, marker, places_in, with_strings
+from fairlead.api.text.json_template import has_marks, marker, places_in, substitution
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.plugins.service_account import VOLUME_PREFIX
@@ -77,10 +77,9 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A stored pod, where the strings of its own are, and what was said when it was created."""
+    """How copies of a stored pod are made, and what was said when it was created."""
 
-    pod: Json
-    places: Places | None
+    copy: Callable[[Sequence[str]], Json]
     has_volume: bool
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -112,7 +111,7 @@ class PodCopies:
         volume = VOLUME_PREFIX + self._ids.new_suffix() if template.has_volume else ""
         uid = self._ids.new_uid(POD, namespace, name)
         strings = (name, uid, format_timestamp(now), volume)
-        pod = with_strings(template.pod, template.places, strings)
+        pod = template.copy(strings)
         for text in template.warnings:
             write.warn(text)
         for key, text in template.annotations.items():
@@ -137,8 +136,9 @@ class PodCopies:
             return
         if len(self._templates) >= TEMPLATES_MAX:
             self._templates.clear()
+        copy = substitution(stored, places_in(marked))
         self._templates[_key(manifest, write)] = _Template(
-            stored, places_in(marked), bool(volume), recording.warnings, recording.annotations
+            copy, bool(volume), recording.warnings, recording.annotations
         )
 
     def _is_typical(self, manifest: Mapping[str, Any], write: Write, stored: Json) -> bool:

@@ -32,7 +32,7 @@ from fairlead.api.text.json_template import (
     has_marks,
     pieces_of,
     places_in,
-    with_strings,
+    substitution,
 )
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.snapshot_load import Text, value_of_text
@@ -57,20 +57,23 @@ class PodTemplate:
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
-        self._places = places_in(self.view)
+        view_places = places_in(self.view)
+        self._view_of = substitution(self.view, view_places)
         places = [(one, places_in(one)) for one in times]
         self._times = [place for _, place in places if isinstance(place, int)]
         self._fixed_time = max((one for one, place in places if place is None), default=None)
-        self._value: tuple[Json, Places | None] | None = None
-        if texts.opaque and self._needs_opaque_strings():
+        self._value_of: Callable[[Sequence[str]], Json] | None = None
+        if texts.opaque and self._needs_opaque_strings({*_numbers_in(view_places), *self._times}):
             raise msgspec.ValidationError
 
-    def _needs_opaque_strings(self) -> bool:
-        """Return whether the view has markers that strings cannot replace."""
-        numbers = {*_numbers_in(self._places), *self._times}
+    def _needs_opaque_strings(self, numbers: set[int]) -> bool:
+        """Return whether the view has markers that strings cannot replace.
+
+        `numbers` are those of the strings that the view and the timestamps need.
+        """
         if numbers & self.texts.opaque:
             return True
-        without = with_strings(self.view, self._places, [""] * (max(numbers, default=0) + 1))
+        without = self._view_of([""] * (max(numbers, default=0) + 1))
         return has_marks(msgspec.json.encode(without))  # a key
 
     def decode(self, text: bytes) -> tuple[Pod, set[str]] | None:
@@ -86,7 +89,7 @@ class PodTemplate:
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
             times.add(self._fixed_time)
-        return with_strings(self.view, self._places, strings), times
+        return self._view_of(strings), times
 
     def value_of(self, text: Text) -> Json | None:
         """Return the JSON value of `text`, see DumpedObject; None if `text` must be decoded."""
@@ -99,13 +102,13 @@ class PodTemplate:
         )
         if strings is None:
             return None
-        if self._value is None:
+        if self._value_of is None:
             try:
                 value = value_of_text(POD, self.texts.marked)
             except QuantityError:  # a placeholder is part of a sum
                 return None
-            self._value = value, places_in(value)
-        return with_strings(*self._value, strings)
+            self._value_of = substitution(value, places_in(value))
+        return self._value_of(strings)
 
 
 @dataclass(slots=True)

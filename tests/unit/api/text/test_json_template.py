@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from fairlead.api.text.json_template import JsonTemplate, pieces_of, places_in, with_strings
+from fairlead.api.text.json_template import JsonTemplate, pieces_of, places_in, substitution
 
 POD = '{"name": "web-x", "image": "web:1", "ports": [80, {"a": "b"}], "node": "n1"}'
 OTHER = POD.replace("web-x", "web-bb").replace("n1", "")
@@ -37,14 +37,14 @@ def test_the_strings_that_vary_are_found():
 def test_a_text_means_the_same_with_other_strings(decode):
     template = template_of(POD, OTHER)
     like = decode(template.marked)
-    made = with_strings(like, places_in(like), template.strings(OTHER.encode()))
+    made = substitution(like, places_in(like))(template.strings(OTHER.encode()))
     assert made == decode(OTHER.encode())
 
 
 def test_parts_without_placeholders_are_shared():
     template = template_of(POD, OTHER)
     like = json.loads(template.marked)
-    made = with_strings(like, places_in(like), ["web-c", "n2"])
+    made = substitution(like, places_in(like))(["web-c", "n2"])
     assert made["ports"] is like["ports"]
     assert (made["name"], like["name"]) == ("web-c", "\x7f0")
 

@@ -96,6 +96,7 @@ class OutageRecorder:
         default_factory=lambda: dict.fromkeys(AffectedPodState, 0)
     )
     _evicted: int = 0
+    _is_sample_due: bool = False
 
     # --- reports ------------------------------------------------------------------
 
@@ -139,6 +140,7 @@ class OutageRecorder:
         if affected.evicted_at is None:
             self._evicted += 1
         affected.evicted_at = record.at
+        self._is_sample_due = True
         self._sample_pods()
 
     # --- stimuli ---------------------------------------------------------------------
@@ -171,6 +173,7 @@ class OutageRecorder:
             case Pod():
                 self._drop(gone)
                 self._update(_key(gone))
+                self._sample_pods()
 
     # --- nodes -----------------------------------------------------------------------------
 
@@ -188,6 +191,7 @@ class OutageRecorder:
             self.failed_nodes[name].back_at = self.now
         for key in self._keys_on(name):
             self._update(key)
+        self._sample_pods()
 
     def state(self, node: str) -> NodeState | None:
         """Return the node's current state; None if it was deleted."""
@@ -261,6 +265,7 @@ class OutageRecorder:
         if node and not self._is_serving.get(node, True):
             self._mark_affected(pod)
         self._update(key)
+        self._sample_pods()
 
     def replace_pod(self, pod: Pod, now: Instant) -> None:
         """Record a version of an existing pod that has the same node and state."""
@@ -281,7 +286,10 @@ class OutageRecorder:
         if is_terminal(pod):
             return
         key, node = _key(pod), pod.spec.node_name
-        self.failed_nodes.setdefault(node, FailedNode(self.now)).pods[key] = None
+        failed = self.failed_nodes.get(node)
+        if failed is None:
+            failed = self.failed_nodes[node] = FailedNode(self.now)
+        failed.pods[key] = None
         affected = self.affected.get(key)
         if affected is None:
             affected = self.affected[key] = AffectedPod(pod, node)
@@ -292,7 +300,7 @@ class OutageRecorder:
         ):
             affected.pod, affected.node = pod, node
             self._set_state(affected, AffectedPodState.DOWN)
-        self._sample_pods()
+        self._is_sample_due = True
 
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
@@ -311,7 +319,7 @@ class OutageRecorder:
             if self.first_back_at is None:
                 self.first_back_at = self.now
             affected.is_replaced = affected.pod.metadata.uid != running
-        self._sample_pods()
+        self._is_sample_due = True
 
     def _set_state(self, affected: AffectedPod, state: AffectedPodState) -> None:
         self._tally[affected.state] -= 1
@@ -337,6 +345,10 @@ class OutageRecorder:
         yield from dict.fromkeys(_key(self.pods[uid]) for uid in self._on_node.get(node, ()))
 
     def _sample_pods(self) -> None:
+        """Add a sample if the states of pods have changed; of one instant the last one counts."""
+        if not self._is_sample_due:
+            return
+        self._is_sample_due = False
         tally = self._tally
         sample = AffectedPodSample(
             self.now,
