@@ -40,7 +40,7 @@ FilterOne = Callable[[CycleState, PodInfo, NodeInfo], Status | None]
 FilterMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Verdicts]
 ScoreOne = Callable[[CycleState, PodInfo, NodeInfo], int]
 ScoreMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
-FilterShapes = Callable[[ShapeColumns, NodeTable, int], Mask]
+FilterShapes = Callable[[ShapeColumns, NodeTable, int], Mask | None]
 ScoreShapes = Callable[[ShapeColumns, NodeTable, int], Scores | None]
 
 
@@ -48,8 +48,8 @@ ScoreShapes = Callable[[ShapeColumns, NodeTable, int], Scores | None]
 class ShapeFilterPlugin(Plugin, Protocol):
     """A built-in Filter of Locality ROW that can also decide about one node for many shapes."""
 
-    def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask:
-        """Return, for every shape, whether it fits; the result agrees with `filter`."""
+    def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
+        """Return, for every shape, whether it fits; None if all fit. Agrees with `filter`."""
         ...
 
 

@@ -2,6 +2,7 @@
 
     columns (int64, [resource, shape]):  wanted      UNWANTED where the shape does not request it
     columns (int64, [2, shape]):         requested, nonzero_requests      (cpu, memory)
+    largest[resource]                    the maximum of `wanted`
 
 Invariant: entry i of every column belongs to `shapes[i]`. A shape that leaves is replaced by the
 last one, so that entries 0 to len(shapes) - 1 are always in use.
@@ -31,29 +32,25 @@ class ShapeColumns:
         self._resources = resources
         self.shapes: list[Shape] = []
         self._allocate(_CAPACITY_INITIAL, len(resources))
+        self._view()
 
     def _allocate(self, capacity: int, resources: int) -> None:
         self._wanted: Ints = np.full((resources, capacity), UNWANTED, np.int64)
         self._requested: Ints = np.zeros((2, capacity), np.int64)
         self._nonzero: Ints = np.zeros((2, capacity), np.int64)
 
-    @property
-    def wanted(self) -> Ints:
-        """What each shape requests of each resource, [resource, shape]."""
-        return self._wanted[:, : len(self.shapes)]
+    def _view(self) -> None:
+        """Set the public columns, which have an entry for each shape in use.
 
-    @property
-    def requested(self) -> Ints:
-        """The cpu (millicores) and memory (bytes) that each shape requests, [2, shape]."""
-        return self._requested[:, : len(self.shapes)]
-
-    @property
-    def nonzero_requests(self) -> Ints:
-        """The cpu and memory of each shape with upstream's defaults, [2, shape].
-
-        The defaults are for containers without requests.
+        `wanted` is what each shape requests of each resource, [resource, shape]. `requested` are
+        cpu (millicores) and memory (bytes) that each shape requests, [2, shape];
+        `nonzero_requests` are the same with upstream's defaults for containers without requests.
         """
-        return self._nonzero[:, : len(self.shapes)]
+        used = len(self.shapes)
+        self.wanted: Ints = self._wanted[:, :used]
+        self.requested: Ints = self._requested[:, :used]
+        self.nonzero_requests: Ints = self._nonzero[:, :used]
+        self.largest: list[int] = self.wanted.max(axis=1, initial=UNWANTED).tolist()
 
     def add(self, shape: Shape) -> None:
         """Append `shape`."""
@@ -65,6 +62,7 @@ class ShapeColumns:
                 self._write(at, known)
         else:
             self._write(len(self.shapes) - 1, shape)
+        self._view()
 
     def remove(self, at: int) -> None:
         """Remove the shape at index `at`; the last one takes its place."""
@@ -72,6 +70,7 @@ class ShapeColumns:
         if at < len(self.shapes):
             self.shapes[at] = last
             self._write(at, last)
+        self._view()
 
     def _write(self, at: int, shape: Shape) -> None:
         self._wanted[:, at] = UNWANTED

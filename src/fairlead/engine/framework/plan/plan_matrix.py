@@ -8,6 +8,7 @@ plans in use are the rows of matrices, and ROW plugins evaluate one node for all
     base[m, row]    static score of plan m; NOT_FEASIBLE where a NODE plugin rejects the node
     total[m, row]   plan m's `total`; the plan has a view of row m
     codes[m, row]   the plan's `codes`
+    is_refused[row] whether a member may have a `base` or `total` of NOT_FEASIBLE
 
 Invariants: every member is as current as `position` in the table's pod log; `base` follows from the
 member's static arrays; entry m of `shapes` is the shape of `plans[m]`. Node changes are not handled
@@ -26,7 +27,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.engine.framework.interface import Scores
+from fairlead.engine.framework.interface import Mask, Scores
 from fairlead.engine.framework.points import FilterPoint, ScorePoint
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.shape import Shape
@@ -96,6 +97,7 @@ class PlanMatrix:
         self._base: Scores = np.zeros((0, width), np.int64)
         self._total: Scores = np.zeros((0, width), np.int64)
         self._codes: Codes = np.zeros((0, width), np.int32)
+        self._is_refused: Mask = np.zeros(width, np.bool_)
 
     # --- members ---------------------------------------------------------------------------
 
@@ -116,6 +118,7 @@ class PlanMatrix:
         self._used.append(self._changes)
         self._shapes.add(plan.shape)
         self._total[at], self._codes[at] = plan.total, plan.codes
+        self._is_refused |= plan.codes != 0
         self._attach(plan, at)
         self.rebase(plan)
 
@@ -152,6 +155,7 @@ class PlanMatrix:
         """Copy the static arrays of the member `plan` after they have changed."""
         at = self._index[id(plan)]
         self._base[at] = np.where(plan.static_codes == 0, plan.static_score, NOT_FEASIBLE)
+        self._is_refused |= plan.codes != 0
 
     def use(self, plan: MatrixMember) -> None:
         """Record that a pod of the member's shape is scheduled."""
@@ -198,6 +202,7 @@ class PlanMatrix:
         if not self._table.alive[row]:
             return  # the node log names the row, too
         if len(self.plans) < _MEMBERS_FEW or not self._redo_shapes(row):
+            self._is_refused[row] = True  # perhaps
             for plan in self.plans:
                 plan.redo_row(row)
 
@@ -213,21 +218,31 @@ class PlanMatrix:
             if weight != 1:
                 scores *= weight
             totals = np.add(totals, scores, out=scores)
-        fits = np.ones(len(base), np.bool_)
-        for judge in self._filters:
-            fits &= judge(shapes, table, row)
-        is_open = None
-        if np.minimum.reduce(base) < 0:
-            is_open = base >= 0
-            fits &= is_open
-        column = self._total[members, row]
-        if not np.logical_and.reduce(fits):
-            unfit = ~fits if is_open is None else is_open & ~fits
-            for at in unfit.nonzero()[0].tolist():
-                self.plans[at].redo_row(row)  # sets its code, which refers to the reasons
-            totals = np.where(fits, totals, NOT_FEASIBLE)
-        if np.minimum.reduce(column) < 0:
-            for at in (fits & (column < 0)).nonzero()[0].tolist():
-                self.plans[at].open_row(row)
-        column[:] = totals
+        fits = self._fits(row)
+        if fits is None and not self._is_refused[row]:
+            self._total[members, row] = totals
+        else:
+            self._write(row, totals, np.ones(len(base), np.bool_) if fits is None else fits)
         return True
+
+    def _fits(self, row: int) -> Mask | None:
+        """Return, for each member, whether its shape fits the node at `row`; None if all do."""
+        fits: Mask | None = None
+        for judge in self._filters:
+            verdicts = judge(self._shapes, self._table, row)
+            if verdicts is not None:
+                fits = verdicts if fits is None else fits & verdicts
+        return fits
+
+    def _write(self, row: int, totals: Scores, fits: Mask) -> None:
+        """Write the column `row`, which some members refuse or refused before."""
+        members = slice(len(self.plans))
+        column = self._total[members, row]
+        is_open = self._base[members, row] >= 0
+        for at in (is_open & ~fits).nonzero()[0].tolist():
+            self.plans[at].redo_row(row)  # its code names the reasons
+        fits = fits & is_open
+        for at in (fits & (column < 0)).nonzero()[0].tolist():
+            self.plans[at].open_row(row)
+        column[:] = np.where(fits, totals, NOT_FEASIBLE)
+        self._is_refused[row] = not fits.all()

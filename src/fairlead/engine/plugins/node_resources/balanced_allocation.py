@@ -74,16 +74,15 @@ class NodeResourcesBalancedAllocation:
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the scores of `score` for all `shapes`; None for a node without cpu or memory."""
-        at = slice(row, row + 1)
-        offered = table.allocatable[CPU_AND_MEMORY_ROWS, at]
-        used = table.requested[CPU_AND_MEMORY_ROWS, at]
-        (cpu,), (memory,) = offered.tolist()
+        node, at = table.at(row), slice(row, row + 1)
+        cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:
             return None
-        (used_cpu,), (used_memory,) = used.tolist()
-        scores = _balances(shapes.requested + used, offered)
+        before = _balance(node.requested[CPU] / cpu, node.requested[MEMORY] / memory)
+        used = shapes.requested + table.requested[CPU_AND_MEMORY_ROWS, at]
+        scores = _balances(used, table.allocatable[CPU_AND_MEMORY_ROWS, at])
         # The sum of 50 and half of (50 + after - before), rounded down.
-        scores += 150 - _balance(used_cpu / cpu, used_memory / memory)
+        scores += 150 - before
         scores >>= 1
         return scores
 

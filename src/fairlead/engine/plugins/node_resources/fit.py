@@ -124,9 +124,17 @@ class NodeResourcesFit:
         statuses = [self._decode(mask, wanted) for mask in distinct.tolist()]
         return codes + 1, [SUCCESS, *statuses]
 
-    def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask:
-        """Return, for each of `shapes`, whether a pod of this shape fits the node at `row`."""
-        wanted = shapes.wanted
+    def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
+        """Return, for each of `shapes`, whether a pod of this shape fits the node at `row`.
+
+        Returns None if all of them fit.
+        """
+        node, wanted = table.at(row), shapes.wanted
+        if len(node.pods) < node.allowed_pods and all(
+            amount <= node.allocatable_of(column) - node.requested_of(column)
+            for column, amount in enumerate(shapes.largest)
+        ):
+            return None
         if table.pod_count[row] >= table.allowed_pods[row]:
             return np.zeros(wanted.shape[1], np.bool_)
         resources, at = len(wanted), slice(row, row + 1)

@@ -178,17 +178,17 @@ class LeastAllocatedCpuMemory:
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the scores of `score` for all `shapes`; None for a node without cpu or memory."""
-        at = slice(row, row + 1)
-        offered = table.allocatable[CPU : MEMORY + 1, at]
-        cpu, memory = offered[:, 0].tolist()
+        node, at = table.at(row), slice(row, row + 1)
+        cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not (0 < cpu < EXACT_BELOW and 0 < memory < EXACT_BELOW):
             return None
-        free = offered - table.nonzero[:, at]
-        free = free - shapes.nonzero_requests
+        offered = table.allocatable[CPU : MEMORY + 1, at]
+        free = (offered - table.nonzero[:, at]) - shapes.nonzero_requests
         np.maximum(free, 0, out=free)
         free *= SCORE_MAX
         rated = (free / offered).astype(np.int64)  # exact, see `_least`
-        total: Scores = rated[0] + rated[1]
+        total: Scores = rated[0]
+        total += rated[1]
         total >>= 1  # floor division by 2
         return total
 
