@@ -15,6 +15,8 @@ from api_cost.process import Server
 PAUSE_S: Final = 0.002
 CORE: Final = "/api/v1/namespaces/default"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+POLICIES: Final = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+WAIT_TARGET_MS: Final = 100
 APPLY: Final = "application/apply-patch+yaml"
 
 
@@ -27,6 +29,7 @@ def over_https(server: Server) -> Figures:
             what=f"another request beside {what}: longest wait",
             value=wait_ms,
             unit="ms",
+            target=WAIT_TARGET_MS,
             note=f"status {status}",
         )
 
@@ -40,24 +43,38 @@ def _requests(address: Address) -> Iterator[tuple[str, bytes]]:
     lines = "".join(f"  k{number}: a\n" for number in range(250_000))
     yaml = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: y}}\ndata:\n{lines}"
     yield "3 MB of YAML", request("POST", maps, yaml.encode(), "application/yaml")
+    yield "a ConfigMap of 14,900 keys", request("POST", maps, _config_map("d", 14_900))
     for manager in ("a", "b"):
-        data = {f"k{number}": manager for number in range(49_000)}
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
         path = f"{maps}/c?fieldManager={manager}"
-        what = "an apply of 49,000 fields" if manager == "a" else "one that conflicts in all"
-        yield what, request("PATCH", path, body, APPLY)
+        what = "an apply of 4,900 fields" if manager == "a" else "one that conflicts in all"
+        yield what, request("PATCH", path, _config_map("c", 4_900, manager), APPLY)
     inserts = [{"op": "add", "path": "/data/k0", "value": "v"} for _ in range(9_999)]
-    patch = request("PATCH", f"{maps}/c", inserts, "application/json-patch+json")
+    patch = request("PATCH", f"{maps}/d", inserts, "application/json-patch+json")
     yield "9,999 operations of a JSON patch", patch
-    for count in (10_000, 20_000):
-        volumes = [{"name": f"v{number}", "emptyDir": {}} for number in range(count)]
-        spec = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
-        yield f"a pod with {count:,} volumes", request("POST", f"{CORE}/pods", pod)
+    volumes = [{"name": f"v{number}", "emptyDir": {}} for number in range(3_700)]
+    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    yield "a pod with 3,700 volumes", request("POST", f"{CORE}/pods", pod)
+    yield "a NetworkPolicy with 4,900 addresses", request("POST", POLICIES, _policy(4_900))
     for count in (2_000, 20_000):
         body = _definition(f"widgets{count}", count)
         what = f"a CustomResourceDefinition of {count:,} properties"
         yield what, request("POST", DEFINITIONS, body)
+
+
+def _config_map(name: str, count: int, value: str = "a") -> dict[str, Any]:
+    data = {f"k{number}": value for number in range(count)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def _policy(count: int) -> dict[str, Any]:
+    peers = [{"ipBlock": {"cidr": f"10.{n >> 8}.{n & 255}.0/24"}} for n in range(count)]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "n"},
+        "spec": {"podSelector": {}, "ingress": [{"from": peers}]},
+    }
 
 
 def _definition(plural: str, count: int) -> dict[str, Any]:

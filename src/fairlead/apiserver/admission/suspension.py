@@ -50,6 +50,10 @@ class WebhookAnswer:
     is_reached: bool = False
 
 
+PAUSE: Final = WebhookCall(url="", ca="", timeout_s=0, body=b"")
+"""Calls no webhook: a request with a large body yields it where others may be handled first."""
+LARGE_BYTES: Final = 64 << 10  # which are handled in milliseconds
+
 # Yields the webhooks to call, one at a time, receives their answers, and returns the result.
 WebhookCalls = Generator[WebhookCall, WebhookAnswer, Result]
 
@@ -77,6 +81,9 @@ def settle(
     try:
         needed = next(calls)
         while True:
+            if needed is PAUSE:
+                needed = calls.send(WebhookAnswer())
+                continue
             if call is None:
                 raise RuntimeError(f"nothing here calls webhooks: {needed.url}")
             needed = calls.send(call(needed))

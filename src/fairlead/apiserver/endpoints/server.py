@@ -25,6 +25,8 @@ from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.suspension import (
     ATTEMPTS_MAX,
+    LARGE_BYTES,
+    PAUSE,
     SupersededError,
     SuspendableMethod,
     WebhookCalls,
@@ -43,7 +45,12 @@ from fairlead.apiserver.endpoints.post_start_hook.definition_controller import D
 from fairlead.apiserver.endpoints.post_start_hook.ip_address_reconciler import IpAddressReconciler
 from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.endpoints.post_start_hook.status_reconcilers import StatusReconcilers
-from fairlead.apiserver.endpoints.request.body import DecodeProtobuf, require_few_values
+from fairlead.apiserver.endpoints.request.body import (
+    DecodeProtobuf,
+    media_type_of,
+    require_few_values,
+    values_max,
+)
 from fairlead.apiserver.endpoints.request.options import is_true, require_timeout
 from fairlead.apiserver.endpoints.request.request_info import (
     RequestInfo,
@@ -176,6 +183,8 @@ class ApiServer:
                     answer = yield from _written(handler, found, answer)
             else:
                 answer = found
+            if len(request.body) > LARGE_BYTES:
+                yield PAUSE
         except ApiError as refusal:
             answer = refused(refusal, request, tuple(warnings))
         finally:
@@ -229,12 +238,14 @@ class ApiServer:
         # 2. impersonate and authorize
         verb = _verb(request, info)
         request = self._authorized(request, _attributes(request, info, verb))
-        # 3. find the kind, unless the body would take too long
-        if request.body and not _is_bounded_later(request):
-            require_few_values(request.body)
+        # 3. find the kind
         kind = self._deps.registry.find(info.group, info.version, info.resource)
         if kind is None:
             return self._unserved(info)
+        # 4. refuse a body that would take too long
+        media_type = media_type_of(request.headers.get("content-type", ""))
+        if request.body and not _is_bounded_later(media_type):
+            require_few_values(request.body, values_max(kind.kind, media_type))
         info = without_namespace(info)
         if has_wrong_scope(kind, info, verb):
             return NOT_FOUND
@@ -309,10 +320,9 @@ def _warn_of_deprecation(scope: RequestScope) -> None:
         scope.warnings.append(warning)
 
 
-def _is_bounded_later(request: Request) -> bool:
+def _is_bounded_later(media_type: str) -> bool:
     """Return whether the body is YAML or protobuf, whose values are counted when it is parsed."""
-    content_type = request.headers.get("content-type", "")
-    return "yaml" in content_type or "protobuf" in content_type
+    return "yaml" in media_type or "protobuf" in media_type
 
 
 def _verb(request: Request, info: RequestInfo) -> str:

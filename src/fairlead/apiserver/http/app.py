@@ -12,6 +12,7 @@ upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/wr
 
 from __future__ import annotations
 
+import asyncio
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
@@ -21,6 +22,7 @@ from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
+from fairlead.apiserver.admission.suspension import PAUSE, WebhookAnswer
 from fairlead.apiserver.endpoints.audit import AUDIT_ID, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
@@ -47,6 +49,7 @@ BODY_SECONDS_MAX: Final = 30.0
 GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
+PAUSE_S: Final = 0.005  # long enough for requests that have arrived to be read and answered
 _MALFORMED: Final = re.compile(";|%(?![0-9A-Fa-f]{2})")
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 _WITHOUT_BODY: Final = ("GET", "HEAD")
@@ -163,7 +166,11 @@ class ApiApp:
         try:
             call = next(steps)
             while True:
-                call = steps.send(await call_webhook(call))
+                if call is PAUSE:
+                    await asyncio.sleep(PAUSE_S)
+                    call = steps.send(WebhookAnswer())
+                else:
+                    call = steps.send(await call_webhook(call))
         except StopIteration as end:
             answer: Response | Watch = end.value
         return self._audited(request, answer)

@@ -43,6 +43,7 @@ ADDRESS: Final = "address"
 _AUTHORITY: Final = ("ca.crt", "ca.key")
 _ACCOUNTS: Final = "accounts.key"
 _TOKENS: Final = "tokens"
+_USED: Final = "used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +121,21 @@ def missing_credentials(directory: Path) -> str:
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():
         return ""
     return f"{directory / _TOKENS}: is missing, and with it all users' credentials"
+
+
+def note_objects(directory: Path) -> None:
+    """Record in a directory that its database has had objects; see `missing_objects`."""
+    (directory / _USED).touch(mode=0o600)
+
+
+def missing_objects(directory: Path) -> str:
+    """Return that the objects are missing from a directory whose database is empty, "" if not.
+
+    This is noticed even where the mark beside the database is gone too.
+    """
+    if not (directory / _USED).exists():
+        return ""
+    return f"{directory / OBJECTS}: holds nothing, but a cluster has run in this directory"
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:

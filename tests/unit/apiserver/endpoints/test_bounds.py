@@ -7,6 +7,8 @@ import json
 import pytest
 
 from fairlead.api.text.nesting import DEPTH_MAX, TOO_DEEP
+from fairlead.apiserver.admission.suspension import PAUSE
+from fairlead.apiserver.request import Request
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 
 JSON, YAML = "application/json", "application/yaml"
@@ -113,7 +115,7 @@ def test_long_texts_that_aliases_repeat(api, config_maps):
     assert (refused.status, "aliases repeat more than" in refused.message) == (400, True)
 
 
-MANY = 5_000
+MANY = 2_500
 
 
 def pods_of(api, pods, **spec):
@@ -205,12 +207,51 @@ def test_bodies_of_too_many_values_are_refused(api, config_maps):
         api.post(config_maps, yaml, content_type=YAML),
         api.patch(f"{config_maps}/a", {"data": many}),
         api.patch(f"{config_maps}/a", {"data": many}, STRATEGIC),
-        api.patch(f"{config_maps}/a?fieldManager=m", {"data": many}, APPLY),
-        api.patch(f"{config_maps}/a?fieldManager=m", yaml, APPLY),
         api.delete(f"{config_maps}/a", {"preconditions": many}),
     ):
         assert (answer.status, answer.json["reason"]) == (413, "RequestEntityTooLarge")
-        assert answer.message == "Request entity too large: limit is 50000 values"
+        assert answer.message == "Request entity too large: limit is 15000 values"
+
+
+@pytest.mark.parametrize(("count", "status"), [(4_900, 201), (5_100, 413)])
+def test_an_apply_has_fewer_values(api, config_maps, count, status):
+    """It compares the fields of all managers."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "b"},
+        "data": {f"k{n}": "v" for n in range(count)},
+    }
+    assert api.patch(f"{config_maps}/b?fieldManager=m", body, APPLY).status == status
+
+
+@pytest.mark.parametrize(("count", "status"), [(24_000, 201), (26_000, 413)])
+def test_a_definition_may_have_more_values(api, count, status):
+    properties = {f"p{number}": {"type": "string"} for number in range(count)}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    body = {
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert api.post(path, body).status == status
+
+
+@pytest.mark.parametrize(("length", "pauses"), [(100, 0), (100_000, 2)])
+def test_others_come_between_the_parts_of_a_large_request(api, config_maps, length, pauses):
+    """After its body is decoded, and before custom resources are served anew."""
+    body = json.dumps({"metadata": {"name": "a"}, "data": {"k": "v" * length}}).encode()
+    request = Request("POST", config_maps, (), {"content-type": JSON}, body)
+    steps = api.server.handle.steps(request, api.now)
+    assert [next(steps) for _ in range(pauses)] == [PAUSE] * pauses
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value.status == 201
 
 
 def test_what_looks_like_values_within_a_text_does_not_count(api, config_maps):

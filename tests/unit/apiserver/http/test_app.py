@@ -114,6 +114,19 @@ def test_a_request_and_its_answer(app):
     assert ("content-length", str(len(made.body))) in made.headers
 
 
+def test_others_are_answered_while_a_large_request_pauses(app):
+    async def both():
+        body = json.dumps({"metadata": {"name": "a"}, "data": {"k": "v" * 100_000}}).encode()
+        large = asyncio.ensure_future(_ask(app, "POST", CONFIG_MAPS, body))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        small = await _ask(app, "GET", CONFIG_MAPS)
+        is_first = not large.done()
+        return is_first, small.status, (await large).status
+
+    assert asyncio.run(both()) == (True, 200, 201)
+
+
 def test_a_wrong_token_is_refused(app):
     refused = ask(app, "GET", CONFIG_MAPS, authorization="Bearer wrong")
     assert (refused.status, json.loads(refused.body)["reason"]) == (401, "Unauthorized")

@@ -27,7 +27,10 @@ from fairlead.apiserver.apiextensions.definition.rule_validation import (
     expression_causes,
     rule_field_causes,
 )
-from fairlead.apiserver.apiextensions.definition.structural_validation import structural_causes
+from fairlead.apiserver.apiextensions.definition.structural_validation import (
+    properties_to_check,
+    structural_causes,
+)
 from fairlead.apiserver.apiextensions.schema.pruning import pruned_value
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
@@ -141,7 +144,8 @@ def _can_be_structural(raw: Json) -> bool:
 
 
 def _children(raw: Json) -> Iterator[Json]:
-    yield from (raw.get("properties") or {}).values()
+    for _, inner in properties_to_check(raw):
+        yield inner
     for key in ("items", "additionalProperties", "not"):
         if isinstance(raw.get(key), dict):
             yield raw[key]
@@ -217,7 +221,7 @@ def _child_causes(raw: Json, field: str, context: _NodeContext) -> Iterator[Caus
     inner = replace(context, is_root=False)
     yield from _additional_properties_causes(raw, field, inner)
     in_property = _property_context(raw, field, inner)
-    for name, one in (raw.get("properties") or {}).items():
+    for name, one in properties_to_check(raw):
         path = f"{field}.properties[{name}]"
         yield from _node_causes(one, path, _identity_context(raw, name, context, in_property))
     without_rules = replace(inner, compiles_rules=False)
@@ -301,7 +305,7 @@ def malformed_paths(raw: Any, field: str) -> Iterator[str]:
     malformed = [key for key in raw if raw[key] is not None and not _is_well_formed(key, raw[key])]
     yield from (f"{field}.{key}" for key in malformed)
     if not malformed:
-        for name, inner in (raw.get("properties") or {}).items():
+        for name, inner in properties_to_check(raw):
             yield from malformed_paths(inner, f"{field}.properties[{name}]")
         for key in ("allOf", "anyOf", "oneOf"):
             for index, inner in enumerate(raw.get(key) or ()):
@@ -335,7 +339,7 @@ def default_causes(raw: Json, field: str) -> Iterator[Cause]:
     """Yield the errors of the defaults in the schema at `field`."""
     if raw.get("default") is not None:
         yield from _causes_of_default(raw, f"{field}.default")
-    for name, inner in (raw.get("properties") or {}).items():
+    for name, inner in properties_to_check(raw):
         yield from default_causes(inner, f"{field}.properties[{name}]")
     for key in ("additionalProperties", "items"):
         if isinstance(raw.get(key), dict):

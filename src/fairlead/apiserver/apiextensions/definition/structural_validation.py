@@ -49,6 +49,8 @@ _PATTERN_PROBLEMS: Final = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "trailing \\": "trailing backslash at end of expression",
 }
+_PLAIN_KEYS: Final = frozenset(("type", "description"))
+_SCALARS: Final = ("string", "integer", "boolean", "number")
 _ONLY_NAMES: Final = (
     "must not specify anything other than name and generateName, but metadata is implicitly "
     "specified"
@@ -56,6 +58,23 @@ _ONLY_NAMES: Final = (
 _NO_FIELDS: Final = (
     f"must not be empty if {_EMBEDDED} is true without x-kubernetes-preserve-unknown-fields"
 )
+
+
+def properties_to_check(raw: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the properties of a schema by name, except plain ones.
+
+    A plain property states a scalar type and perhaps a description, so nothing in it can be wrong.
+    Most properties of large definitions are plain.
+    """
+    for name, inner in (raw.get("properties") or {}).items():
+        is_plain = (
+            type(inner) is dict
+            and inner.keys() <= _PLAIN_KEYS
+            and inner.get("type") in _SCALARS
+            and type(inner.get("description", "")) is str
+        )
+        if not is_plain:
+            yield name, inner
 
 
 def structural_causes(raw: Json, field: str) -> Iterator[Cause]:
@@ -70,7 +89,7 @@ def _node_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
         yield from _node_causes(items, f"{field}.items", ITEM)
     elif raw.get("type") == "array":
         yield required(f"{field}.items", "must be specified")
-    for name, inner in (raw.get("properties") or {}).items():
+    for name, inner in properties_to_check(raw):
         yield from _node_causes(inner, f"{field}.properties[{name}]", FIELD)
     if additional is not None and level == ROOT:
         yield forbidden(f"{field}.additionalProperties", "must not be used at the root")

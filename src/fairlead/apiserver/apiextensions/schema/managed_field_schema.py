@@ -24,11 +24,13 @@ from fairlead.apiserver.schema.model import (
 
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SCALARS: Final = {
-    "string": Type.STRING,
-    "integer": Type.INT64,
-    "number": Type.NUMBER,
-    "boolean": Type.BOOLEAN,
+    "string": Schema(Type.STRING),
+    "integer": Schema(Type.INT64),
+    "number": Schema(Type.NUMBER),
+    "boolean": Schema(Type.BOOLEAN),
 }
+_ANY: Final = Schema(Type.ANY)
+_ANY_SCALAR: Final = Schema(Type.INT_OR_STRING)
 # upstream: kube-openapi/pkg/schemaconv/smd.go:convertPrimitive
 _STRING_FORMATS: Final = ("", "byte")
 _LIST_TOPOLOGIES: Final = {"set": ElementRelationship.SET, "map": ElementRelationship.MAP}
@@ -57,8 +59,8 @@ def value_schema(schema: Structural, *, keeps_unknown: bool = False) -> Schema:
     if schema.type in ("object", ""):
         return _object(schema, keeps_unknown=keeps_unknown)
     if schema.type == "string" and schema.raw.get("format", "") not in _STRING_FORMATS:
-        return Schema(Type.INT_OR_STRING)  # any scalar
-    return Schema(_SCALARS.get(schema.type, Type.ANY))
+        return _ANY_SCALAR
+    return _SCALARS.get(schema.type, _ANY)
 
 
 def _list(schema: Structural, *, keeps_unknown: bool) -> Schema:

@@ -12,6 +12,12 @@ from typing import Any, Final
 from fairlead.api.json import Json
 
 ABSENT: Final = object()
+_PARSED: Final = frozenset(
+    (
+        *("properties", "items", "additionalProperties", "x-kubernetes-validations"),
+        *("allOf", "anyOf", "oneOf", "not"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +66,8 @@ class Structural:
 
 def structural(raw: Json) -> Structural:
     """Parses an OpenAPI v3 schema."""
+    if _PARSED.isdisjoint(raw):  # most nodes of large schemas: a type, a description, bounds
+        return Structural(raw, str(raw.get("type", "")), {}, default=raw.get("default", ABSENT))
     inner = {name: structural(one) for name, one in (raw.get("properties") or {}).items()}
     items, additional = _type_of(raw.get("items")), _type_of(raw.get("additionalProperties"))
     if raw.get("additionalProperties") is True:  # values of any type

@@ -12,6 +12,7 @@ from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     in_request_namespace,
+    paused_if_large,
     without_duplicate_owners,
     write_of,
 )
@@ -30,6 +31,7 @@ def create(scope: RequestScope) -> WebhookCalls[Response]:
     options = write_options(scope.request, "CreateOptions")
     obj = in_request_namespace(scope, decoded_object(scope, options))
     obj = without_duplicate_owners(_without_deletion_fields(obj), scope.warnings.append)
+    yield from paused_if_large(scope)
     # 3. default, admit, validate and store
     write = write_of(scope, options)
     stored = yield from scope.deps.store.create.steps(obj, scope.now, kind=scope.kind, write=write)

@@ -26,7 +26,12 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.handlers.rest import in_storage_version
-from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml, with_go_numbers
+from fairlead.apiserver.endpoints.request.body import (
+    media_type_of,
+    parsed_yaml,
+    values_max,
+    with_go_numbers,
+)
 from fairlead.apiserver.endpoints.request.body_type import no_conversion, other_kind, type_problem
 from fairlead.apiserver.endpoints.request.options import WriteOptions
 from fairlead.apiserver.endpoints.request.typed_object import (
@@ -194,7 +199,8 @@ class Patcher:
 
     def _configuration(self) -> Json:
         try:
-            config, repeats = parsed_yaml(self.scope.request.body)
+            most = values_max(self.kind.kind, APPLY_PATCH)
+            config, repeats = parsed_yaml(self.scope.request.body, most)
         except YamlError as cause:
             prefix = "error decoding YAML: error converting YAML to JSON: yaml: "
             raise bad_request(f"{prefix}{_yaml_problem(cause)}") from None

@@ -10,6 +10,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
+from fairlead.apiserver.admission.suspension import LARGE_BYTES, PAUSE, WebhookCalls
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.conversion.kind_conversion import is_converted, stored
 from fairlead.apiserver.endpoints.field_manager import track
@@ -56,6 +57,12 @@ def require_key(name: str) -> None:
 
 
 # --- body ----------------------------------------------------------------------------------
+
+
+def paused_if_large(scope: RequestScope) -> WebhookCalls[None]:
+    """Let other requests run after a large body was decoded, before anything is read or written."""
+    if len(scope.request.body) > LARGE_BYTES:
+        yield PAUSE
 
 
 def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None = None) -> Json:

@@ -12,6 +12,7 @@ from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     in_request_namespace,
+    paused_if_large,
     require_key,
     with_canonical_resource_version,
     with_request_name,
@@ -36,6 +37,7 @@ def update(scope: RequestScope) -> WebhookCalls[Response]:
     options = write_options(scope.request, "UpdateOptions")
     new = with_request_name(scope, in_request_namespace(scope, decoded_object(scope, options)))
     new = without_duplicate_owners(new, scope.warnings.append)
+    yield from paused_if_large(scope)
     # 3. look up the object to replace
     store, kind, info = scope.deps.store, scope.kind, scope.info
     require_key(info.name)

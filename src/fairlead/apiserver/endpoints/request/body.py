@@ -15,7 +15,8 @@ from fairlead.api.text.field_problem import quoted
 from fairlead.api.text.yaml_documents import TooManyValuesError, YamlError, documents
 from fairlead.apiserver.endpoints.request.body_type import type_problem, version_problem
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.negotiation.media_type import ACCEPTED, JSON, PROTOBUF, YAML
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
+from fairlead.apiserver.negotiation.media_type import ACCEPTED, APPLY_PATCH, JSON, PROTOBUF, YAML
 from fairlead.apiserver.negotiation.request_error import unknown_body
 from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.schema.gojson.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
@@ -24,14 +25,29 @@ from fairlead.apiserver.schema.gojson.json_text import NOT_PLAIN, JsonError, par
 DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
-# More than the largest CustomResourceDefinitions in use have.
-VALUES_MAX: Final = 50_000
+# So many values are handled in about a tenth of a second, in which other requests wait. Few
+# CustomResourceDefinitions in use have as many; a definition takes no longer with 50,000.
+VALUES_MAX: Final = 15_000
+DEFINITION_VALUES_MAX: Final = 50_000
+JSON_PATCH_VALUES_MAX: Final = 50_000  # its operations are bounded in number
+APPLIED_VALUES_MAX: Final = 5_000  # an apply compares the fields of all managers, too
+_VALUES_MAX_OF_PATCHES: Final = {
+    "application/json-patch+json": JSON_PATCH_VALUES_MAX,
+    APPLY_PATCH: APPLIED_VALUES_MAX,
+}
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _INT64: Final = 1 << 63
 # a number with a point or an exponent, or too long for 64 bits
 _FLOATING: Final = re.compile(rb"[:,\[]-?[0-9]+[.eE]|[0-9]{19}")
 # the prefix of errors in JSON syntax and in the type fields
 _TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
+
+
+def values_max(kind: str, media_type: str = JSON) -> int:
+    """Return how many values the body of a request about an object of `kind` may have."""
+    if kind == CUSTOM_RESOURCE_DEFINITION.kind:
+        return DEFINITION_VALUES_MAX
+    return _VALUES_MAX_OF_PATCHES.get(media_type, VALUES_MAX)
 
 
 def media_type_of(content_type: str) -> str:
@@ -59,7 +75,7 @@ def decoded(
         raise unknown_body(ACCEPTED)
     try:
         if media_type == YAML:
-            value, notes = parsed_yaml(body)
+            value, notes = parsed_yaml(body, values_max(expected))
             value = _in_order(value)
             if repeats is not None:
                 repeats += notes
@@ -91,20 +107,22 @@ def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: Decod
         raise ApiError(
             refusal.reason, refusal.code, refusal.message.replace(untyped, typed, 1)
         ) from None
-    if len(body) > VALUES_MAX:  # a value takes at least a byte
-        require_few_values(encode(value))
+    most = values_max(expected)
+    if len(body) > most:  # a value takes at least a byte
+        require_few_values(encode(value), most)
     return value
 
 
-def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
+def parsed_yaml(body: bytes, most: int = VALUES_MAX) -> tuple[Any, list[str]]:
     """Return the first YAML document as a JSON value, and notes of duplicate keys.
 
-    The last duplicate counts. Raises YamlError, and ApiError 413 if there are too many values.
+    The last duplicate counts. Raises YamlError, and ApiError 413 if there are more than `most`
+    values.
     """
     # Most clients apply JSON, which is valid YAML but ten times faster to parse as JSON.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
     if plain is not NOT_PLAIN:
-        require_few_values(body)
+        require_few_values(body, most)
         return with_json_numbers(plain) if _FLOATING.search(body) else plain, []
     # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
     notes: list[str] = []
@@ -113,29 +131,29 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
         notes.append(f"line {line}: key {quoted(key)} already set in map")
 
     try:
-        value = next(documents(body, note, values_max=VALUES_MAX), None)
+        value = next(documents(body, note, values_max=most), None)
     except TooManyValuesError:
-        raise _too_many_values() from None
+        raise _too_many_values(most) from None
     return with_json_numbers(value), notes
 
 
-def require_few_values(body: bytes) -> None:
-    """Refuse JSON with more than VALUES_MAX values, without parsing it. Raises ApiError 413.
+def require_few_values(body: bytes, most: int) -> None:
+    """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
     The time to handle a request grows with the number of its values rather than its bytes, and
     other requests wait meanwhile. Commas are counted, because each value of a collection except the
     first follows a comma. A malformed body may pass.
     """
-    if _separators(body) > VALUES_MAX and _separators(_STRING.sub(b"", body)) > VALUES_MAX:
-        raise _too_many_values()
+    if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
+        raise _too_many_values(most)
 
 
 def _separators(text: bytes) -> int:
     return text.count(b",") + text.count(b"}") + text.count(b"]")
 
 
-def _too_many_values() -> ApiError:
-    text = f"Request entity too large: limit is {VALUES_MAX} values"
+def _too_many_values(most: int) -> ApiError:
+    text = f"Request entity too large: limit is {most} values"
     return ApiError("RequestEntityTooLarge", 413, text)
 
 

@@ -17,6 +17,7 @@ apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ from fairlead.apiserver.patch.jsonpatch.document import (
 )
 from fairlead.apiserver.patch.strategicpatch.directive import unprocessable
 
+_PLAIN_TEXT: Final = re.compile(rb'"([ !#-\[\]-~]*)"')  # ASCII without escapes
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
 _MISSING: Final = object()
@@ -170,9 +172,10 @@ class _Patch:
 
 
 def _string_member(operation: Mapping[str, Any], name: str) -> str:
-    value = _null_to_none(operation.get(name))
+    value = operation.get(name)
     if isinstance(value, msgspec.Raw):
-        value = to_json(value)
+        plain = _PLAIN_TEXT.fullmatch(raw := bytes(value))
+        value = plain[1].decode() if plain else None if raw == b"null" else to_json(value)
     if not isinstance(value, str):
         raise OperationError
     return value

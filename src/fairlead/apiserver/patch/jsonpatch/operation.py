@@ -18,7 +18,7 @@ from fairlead.apiserver.schema.field_location import FieldLocation, Notes
 from fairlead.apiserver.schema.gojson.json_text import JsonError, Repeating, json_kind, parse_json
 
 _TEXTS: Final = ("op", "path", "from")
-_FIELDS: Final = (*_TEXTS, "value")
+_FIELDS: Final = frozenset((*_TEXTS, "value"))
 _decode: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decode
 
 
@@ -62,6 +62,8 @@ def _problems(operations: Any, *, is_typed: bool) -> Iterator[str]:
 def _field_warnings(operations: list[Any]) -> list[str]:
     notes = Notes()
     for index, operation in enumerate(operations):
+        if _is_ordinary(operation):
+            continue
         seen: set[str] = set()
         for key, value in _members(operation or {}):
             path = FieldLocation(FieldLocation(FieldLocation(), index), key)
@@ -73,6 +75,15 @@ def _field_warnings(operations: list[Any]) -> list[str]:
             seen.add(key)
             _note_duplicates(value, path, notes)
     return [f"json patch {text}" for text in notes.texts]
+
+
+def _is_ordinary(operation: Any) -> bool:
+    """Return whether an operation has known fields only, each once, and a scalar value."""
+    return (
+        type(operation) is dict
+        and operation.keys() <= _FIELDS
+        and not isinstance(operation.get("value"), dict | list)
+    )
 
 
 def _note_duplicates(value: Any, path: FieldLocation, notes: Notes) -> None:

@@ -131,13 +131,12 @@ def cidr_warnings(field: str, text: str) -> Warnings:
     found = parse_cidr(text)
     if found is None:
         return
-    address, network = found.first.plain, found.network
     if found.begins_within:
-        alone = f"{address}/{found.first.address.max_prefixlen}"
-        why = f'is ambiguous in this context (should be "{network}" or "{alone}"?)'
+        alone = f"{found.first.plain}/{found.first.address.max_prefixlen}"
+        why = f'is ambiguous in this context (should be "{found.network}" or "{alone}"?)'
         yield f'{field}: CIDR value "{text}" {why}'
     if found.is_padded or found.first.mapped is not None:
-        yield f'{field}: non-standard CIDR value "{text}" is invalid: use "{network}"'
-    elif not found.begins_within and ":" in text and network != text:
-        why = f'should be in RFC 5952 canonical format ("{network}")'
+        yield f'{field}: non-standard CIDR value "{text}" is invalid: use "{found.network}"'
+    elif not found.begins_within and ":" in text and found.network != text:
+        why = f'should be in RFC 5952 canonical format ("{found.network}")'
         yield f'{field}: IPv6 CIDR value "{text}" {why}'

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_network
+from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.validation.meta.field import Causes, invalid
 
 Address = IPv4Address | IPv6Address
@@ -31,6 +32,7 @@ _OCTET_OF_6: Final = re.compile(r"(?<=:)0+(?=[0-9]+\.)|(?<=\.)0+(?=[0-9]+(?:\.|$
 _GROUP: Final = re.compile("(?<![0-9A-Fa-f.])0+(?=[0-9A-Fa-f]{4}(?![0-9A-Fa-f.]))")
 _IPV4: Final = re.compile(r"[0-9]+(\.[0-9]+){3}")
 _MAPPED_BITS: Final = 96
+_CACHE_SIZE: Final = 1 << 13  # a NetworkPolicy can have thousands, each of which is read twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,11 @@ class ParsedCIDR:
     @property
     def network(self) -> str:
         """The CIDR as Go prints it."""
-        network = ip_network((self.first.address, self.bits), strict=False)
-        begin = ParsedIP(network.network_address, is_padded=False)
+        address = self.first.address
+        begin = ParsedIP(type(address)(int(address) - self._host), is_padded=False)
         if begin.mapped is not None and self.bits >= _MAPPED_BITS:
             return f"{begin.mapped}/{self.bits - _MAPPED_BITS}"
-        return str(network)
+        return f"{begin.address}/{self.bits}"
 
     @property
     def interface(self) -> str:
@@ -78,10 +80,16 @@ class ParsedCIDR:
     @property
     def begins_within(self) -> bool:
         """Return whether host bits of the CIDR are set."""
-        network = ip_network((self.first.address, self.bits), strict=False)
-        return network.network_address != self.first.address
+        return self._host != 0
+
+    @property
+    def _host(self) -> int:
+        """The bits beyond the prefix."""
+        address = self.first.address
+        return int(address) & ((1 << (address.max_prefixlen - self.bits)) - 1)
 
 
+@text_cache(maxsize=_CACHE_SIZE)
 def parse_ip(text: str) -> ParsedIP | None:
     """Return `text` as Go's old parser reads it; None if it is not an address."""
     if "%" in text:  # The address has a zone.
@@ -93,6 +101,7 @@ def parse_ip(text: str) -> ParsedIP | None:
     return _parsed(IPv6Address, plain, is_padded=plain != text)
 
 
+@text_cache(maxsize=_CACHE_SIZE)
 def parse_cidr(text: str) -> ParsedCIDR | None:
     """Return `text` as Go's old parser reads it; None if it is not a CIDR."""
     address, slash, mask = text.partition("/")

@@ -52,7 +52,9 @@ from fairlead.worlds.local.data_dir import (
     ADDRESS,
     DataDir,
     missing_credentials,
+    missing_objects,
     new_data_dir,
+    note_objects,
     objects_file,
     open_data_dir,
 )
@@ -80,6 +82,8 @@ def serve(options: UpOptions) -> int:
         data_dir = _data_dir(options, real_now)
         dashboard = opened.enter_context(_dashboard(options))
         cluster = _cluster(options, address, data_dir, clock, log, dashboard)
+        if options.data_dir is not None:
+            note_objects(options.data_dir)
         pairs = _pairs(data_dir, real_now) if options.client_certificates else {}
         _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
 
@@ -163,6 +167,8 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
         log = WriteAheadLog(objects_file(options.data_dir), clock=clock.now)
         lived_until = log.last_time
         loss = log.loss() or missing_credentials(options.data_dir)
+        if not loss and log.is_empty:
+            loss = missing_objects(options.data_dir)
     except (SqliteLogError, OSError) as cause:
         raise _data_dir_error(cause) from None
     with closing(log):
