@@ -81,6 +81,24 @@ async def ask_all(
     return statuses
 
 
+async def answer_delays(
+    address: Address, request: bytes, every_s: float, is_over: asyncio.Event
+) -> list[float]:
+    """Send `request` over one connection every `every_s` seconds until `is_over` is set.
+
+    Return how many seconds each answer took. Raises OSError.
+    """
+    asking, delays = _RequestConnection(), list[float]()
+    await address.open(asking)
+    while not is_over.is_set():
+        began = perf_counter()
+        await asking.answer(request)
+        delays.append(perf_counter() - began)
+        await asyncio.sleep(every_s)
+    asking.close()
+    return delays
+
+
 async def watch(address: Address, path: str, count: int) -> Sequence[Watching]:
     """Return `count` open watches of `path`. Raises OSError."""
     watches = [Watching(address.request("GET", path)) for _ in range(count)]

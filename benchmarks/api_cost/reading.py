@@ -22,6 +22,7 @@ from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.worlds.local.random_ids import RandomIds
 
 PODS_LISTED: Final = 5_000
+PODS_OF_LARGE_LIST: Final = 50_000
 GETS: Final = 10_000
 PODS_ASKED: Final = 1_000
 LISTS: Final = 5
@@ -52,6 +53,11 @@ def in_process() -> Figures:
         yield Figure(what=f"the same, {about}", value=spent * 1e3, unit="ms CPU")
     spent = cpu_s(lambda: _body(server, "/api/v1/pods", accept=_TABLE), LISTS)
     yield Figure(what="the same, as a Table for kubectl", value=spent * 1e3, unit="ms CPU")
+    for number in range(PODS_LISTED, PODS_OF_LARGE_LIST):
+        storage.put(POD, running_pod(number))
+    spent = cpu_s(lambda: _body(server, "/api/v1/pods"), 1)
+    what = f"LIST of {PODS_OF_LARGE_LIST:,} pods"
+    yield Figure(what=what, value=spent, unit="s CPU", target=0.5)
 
 
 def _body(

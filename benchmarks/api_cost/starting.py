@@ -1,4 +1,4 @@
-"""What `fairlead up` costs before the first request."""
+"""What `fairlead up` costs without requests: its start, and while it is idle."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from api_cost.process import UP, serving
 
 NODES = 20
 IDLE_S = 5
+MANY_NODES = 5_000
+MEASURED_S = 30
 
 
 def up(directory: Path) -> Figures:
@@ -21,3 +23,14 @@ def up(directory: Path) -> Figures:
         asyncio.run(asyncio.sleep(IDLE_S))
         held = server.resident_mib()
         yield Figure(what=f"{what}: memory, idle", value=held, unit="MiB", target=120)
+
+
+def idle(directory: Path) -> Figures:
+    """Measure how busy it is with many nodes while nothing happens."""
+    with serving((*UP, "--nodes", str(MANY_NODES)), directory) as server:
+        asyncio.run(asyncio.sleep(2 * IDLE_S))
+        before = server.cpu_s()
+        asyncio.run(asyncio.sleep(MEASURED_S))
+        share = (server.cpu_s() - before) / MEASURED_S
+        what = f"`fairlead up --nodes {MANY_NODES}`, idle"
+        yield Figure(what=what, value=share * 100, unit="% of a core", target=0.3)

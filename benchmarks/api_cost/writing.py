@@ -32,6 +32,8 @@ from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 WRITERS: Final = 64
 STORED: Final = 30_000
 POSTED: Final = 8_000
+POSTED_BY_FEW: Final = 4_000
+FEW_WRITERS: Final = 8
 POSTED_TO_CONTROLLERS: Final = 3_000
 
 # Method, path, body and its media type.
@@ -88,6 +90,18 @@ def over_https(server: Server) -> Figures:
     """Measure each kind of write to an API server without controllers."""
     for what, target, asked in _WRITES:
         yield _written(server, f"{what} over HTTPS, durable", asked, POSTED, target)
+
+
+def by_few_clients(server: Server) -> Figures:
+    """Measure the server's CPU time for new pods of a few clients, without controllers."""
+    asked = range(POSTED, POSTED + POSTED_BY_FEW)
+    requests = [server.address.request("POST", PODS, posted_pod(number)) for number in asked]
+    before = server.cpu_s()
+    statuses = uvloop.run(ask_all(server.address, requests, FEW_WRITERS))
+    spent = (server.cpu_s() - before) / POSTED_BY_FEW
+    assert statuses == {b"201": POSTED_BY_FEW}, statuses
+    what = f"POST of a pod over HTTPS, {FEW_WRITERS} clients, durable"
+    yield Figure(what=what, value=spent * 1e6, unit="µs CPU", target=400)
 
 
 def with_controllers(server: Server) -> Figures:
