@@ -104,6 +104,9 @@ class SchedulerMetrics:
         self.registry.register(_OnScrapeCollector(self, plugin_times, names))
         self._nodes = NodeMetrics(self.registry, NODE_NAMES[node_version])
         self._batch = BatchMetrics(self.registry, frozenset(job_profiles))
+        # Looking up a labelled series takes longer than counting.
+        self._attempt_series: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+        self._ran_series: dict[tuple[tuple[str, ...], str, str], tuple[Histogram, ...]] = {}
         self._attempts = Counter(
             "scheduler_schedule_attempts",
             "Number of attempts to schedule pods, by the result.",
@@ -183,14 +186,24 @@ class SchedulerMetrics:
                 pass
 
     def _attempted(self, result: str, record: PodPlaced | PodUnschedulable) -> None:
-        self._attempts.labels(result, record.profile).inc()
-        took = to_seconds(record.at - record.started)
-        self._duration.labels(result, record.profile).observe(took)
+        key = result, record.profile
+        series = self._attempt_series.get(key)
+        if series is None:
+            series = self._attempts.labels(*key), self._duration.labels(*key)
+            self._attempt_series[key] = series
+        attempts, duration = series
+        attempts.inc()
+        duration.observe(to_seconds(record.at - record.started))
 
-    def _ran(self, points: Iterable[str], status: str, profile: str) -> None:
+    def _ran(self, points: tuple[str, ...], status: str, profile: str) -> None:
         """Record that plugins of `points` ran; a decision takes no time of the world's clock."""
-        for point in points:
-            self._points.labels(point, status, profile).observe(0)
+        key = points, status, profile
+        series = self._ran_series.get(key)
+        if series is None:
+            series = tuple(self._points.labels(point, status, profile) for point in points)
+            self._ran_series[key] = series
+        for one in series:
+            one.observe(0)
 
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format, and under upstream's names only.

@@ -1,8 +1,10 @@
 """Runner: runs a local cluster's control plane in an event loop, between requests.
 
 The engine handles a request's changes in the next iteration of the loop, and runs when something is
-due. Long work is split into slices, so that requests are answered in between. While the disk is
-full, the control plane is paused.
+due. Long work is split into slices, so that requests are answered in between. A request takes
+several iterations of the loop (reading, handling, answering, watch events), so some iterations pass
+before each slice; otherwise the request would wait for as many slices. While the disk is full, the
+control plane is paused.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster
 
 SLICE_S: Final = 0.02
+# Iterations of the event loop before a slice: enough to answer what has arrived.
+ITERATIONS_BEFORE_SLICE: Final = 5
 AFTER_DEFECT_S: Final = 1.0
 LOOK_FOR_ROOM_S: Final = 1.0
 
@@ -72,7 +76,14 @@ class Runner:
         """Schedule a step of the control plane."""
         if not self._is_woken and not self._is_stepping:
             self._is_woken = True
-            self._loop.call_soon(self._step)
+            self._loop.call_soon(self._pass_iteration, ITERATIONS_BEFORE_SLICE)
+
+    def _pass_iteration(self, left: int) -> None:
+        """Step after `left` further iterations of the event loop."""
+        if left > 0:
+            self._loop.call_soon(self._pass_iteration, left - 1)
+        else:
+            self._step()
 
     async def advance(self, duration: DurationNs) -> Instant:
         """Advance the clock by `duration`, do all work due by then, and return the new time.
