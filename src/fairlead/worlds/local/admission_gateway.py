@@ -16,17 +16,17 @@ from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.admission_control import judges_users
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
-from fairlead.engine.core.command import Command, Issued, PatchStatus
+from fairlead.engine.core.command import Command, Issued
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandSucceeded
 from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.local.field_manager import FieldManagers
-from fairlead.worlds.local.pod_status_copy import PodStatusCopies
+from fairlead.worlds.local.pod_write_copy import PodWriteCopies
 from fairlead.worlds.perform import Outcome, perform, refused
 
 
@@ -50,7 +50,7 @@ class AdmissionGateway:
         self._rights = Rbac(store.storage, (NodeAuthorizer(store.storage),))
         self._field_managers = field_managers
         self._quotas = QuotaLedgers(store.storage)
-        self._status_copies = PodStatusCopies(store)
+        self._copies = PodWriteCopies(store)
 
     def perform(self, issued: Issued, detailed: Command, now: Instant) -> Outcome | None:
         """Perform a command in its `detailed` form; return its outcome, None while pending."""
@@ -70,19 +70,17 @@ class AdmissionGateway:
 
     def _perform_alone(self, issued: Issued, detailed: Command, now: Instant) -> Outcome:
         """Perform a command without webhooks and policies."""
-        described = None
-        if isinstance(detailed, PatchStatus) and detailed.target.kind == POD.kind:
-            described = self._status_copies.described(detailed, issued.issuer.component, now)
+        described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:
             return settle(self._steps(issued, detailed, now, None))
         try:
-            if self._status_copies.write(described):
+            if self._copies.write(described):
                 return CommandSucceeded(detailed)
         except ApiError as refusal:
             return refused(detailed, refusal)
         outcome = settle(self._steps(issued, detailed, now, None))
         if isinstance(outcome, CommandSucceeded):
-            self._status_copies.learn(described)
+            self._copies.learn(described)
         return outcome
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""Status writes that are copies of earlier ones store what all stages would have stored."""
+"""Writes to pods that are copies of earlier ones store what all stages would have stored."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from itertools import count
 import pytest
 
 from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.command import Bind, Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.issuer import Component
-from fairlead.worlds.local.pod_status_copy import PodStatusCopies
+from fairlead.worlds.local.pod_write_copy import PodWriteCopies
 
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
 INITIAL = {"name": "before", "image": "i"}
+SCHEDULER = Component.SCHEDULER
 PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def a_pod(name):
+    spec = {"containers": [CONTAINER]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
 def deployment(name, replicas, **spec):
@@ -73,26 +79,43 @@ def same_ids(monkeypatch):
 def test_every_version_of_every_object_is_the_same(same_ids, make_cluster, monkeypatch):
     """Also the order of members, and what watches see."""
     copied = []
-    write = PodStatusCopies.write
+    write = PodWriteCopies.write
 
     def noted(*arguments):
         copied.append(write(*arguments))
         return copied[-1]
 
     same_ids()
-    monkeypatch.setattr(PodStatusCopies, "write", noted)
-    copying = history(make_cluster(nodes=3))
+    monkeypatch.setattr(PodWriteCopies, "write", noted)
+    copying = history(make_cluster(nodes=4, zones=2))
     assert sum(copied) > len(copied) / 2
     same_ids()
-    monkeypatch.setattr(PodStatusCopies, "described", lambda *_: None)
-    assert history(make_cluster(nodes=3)) == copying
+    monkeypatch.setattr(PodWriteCopies, "described", lambda *_: None)
+    assert history(make_cluster(nodes=4, zones=2)) == copying
+
+
+def test_bindings_to_a_zone_are_the_same_writes(make_cluster):
+    """Their pods get the labels of the zone; another zone is another write."""
+    cluster = make_cluster(nodes=3, zones=2)
+    cluster.local.store.create(a_pod("a"), cluster.clock.now())
+    cluster.local.store.create(a_pod("b"), cluster.clock.now())
+    copies = PodWriteCopies(cluster.local.store)
+    now = cluster.clock.now()
+    first, other, third = (node["metadata"]["name"] for node in cluster.list("Node", ""))
+    texts = [
+        copies.described(Bind(ObjectRef("Pod", "default", pod, ""), node), SCHEDULER, now).text
+        for pod, node in (("a", first), ("b", third), ("b", other))
+    ]
+    assert texts[0] == texts[1] != texts[2]
+    gone = Bind(ObjectRef("Pod", "default", "a", ""), "no-node")
+    assert copies.described(gone, SCHEDULER, now) is None
 
 
 def described(cluster, name, fields, **options):
     """The description of a kubelet's write to the pod `name`."""
     target = ObjectRef("Pod", "default", name, "")
     command = PatchStatus(target, fields, **options)
-    copies = PodStatusCopies(cluster.local.store)
+    copies = PodWriteCopies(cluster.local.store)
     return copies.described(command, Component.KUBELET, cluster.clock.now())
 
 

@@ -1,0 +1,257 @@
+"""PodWriteCopies: writes to a pod as copies of the same writes to an earlier pod.
+
+The pods of a workload go through the same status writes and bindings. What a status write stores
+(merged status, defaults, managed fields) follows from the old status, the old managed fields, and
+the command; what a binding stores follows from the old status and labels, the status of the
+namespace, and the topology labels of the node. In all of them, three kinds of strings differ from
+pod to pod, and only their equality and their order matter: times, IP addresses and uids. So a write
+is described by a text with markers in place of these strings, and a write with the same text stores
+the same result with its own strings:
+
+    write      {"startTime": "2026-01-01T00:00:09Z", ... "podIP": "10.0.0.7"}
+    text       {"startTime": "<marker 0>", ... "podIP": "<marker 2>"}
+    strings    2026-01-01T00:00:09Z, 2026-01-01T00:00:12Z, 10.0.0.7
+
+Markers number the strings of each kind in ascending order, so texts are equal only if the strings
+are equal and ordered alike. A write that mentions a string in another way than as a whole string
+(or as the key of an address in managed fields) has a text of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.plugins.pod_topology_labels import LABELS as TOPOLOGY_LABELS
+from fairlead.apiserver.kind import NAMESPACE, NODE, POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.command import Bind, Command, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Component
+
+TEMPLATES_MAX: Final = 1024
+STRINGS_MAX: Final = 26
+TEXT_MAX: Final = 1 << 14  # templates of larger texts would take much memory
+_MARK: Final = b"\x7f"  # a text that has it is not described
+_WRITTEN: Final = frozenset(("resourceVersion", "labels"))
+_WRITTEN_WITH_STATUS: Final = frozenset(("resourceVersion", "managedFields"))
+_END_OF_TIME: Final = b'Z"'
+_TIME_BYTES: Final = len('"2026-01-01T00:00:00')
+_TIME: Final = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d')
+_ADDRESS: Final = re.compile(
+    r"(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])){3}"
+)
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class PodWrite:
+    """A write: the pod before it, its text, and what the markers in the text stand for.
+
+    `node` is the node of a binding, "" for a status write.
+    """
+
+    pod: Json
+    node: str
+    text: bytes
+    replaced: list[tuple[bytes, bytes]]  # by their markers
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """What a write stores: managed fields, labels and status as a text with markers.
+
+    What a write does not change is null. `fields` are the sets of fields of the entries of
+    managedFields that have no markers, and which all pods share; None for the others, whose sets
+    are in the text. `keys` are the members of metadata and spec in order.
+    """
+
+    text: bytes
+    fields: list[Json | None]
+    keys: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class PodWriteCopies:
+    """The status writes and bindings of the pods in a store without webhooks and policies."""
+
+    def __init__(self, store: Store) -> None:
+        """Start without templates."""
+        self._store = store
+        self._templates: dict[bytes, _Template] = {}
+
+    def described(self, command: Command, component: Component, now: Instant) -> PodWrite | None:
+        """Return the write of `command` by `component`; None if it has to go through all stages."""
+        match command:
+            case PatchStatus(target) if target.kind == POD.kind:
+                return self._status_write(command, component, now)
+            case Bind():
+                return self._binding(command, now)
+            case _:
+                return None
+
+    def _status_write(
+        self, command: PatchStatus, component: Component, now: Instant
+    ) -> PodWrite | None:
+        pod, fields = self._pod(command.target), command.fields
+        if pod is None or fields.get("nominatedNodeName") or command.resource_version:
+            return None
+        entries, status = pod["metadata"].get("managedFields"), pod.get("status", {})
+        if not entries:  # not tracked
+            return None
+        stamp = format_timestamp(now)
+        text = _encode((component, stamp, entries, status, dict(fields), command.conditions))
+        addresses = {place.get(key) for place in (status, fields) for key in ("hostIP", "podIP")}
+        return _described(pod, "", text, addresses)
+
+    def _binding(self, command: Bind, now: Instant) -> PodWrite | None:
+        """Return the write of a binding, whose admission reads the namespace and the node."""
+        pod = self._pod(command.pod)
+        if pod is None or not command.node:
+            return None
+        meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
+        is_refused = spec.get("nodeName") or spec.get("schedulingGates")
+        if is_refused or meta.get("deletionTimestamp") or status.get("podIP"):
+            return None
+        read = []
+        for kind, name in ((NAMESPACE, meta["namespace"]), (NODE, command.node)):
+            found = self._store.find(kind, "", name)
+            if found is None:
+                return None
+            read.append(found)
+        labels = read[1]["metadata"].get("labels") or {}
+        admitted = read[0].get("status"), [labels.get(key) for key in TOPOLOGY_LABELS]
+        members = meta.get("labels"), list(meta), list(spec)
+        text = _encode((format_timestamp(now), admitted, members, status))
+        return _described(pod, command.node, text, set())
+
+    def _pod(self, target: ObjectRef) -> Json | None:
+        pod = self._store.find(POD, target.namespace, target.name)
+        if pod is None or target.uid not in ("", pod["metadata"]["uid"]):
+            return None
+        return pod
+
+    def write(self, described: PodWrite) -> bool:
+        """Write what was written to an earlier pod; return False if there was no such write.
+
+        Raises ApiError if there is no space.
+        """
+        template = self._templates.get(described.text)
+        if template is None:
+            return False
+        text = template.text
+        for string, mark in described.replaced:
+            text = text.replace(mark, string)
+        entries, labels, status = _decode(text)
+        pod = described.pod
+        meta, spec, old = pod["metadata"], pod["spec"], pod.get("status", {})
+        if entries is not None:
+            for entry, fields in zip(entries, template.fields, strict=True):
+                if fields is not None:
+                    entry["fieldsV1"] = fields
+            meta = {**meta, "managedFields": entries}
+        if described.node:
+            made = {**meta, "labels": labels} if labels else meta
+            meta = {key: made[key] for key in template.keys[0]}
+            bound = {**spec, "nodeName": described.node}
+            spec = {key: bound[key] for key in template.keys[1]}
+        status = {key: _shared(old.get(key), item) for key, item in status.items()}
+        new = {**pod, "metadata": meta, "spec": spec, "status": status}
+        self._store.storage.put(POD, new, is_arranged=True)
+        return True
+
+    def learn(self, described: PodWrite) -> None:
+        """Make a template of a write that went through all stages."""
+        old = described.pod
+        new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])
+        if new is None or new is old or not _is_typical(described, new):
+            return
+        meta = new["metadata"]
+        entries: list[Json] | None = None
+        fields: list[Json | None] = []
+        if not described.node:
+            sets = [entry["fieldsV1"] for entry in meta["managedFields"]]
+            own = [_MARK in _replaced(_encode(one), described.replaced) for one in sets]
+            fields = [None if has_own else one for has_own, one in zip(own, sets, strict=True)]
+            entries = [
+                entry if has_own else {**entry, "fieldsV1": None}
+                for has_own, entry in zip(own, meta["managedFields"], strict=True)
+            ]
+        labels = meta.get("labels") if described.node else None
+        text = _replaced(_encode((entries, labels, new["status"])), described.replaced)
+        if any(string.strip(b'"\\') in text for string, _ in described.replaced):
+            return  # part of a longer string
+        if len(self._templates) >= TEMPLATES_MAX:
+            self._templates.clear()
+        self._templates[described.text] = _Template(text, fields, (tuple(meta), tuple(new["spec"])))
+
+
+def _described(pod: Json, node: str, text: bytes, addresses: set[Any]) -> PodWrite | None:
+    if _MARK in text or len(text) > TEXT_MAX:
+        return None
+    replaced = _marked(text, addresses, pod["metadata"]["uid"])
+    return None if replaced is None else PodWrite(pod, node, _replaced(text, replaced), replaced)
+
+
+def _is_typical(described: PodWrite, new: Json) -> bool:
+    """Return whether only what a template has differs between the pod before and `new`."""
+    old = described.pod
+    before, after = old["metadata"], new["metadata"]
+    written = _WRITTEN if described.node else _WRITTEN_WITH_STATUS
+    has_same_spec = new["spec"] is old["spec"]
+    if described.node:
+        bound = {**old["spec"], "nodeName": described.node}
+        has_same_spec = new["spec"] == bound
+    elif list(after) != list(before):
+        return False
+    return (
+        has_same_spec
+        and list(new) == list(old)
+        and after.keys() - written == before.keys() - written
+        and all(after[key] == before[key] for key in after if key not in written)
+    )
+
+
+def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, bytes]] | None:
+    """Return the strings that differ from pod to pod, as they are in texts, with their markers.
+
+    None if a string is not in the usual form.
+    """
+    times = {piece[-_TIME_BYTES:] for piece in text.split(_END_OF_TIME)[:-1]}
+    if not all(map(_TIME.fullmatch, times)):
+        return None
+    addresses.discard(None)
+    addresses.discard("")
+    if not all(isinstance(one, str) and _ADDRESS.fullmatch(one) for one in addresses):
+        return None
+    found: list[tuple[bytes, bytes]] = []
+    for time in sorted(times):
+        mark = _mark(len(found))
+        found.append((time + _END_OF_TIME, b'"%b"' % mark))
+    for address in sorted(addresses):
+        mark, name = _mark(len(found)), address.encode()
+        found.append((b'"%b"' % name, b'"%b"' % mark))
+        # a key of managed fields: "k:{\"ip\":\"10.0.0.7\"}"
+        found.append((b'\\"%b\\"' % name, b'\\"%b\\"' % mark))
+    found.append((uid.encode(), _mark(len(found))))
+    return found if len(found) <= STRINGS_MAX else None
+
+
+def _mark(number: int) -> bytes:
+    return _MARK + bytes((ord("A") + number,))
+
+
+def _replaced(text: bytes, strings: list[tuple[bytes, bytes]]) -> bytes:
+    for string, mark in strings:
+        text = text.replace(string, mark)
+    return text
+
+
+def _shared(old: Any, new: Any) -> Any:
+    """Return `old` if it equals `new`, so that versions of a status share what did not change."""
+    return old if type(old) is type(new) and old == new else new
