@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 from typing import ClassVar
 
@@ -15,6 +17,7 @@ from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.registry.store import Store
 from fairlead.bench.bare_world import NOW, BareWorld
 from fairlead.client.kubeconfig import Kubeconfig
+from fairlead.client.rest_client import RestClient
 from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant
 from fairlead.conformance.timelines.timeline_world import TimelineWorld
 from fairlead.engine.core.instant import seconds
@@ -143,6 +146,17 @@ def remote_connection(tmp_path_factory):
         yield Kubeconfig((str(path),)).connection("")
 
 
+@pytest.fixture(scope="session")
+def binds_by_name(remote_connection):
+    """Whether the server ignores the uid in a Binding, as Kubernetes 1.20 does."""
+
+    async def version():
+        async with RestClient(remote_connection) as client:
+            return json.loads(await client.get("/version"))
+
+    return int(asyncio.run(version())["minor"].rstrip("+")) <= 20
+
+
 def made(world_class, request):
     """How to make worlds of a class; remote ones are cleared and closed after the test."""
     if world_class is not Remote:
@@ -152,6 +166,7 @@ def made(world_class, request):
 
     class Cleared(Remote):
         connection = request.getfixturevalue("remote_connection")
+        binds_by_name = request.getfixturevalue("binds_by_name")
 
         def __init__(self, *arguments):
             worlds.append(self)

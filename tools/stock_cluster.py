@@ -1,0 +1,189 @@
+"""Runs the cluster suite against a stock Kubernetes API server, with etcd, TLS and RBAC.
+
+    python tools/stock_cluster.py DIRECTORY [COMMAND ...]
+
+DIRECTORY holds kube-apiserver and, optionally, kube-controller-manager of any version; etcd is
+looked for there and on the PATH. Everything listens on this machine only and is removed at the end.
+COMMAND (default: the contract suite over ClusterWorld) gets the administrator's kubeconfig as
+KUBECONFIG and FAIRLEAD_TEST_KUBECONFIG; its exit status is returned. The controller manager runs
+all of its controllers but node-lifecycle and taint-eviction, which the suite runs itself.
+
+docs/production.md says which versions were tried, and what was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_client, new_server
+
+ROOT: Final = Path(__file__).parent.parent
+SUITE: Final = [sys.executable, "-m", "pytest", "-q", "tests/worlds", "-k", "remote"]
+LOOPBACK: Final = "127.0.0.1"
+START_SECONDS_MAX: Final = 90
+# Controllers of Fairlead, by their names before and since Kubernetes 1.27.
+REPLACED: Final = ("nodelifecycle", "node-lifecycle-controller", "taint-eviction-controller")
+KUBECONFIG: Final = "kubeconfig"
+
+
+def free_port() -> int:
+    """Return a port of this machine that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def write_credentials(folder: Path, server: str) -> None:
+    """Write the certificates of a server and an administrator, and the latter's kubeconfig."""
+    now = datetime.now(UTC)  # noqa: TID251 - certificates are valid in real time
+    authority = new_authority(now)
+    for name, pair in (
+        ("ca", authority),
+        ("server", new_server(authority, [LOOPBACK, "localhost"], now)),
+        ("admin", new_client(authority, "admin", ["system:masters"], now)),
+        ("accounts", new_authority(now)),
+    ):
+        (folder / f"{name}.crt").write_text(pair.certificate)
+        (folder / f"{name}.key").write_text(pair.key)
+    files = {"client-certificate": "admin.crt", "client-key": "admin.key"}
+    user = {key: str(folder / name) for key, name in files.items()}
+    cluster = {"server": server, "certificate-authority": str(folder / "ca.crt")}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "stock", "cluster": cluster}],
+        "users": [{"name": "admin", "user": user}],
+        "contexts": [{"name": "stock", "context": {"cluster": "stock", "user": "admin"}}],
+        "current-context": "stock",
+    }
+    (folder / KUBECONFIG).write_text(json.dumps(config))
+
+
+@contextmanager
+def running(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server; its output goes to a file in `folder`, named after it."""
+    log = folder / f"{Path(command[0]).name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)  # noqa: S603 - the user's
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def etcd(folder: Path, binaries: Path, port: int) -> list[str]:
+    """Return the command of etcd."""
+    own = binaries / "etcd"
+    found = str(own) if own.exists() else shutil.which("etcd")
+    if found is None:
+        sys.exit(f"there is no etcd in {binaries} or on the PATH")
+    client, peer = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{free_port()}"
+    return [
+        found,
+        f"--data-dir={folder / 'etcd'}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        "--unsafe-no-fsync",
+    ]
+
+
+def api_server(folder: Path, binaries: Path, store: int, port: int) -> list[str]:
+    """Return the command of kube-apiserver."""
+    return [
+        str(binaries / "kube-apiserver"),
+        f"--etcd-servers=http://{LOOPBACK}:{store}",
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={port}",
+        f"--tls-cert-file={folder / 'server.crt'}",
+        f"--tls-private-key-file={folder / 'server.key'}",
+        f"--client-ca-file={folder / 'ca.crt'}",
+        f"--service-account-key-file={folder / 'accounts.crt'}",
+        f"--service-account-signing-key-file={folder / 'accounts.key'}",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--authorization-mode=Node,RBAC",
+    ]
+
+
+def controller_manager(folder: Path, binary: Path) -> list[str]:
+    """Return the command of kube-controller-manager; its options depend on its version."""
+    shown = subprocess.run([binary, "--help"], capture_output=True, text=True, check=False).stdout  # noqa: S603
+    without = [f"-{name}" for name in REPLACED if name in shown]
+    insecure = ["--port=0"] if "--port int" in shown else []
+    return [
+        str(binary),
+        f"--kubeconfig={folder / KUBECONFIG}",
+        f"--service-account-private-key-file={folder / 'accounts.key'}",
+        f"--root-ca-file={folder / 'ca.crt'}",
+        f"--controllers={','.join(('*', *without))}",
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={free_port()}",
+        "--leader-elect=false",
+        *insecure,
+    ]
+
+
+def wait_until_ready(url: str, folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the API server is ready; /readyz needs no credentials."""
+    context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    for _ in range(2 * START_SECONDS_MAX):
+        if process.poll() is not None:
+            sys.exit((folder / "kube-apiserver.log").read_text()[-2000:])
+        try:
+            with urlopen(f"{url}/readyz", context=context, timeout=5) as answer:  # noqa: S310
+                if answer.status == 200:
+                    return
+        except (URLError, OSError):
+            time.sleep(0.5)  # noqa: TID251 - another process starts
+    sys.exit(f"the API server was not ready after {START_SECONDS_MAX} seconds")
+
+
+def main() -> None:
+    """Start everything, run the command, and stop everything."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
+    binaries: Path = given.directory.resolve()
+    store, port = free_port(), free_port()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        url = f"https://{LOOPBACK}:{port}"
+        write_credentials(folder, url)
+        stack.enter_context(running(folder, etcd(folder, binaries, store)))
+        command = api_server(folder, binaries, store, port)
+        server = stack.enter_context(running(folder, command))
+        wait_until_ready(url, folder, server)
+        manager = binaries / "kube-controller-manager"
+        if manager.exists():
+            stack.enter_context(running(folder, controller_manager(folder, manager)))
+        kubeconfig = str(folder / KUBECONFIG)
+        known = {"KUBECONFIG": kubeconfig, "FAIRLEAD_TEST_KUBECONFIG": kubeconfig}
+        done = subprocess.run(  # noqa: S603 - the user's command
+            given.command or SUITE, cwd=ROOT, env={**os.environ, **known}, check=False
+        )
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
